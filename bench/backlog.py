@@ -43,11 +43,12 @@ from nova_preempt.backlog import rooms
 from nova_preempt.backlog import server_reader
 from nova_preempt.backlog import tracker
 from nova_preempt.backlog import users
-from nova_preempt.cloud import tagged
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import user_nova
 import nova_preempt.conf
 from nova_preempt.core import model as core_model
 from nova_preempt.core.backlog import model
+from nova_preempt.core.model import ObservedServer
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_models
 from nova_preempt.db import backlog_rows
@@ -144,10 +145,10 @@ class Bench:
             groups.Groups(lambda uuid: None))
 
     @staticmethod
-    def find(tags: Any, uuids: Any) -> tagged.Found:
+    def find(tags: Any, uuids: Any) -> instances.Found:
         """All servers are being built."""
-        return tagged.Found({uuid: tagged.Tagged(
-            uuid, 'p', 'building', None, ()) for uuid in uuids})
+        return instances.Found({uuid: ObservedServer(
+            uuid, 'building', project_id='p') for uuid in uuids})
 
     def fill(self, number: int) -> None:
         rng = random.Random(SEED)

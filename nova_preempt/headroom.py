@@ -18,11 +18,10 @@ others come into that very space, which would end in turn.
 import threading
 import time
 
-from nova import context as nova_context
-from nova import objects
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
+from nova_preempt.cloud import host_services
 from nova_preempt.core import headroom as core
 
 LOG = logging.getLogger(__name__)
@@ -93,9 +92,7 @@ class Headroom:
 
     def groups(self):
         """The Groups as they are now."""
-        context = nova_context.get_admin_context()
-        aggregates = list(objects.AggregateList.get_by_metadata_key(
-            context, METADATA))
+        aggregates = host_services.list_aggregates(METADATA)
         if not self._default and not aggregates:
             return []
         nodes = self._providers.get_all(self._placement.list_providers([]))

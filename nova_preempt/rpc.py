@@ -11,11 +11,11 @@
 # under the License.
 """Calls to the scheduler and to the engine, over Nova's message bus."""
 
-from nova import rpc as nova_rpc
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
+from nova_preempt.cloud import contexts
 from nova_preempt.core import masking
 
 LOG = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class _Client:
         self._timeout_s = timeout_s
         self._client = messaging.get_rpc_client(
             transport, self.target, retry=_RETRIES,
-            serializer=nova_rpc.RequestContextSerializer(None))
+            serializer=contexts.serializer())
 
     def _call(self, context, method, **arguments):
         return self._send(self._client, context, method, arguments)

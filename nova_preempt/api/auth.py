@@ -14,12 +14,12 @@
 from keystoneauth1 import loading as ks_loading
 from keystonemiddleware import audit
 from keystonemiddleware import auth_token
-from nova import context as nova_context
 from oslo_log import log as logging
 import webob.dec
 
 from nova_preempt import exceptions
 from nova_preempt.api import errors
+from nova_preempt.cloud import contexts
 
 LOG = logging.getLogger(__name__)
 
@@ -82,8 +82,7 @@ def _context(request, app):
     roles = [role.strip() for role in
              request.headers.get('X-Roles', '').split(',')]
     # is_admin is what the receiver of a call sees; rules look at the roles.
-    context = nova_context.RequestContext.from_environ(
-        request.environ, is_admin='admin' in roles)
+    context = contexts.of_request(request.environ, 'admin' in roles)
     # To handlers no project means all of them.
     if not context.project_id:
         return errors.response(403, 'A token for a project is needed.')

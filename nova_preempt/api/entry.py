@@ -14,7 +14,6 @@
 
 import os
 
-import nova.conf
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
@@ -23,13 +22,13 @@ from nova_preempt.api import app
 from nova_preempt.api import auth
 from nova_preempt.backlog import sealing
 from nova_preempt.cloud import boot_schema
+from nova_preempt.cloud import nova_conf
 from nova_preempt.cloud import user_reading
 import nova_preempt.conf
-from nova_preempt.conf import files
 from nova_preempt.conf import values
 from nova_preempt.db import database
 
-CONF = nova.conf.CONF
+CONF = nova_conf.CONF
 
 DIRECTORY = 'OS_NOVA_CONFIG_DIR'
 FILES = 'OS_NOVA_CONFIG_FILES'
@@ -50,7 +49,7 @@ def make_application(arguments=()):
     :raises InvalidConfiguration: there is none, or something is missing in it
     """
     nova_preempt.conf.register_api_opts(CONF)
-    files.read(CONF, ['nova-preempt-api', *arguments], configure_db=False,
+    nova_conf.read(CONF, ['nova-preempt-api', *arguments], configure_db=False,
                init_rpc=False)
     values.check(CONF, RULES)
     name_log(CONF)

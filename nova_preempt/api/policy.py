@@ -15,9 +15,10 @@ The rules are read from the same file as Nova's, [oslo_policy]policy_file of
 nova.conf, so all of them begin with "preemption".
 """
 
-import nova.conf
 from oslo_policy import policy
 import webob.exc
+
+from nova_preempt.cloud import nova_conf
 
 ADMIN = 'rule:preemption_admin'
 READER = 'rule:preemption_project_reader'
@@ -219,8 +220,8 @@ def list_rules():
 
 def get_enforcer():
     """An enforcer for the tools of oslo.policy."""
-    nova.conf.CONF([], project='nova')
-    return _enforcer(nova.conf.CONF)
+    nova_conf.CONF([], project='nova')
+    return _enforcer(nova_conf.CONF)
 
 
 def _enforcer(conf):

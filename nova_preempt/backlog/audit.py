@@ -16,7 +16,7 @@ import datetime
 
 from nova_preempt.backlog import options as backlog_options
 from nova_preempt.backlog import orphan_trusts
-from nova_preempt.cloud import tagged
+from nova_preempt.cloud import instances
 from nova_preempt.core.backlog import audit as core
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
@@ -46,7 +46,7 @@ class Audit:
     """
 
     def __init__(self, options, database, eyes, trusts, clock,
-                 find=tagged.find):
+                 find=instances.find):
         self._options = options
         self._database = database
         self._eyes = eyes
@@ -89,7 +89,7 @@ class Audit:
                     request.updated_at) or request.uuid not in seen:
                 continue
             what = core.disagreement(
-                request, seen[request.uuid].sights,
+                request, seen[request.uuid].servers,
                 seen[request.uuid].victims, now, options)
             if what:
                 yield Problem(STATE, request.uuid,

@@ -14,21 +14,19 @@
 import collections
 import dataclasses
 
-from nova_preempt.cloud import tagged
+from nova_preempt.cloud import instances
 from nova_preempt.core.backlog import servers as core
-
-_DELETING = ('deleting', 'soft-deleting')
 
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
     """What was seen of one request.
 
-    :ivar sights: core.backlog.servers.Sight of its servers
+    :ivar servers: ObservedServers
     :ivar victims: {uuid: status} of those that have given way
     """
 
-    sights: tuple = ()
+    servers: tuple = ()
     victims: dict = dataclasses.field(default_factory=dict)
 
 
@@ -36,10 +34,10 @@ class ServerReader:
     """Looks at the servers of many requests at once.
 
     :param decisions: a nova_preempt.db.Decisions
-    :param find: see nova_preempt.cloud.tagged.find
+    :param find: see nova_preempt.cloud.instances.find
     """
 
-    def __init__(self, decisions, find=tagged.find):
+    def __init__(self, decisions, find=instances.find):
         self._decisions = decisions
         self._find = find
 
@@ -71,29 +69,25 @@ class ServerReader:
 
     @staticmethod
     def _by_request(requests, found):
-        """{uuid of the request: {uuid of the server: Sight}}."""
-        owners = {server.uuid: (item.uuid, server.boot)
+        """{uuid of the request: {uuid of the server: ObservedServer}}."""
+        owners = {server.uuid: item.uuid
                   for item in requests for server in item.servers}
         projects = {item.uuid: item.project_id for item in requests}
         seen = collections.defaultdict(dict)
         for server in found.values():
             owner = owners.get(server.uuid) or _owner(server, projects)
             if owner is not None:
-                uuid, boot = owner
-                seen[uuid][server.uuid] = core.Sight(
-                    server.uuid, boot, server.vm_state, server.fault,
-                    server.task_state in _DELETING, server.launched,
-                    server.is_locked)
+                seen[owner][server.uuid] = server
         return seen
 
 
 def _owner(server, projects):
-    """(uuid of the request, number of the boot) by the tags of a server.
+    """The uuid of the request by the tags of a server.
 
     Anybody may give a server of theirs any tag.
     """
     for text in server.tags:
         owner = core.untag(text)
         if owner and projects.get(owner[0]) == server.project_id:
-            return owner
+            return owner[0]
     return None

@@ -63,7 +63,7 @@ class Tracker:
             verdict = boot_outcome.expire(request, now)
             if verdict is None and request.uuid in seen:
                 verdict = lifecycle.judge(
-                    request, seen[request.uuid].sights,
+                    request, seen[request.uuid].servers,
                     seen[request.uuid].victims, now, options)
             if verdict is not None:
                 if not self._records.record(request, verdict, now):
@@ -95,7 +95,7 @@ class Tracker:
         cleared = []
         self._closing.each(
             [item for item in requests if item.uuid in seen],
-            lambda item: self._clear(item, seen[item.uuid].sights, now)
+            lambda item: self._clear(item, seen[item.uuid].servers, now)
             and cleared.append(item))
         return len(requests) - len(cleared)
 

@@ -29,7 +29,7 @@ from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import instance_actions
-from nova_preempt.cloud import servers
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import since
 from nova_preempt.core.classes import clocks
 from nova_preempt.core.classes import membership
@@ -93,12 +93,12 @@ class ClockKeeper:
         reading = self._since.begin(cell.uuid)
         seen = set()
         with cell_calls.opened(cell) as cell_context:
-            for instances in servers.pieces(
-                    cell_context,
-                    since.ALL if reading.whole else reading.changes, _ATTRS):
-                reading.saw(instances)
-                seen.update(item.uuid for item in instances)
-                self._note(cell_context, cell.uuid, instances)
+            for page in instances.pages(
+                    cell_context, instances.PRESENT if reading.whole
+                    else reading.changes, _ATTRS):
+                reading.saw(page)
+                seen.update(server.uuid for server in page)
+                self._note(cell_context, cell.uuid, page)
             if not reading.whole:
                 self._note_unchanged(cell_context, cell.uuid, seen)
         if reading.whole:
@@ -121,24 +121,22 @@ class ClockKeeper:
                               clocks.Kind.ALLOCATING)
         wanted = sorted(wanted - seen)
         for start in range(0, len(wanted), _MANY):
-            for instances in servers.pieces(
-                    context, {**since.ALL, 'uuid':
-                              wanted[start:start + _MANY]}, _ATTRS):
-                self._note(context, cell_uuid, instances)
+            self._note(context, cell_uuid, instances.read(
+                context, wanted[start:start + _MANY], attrs=_ATTRS))
         self._looked_at[cell_uuid] = unread
 
-    def _note(self, context, cell_uuid, instances):
-        uuids = [item.uuid for item in instances]
+    def _note(self, context, cell_uuid, servers):
+        uuids = [server.uuid for server in servers]
         known = db.find(self._database, uuids)
         gone, changed = [], []
-        for instance in instances:
-            name = self._class_name(instance)
-            before = known.get(instance.uuid)
-            if instance.deleted or not name:
+        for server in servers:
+            name = self._class_name(server)
+            before = known.get(server.uuid)
+            if server.deleted or not name:
                 if before:
-                    gone.append(instance.uuid)
-            elif not _is_settled(instance, before, name):
-                changed.append((instance, before, name))
+                    gone.append(server.uuid)
+            elif not _is_settled(server, before, name):
+                changed.append((server, before, name))
         self._write(*self._read(context, cell_uuid, changed))
         if gone:
             db.forget(self._database, gone)
@@ -146,31 +144,30 @@ class ClockKeeper:
     def _read(self, context, cell_uuid, changed):
         """([ClassServer], how long returns took)."""
         preemptions = db.preemptions(
-            self._database, [instance.uuid for instance, _, _ in changed])
+            self._database, [server.uuid for server, _, _ in changed])
         # What comes from now on may not be read.
         read_at = timeutils.utcnow()
         actions = instance_actions.read(
-            context, [instance for instance, _, _ in changed])
+            context, [server for server, _, _ in changed])
         found, took = [], []
-        for instance, before, name in changed:
-            told = records.events(instance_actions.record(instance),
-                                  actions[instance.uuid],
-                                  preemptions.get(instance.uuid, ()))
-            server = db.ClassServer(
-                instance.uuid, cell_uuid, instance.project_id, name,
-                instance.flavor.name, not instance.image_ref,
-                clocks.Clocks(told), _changed_at(instance), read_at)
-            found.append(server)
+        for server, before, name in changed:
+            told = records.events(server, actions[server.uuid],
+                                  preemptions.get(server.uuid, ()))
+            row = db.ClassServer(
+                server.uuid, cell_uuid, server.project_id, name,
+                server.flavor, server.from_volume,
+                clocks.Clocks(told), _changed_at(server), read_at)
+            found.append(row)
             for at_us, took_us in records.returns(
                     told, before.clocks.mark.last_us if before else 0):
-                took.append((at_us, took_us, server.kind))
+                took.append((at_us, took_us, row.kind))
                 metrics.CLASS_RETURNS.labels(name).observe(took_us / SECOND)
         return found, took
 
-    def _class_name(self, instance):
+    def _class_name(self, server):
         return membership.class_of(
-            specs.class_name(servers.extra_specs_of(instance)),
-            self._by_request.get(instance.uuid, ''), self._names)
+            specs.class_name(server.extra_specs),
+            self._by_request.get(server.uuid, ''), self._names)
 
     def _write(self, found, took):
         """Write servers down, and how long it took to get some back."""
@@ -185,20 +182,19 @@ class ClockKeeper:
                 db.write(self._database, (), means.means_us)
 
 
-def _changed_at(instance):
-    return timeutils.normalize_time(instance.updated_at or
-                                    instance.created_at)
+def _changed_at(server):
+    return server.updated_at or server.created_at
 
 
-def _is_settled(instance, before, name):
+def _is_settled(server, before, name):
     """Whether nothing can have changed since it was read.
 
     What Nova writes of an action may come a little after the server.
     """
     return (before is not None and before.class_name == name
             and not records.may_be_late(before.clocks.mark.kind,
-                                        instance.task_state)
+                                        server.task_state)
             # Databases keep fractions of a second, round, or cut them off.
-            and abs(before.changed_at - _changed_at(instance)) < _SECOND
+            and abs(before.changed_at - _changed_at(server)) < _SECOND
             and (before.read_at - before.changed_at).total_seconds()
             > since.OVERLAP_S)

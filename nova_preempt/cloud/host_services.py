@@ -2,24 +2,64 @@
 # not use this file except in compliance with the License. You may obtain
 # a copy of the License at
 #
-#     http://www.apache.org/licenses/LICENSE-2.0
+#      http://www.apache.org/licenses/LICENSE-2.0
 #
 # Unless required by applicable law or agreed to in writing, software
 # distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Whether compute services are up, as Nova's records of them say."""
 
+"""Reads compute hosts, their services and aggregates from Nova's records."""
+
+import dataclasses
+import datetime
 import functools
 
+from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova import servicegroup
 
 from nova_preempt.cloud import cell_calls
-from nova_preempt.cloud import instance_poller
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
+from nova_preempt.core.energy import steps
+
+
+@dataclasses.dataclass(frozen=True)
+class ComputeHost:
+    """A host with one compute service and one node.
+
+    :param name: of the node
+    :param host: of the service
+    :param seen_at: when the service has reported last, None if never
+    :param servers: how many the service has counted there
+    """
+
+    name: str
+    host: str
+    cell_uuid: str
+    service_uuid: str
+    provider_uuid: str
+    up: bool
+    seen_at: datetime.datetime | None
+    disabled: bool
+    disabled_reason: str
+    vcpus: int
+    vcpus_used: int
+    servers: int
+    aggregates: frozenset
+
+    @property
+    def is_ours(self):
+        """Whether we have disabled it."""
+        return self.disabled and self.disabled_reason.startswith(steps.REASON)
+
+    @property
+    def is_operators(self):
+        """Whether somebody else has."""
+        return self.disabled and not self.is_ours
 
 
 @functools.cache
@@ -42,7 +82,7 @@ def host_is_up(server_uuid, host):
     :raises NovaError: nobody can tell
     """
     try:
-        cell = instance_poller.find_cells([server_uuid]).get(server_uuid)
+        cell = instances.find_cells([server_uuid]).get(server_uuid)
         # Without a cell there is no server any more that could end.
         return cell is None or is_up(cell_calls.call(
             cell, objects.Service.get_by_compute_host, host))
@@ -51,3 +91,71 @@ def host_is_up(server_uuid, host):
     except Exception as exc:
         raise nova_api.NovaError(
             f'cannot tell whether host {host} is up: {exc}') from exc
+
+
+def read_hosts(cell):
+    """[ComputeHost] of a cell, without aggregates; there is no time limit.
+
+    Hosts of several nodes, as of Ironic, are not there.
+    """
+    with cell_calls.opened(cell) as cell_context:
+        services = objects.ServiceList.get_by_binary(
+            cell_context, 'nova-compute', include_disabled=True)
+        nodes = {}
+        for node in objects.ComputeNodeList.get_all(cell_context):
+            nodes.setdefault(node.host, []).append(node)
+    return [_host(service, nodes[service.host][0], cell.uuid)
+            for service in services if len(nodes.get(service.host, ())) == 1]
+
+
+def _host(service, node, cell_uuid):
+    return ComputeHost(
+        name=node.hypervisor_hostname, host=service.host,
+        cell_uuid=cell_uuid, service_uuid=service.uuid,
+        provider_uuid=node.uuid, **_state(service), vcpus=node.vcpus,
+        vcpus_used=node.vcpus_used, servers=node.running_vms or 0,
+        aggregates=frozenset())
+
+
+def _state(service):
+    seen_at = service.last_seen_up
+    return {'up': is_up(service),
+            'seen_at': seen_at and seen_at.replace(tzinfo=None),
+            'disabled': service.disabled,
+            'disabled_reason': service.disabled_reason or ''}
+
+
+def reread(cell, host):
+    """A ComputeHost with its service as it is now."""
+    return dataclasses.replace(host, **_state(cell_calls.call(
+        cell, objects.Service.get_by_uuid, host.service_uuid)))
+
+
+def users(cell, host):
+    """(servers on a ComputeHost, servers that come or leave): their uuids."""
+    servers = cell_calls.call(
+        cell, objects.InstanceList.get_uuids_by_host, host.host)
+    migrations = cell_calls.call(
+        cell, objects.MigrationList.get_in_progress_by_host_and_node,
+        host.host, host.name)
+    return frozenset(servers), frozenset(
+        item.instance_uuid for item in migrations)
+
+
+def list_hosts(cell):
+    """The names of a cell's hosts, as Nova's API database has them."""
+    return {mapping.host for mapping in objects.HostMappingList.get_by_cell_id(
+        nova_context.get_admin_context(), cell.id)}
+
+
+def list_nodes(cell):
+    """The names of a cell's compute nodes."""
+    return {node.hypervisor_hostname for node in cell_calls.call(
+        cell, objects.ComputeNodeList.get_all, limit_s=cell_calls.LONG_S)}
+
+
+def list_aggregates(key=None):
+    """Nova's Aggregates; only those with this key of metadata, if any."""
+    context = nova_context.get_admin_context()
+    return list(objects.AggregateList.get_all(context) if key is None else
+                objects.AggregateList.get_by_metadata_key(context, key))

@@ -31,19 +31,12 @@ _EVENTS = ('compute__do_build_and_run_instance', 'compute_start_instance',
 _AT_ONCE = 500
 
 
-def record(instance):
-    """The core.classes.records.Record of an Instance."""
-    return records.Record(
-        _us(instance.created_at), _us(instance.launched_at),
-        _us(instance.deleted_at) if instance.deleted else None)
-
-
-def read(context, instances):
-    """{uuid: [core.classes.records.Action]} of these Instances.
+def read(context, servers):
+    """{uuid: [core.classes.records.Action]} of these ObservedServers.
 
     :param context: of their cell
     """
-    by_uuid = {instance.uuid: instance for instance in instances}
+    by_uuid = {server.uuid: server for server in servers}
     found = {uuid: [] for uuid in by_uuid}
     for uuids in _pieces(by_uuid):
         rows = _actions(context, uuids)
@@ -84,18 +77,18 @@ def _events(context, action_ids):
                              event.deleted == 0).all()
 
 
-def _action(instance, row, events):
-    by_owner = records.is_by_owner(row.project_id, instance.project_id)
+def _action(server, row, events):
+    by_owner = records.is_by_owner(row.project_id, server.project_id)
     asked_us = _us(row.start_time)
     if row.action not in records.RUN:
         return records.Action(row.action, row.id, asked_us, by_owner,
                               failed=row.message == 'Error')
-    placed_us, done_us, failed = _run(instance, row, events)
+    placed_us, done_us, failed = _run(server, row, events)
     return records.Action(row.action, row.id, asked_us, by_owner, placed_us,
                           done_us, failed)
 
 
-def _run(instance, row, events):
+def _run(server, row, events):
     """When a host got it, when it ran there or failed, and whether it did."""
     ours = [event for event in events if event.event in _EVENTS]
     placed_us = min((_us(event.start_time) for event in ours
@@ -103,7 +96,7 @@ def _run(instance, row, events):
     good = [_us(event.finish_time) for event in ours
             if event.finish_time and event.result == 'Success']
     # A host that has sent it on to another one counts as a success, too.
-    if good and instance.launched_at is not None:
+    if good and server.launched_at is not None:
         return placed_us, max(good), False
     bad = [_us(event.finish_time) for event in events
            if event.finish_time and event.result == 'Error']

@@ -21,12 +21,9 @@ nobody whose victims are in others.
 import threading
 import time
 
-from nova import context as nova_context
-from nova import objects
-
 from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import servers
 from nova_preempt.cloud import shared_reading
 from nova_preempt.core import ending
 
@@ -39,7 +36,7 @@ class InstancePoller:
     :param interval_s: how old what is told may be, unless less is asked for
     :param find: given uuids, returns {uuid: CellMapping, None if it has no
         cell} of those that Nova knows
-    :param read: given a CellMapping and uuids, returns {uuid: Instance}
+    :param read: given a CellMapping and uuids, returns {uuid: ObservedServer}
     :param monotonic, processor_time: the clocks to measure by
     """
 
@@ -47,8 +44,8 @@ class InstancePoller:
                  monotonic=time.monotonic,
                  processor_time=cell_calls.processor_time):
         self._interval_s = interval_s
-        self._find = find or find_cells
-        self._read = read or read_cell
+        self._find = find or instances.find_cells
+        self._read = read or instances.read_cell
         self._clocks = monotonic, processor_time
         self._lock = threading.Lock()
         self._watched = shared_reading.Watched()
@@ -112,27 +109,10 @@ class InstancePoller:
 def _make_reading(cell, read, clocks):
     """The SharedReading of a cell; see InstancePoller."""
     def read_states(uuids, now):
-        return {uuid: ending.Seen(instance.vm_state, instance.task_state,
-                                  instance.host, now,
-                                  servers.locked_by(instance))
-                for uuid, instance in read(cell, uuids).items()}
+        return {uuid: ending.Seen(server.vm_state, server.task_state,
+                                  server.host, now, server.locked_by)
+                for uuid, server in read(cell, uuids).items()}
 
     return shared_reading.SharedReading(f'cell {cell.identity}', read_states,
                                         *clocks)
 
-
-def find_cells(uuids):
-    """{uuid: CellMapping} of the servers that Nova knows."""
-    mappings = objects.InstanceMappingList.get_by_instance_uuids(
-        nova_context.get_admin_context(), uuids)
-    return {mapping.instance_uuid: mapping.cell_mapping
-            for mapping in mappings}
-
-
-def read_cell(cell, uuids):
-    """{uuid: Instance} of those of these servers that are in a cell."""
-    instances = cell_calls.call(
-        cell, objects.InstanceList.get_by_filters,
-        {'uuid': uuids, 'deleted': False, 'soft_deleted': True},
-        expected_attrs=[])
-    return {instance.uuid: instance for instance in instances}

@@ -12,40 +12,22 @@
 """What Nova has recorded of servers, of those too that are gone."""
 
 import dataclasses
-import datetime
 import heapq
 
 from nova import objects
 from nova.scheduler import utils
 
 from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import instances
 
 _PAGE = 500
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Recorded:
-    """A server, as far as its record tells; times are naive and UTC.
-
-    :param launched_at: None if it has never run
-    :param ended_at: None if it is still there
-    :param resources: {resource class: amount}
-    """
-
-    uuid: str
-    created_at: datetime.datetime
-    launched_at: datetime.datetime | None
-    ended_at: datetime.datetime | None
-    project_id: str
-    resources: dict
-    extra_specs: dict
-
-
 def servers(cells, page=_PAGE):
-    """Yield all, in order of their creation; a page of each cell is read.
+    """Yield the ObservedServers of cells, in order of their creation.
 
-    Those of which Nova has deleted even the flavor, as an archive does, are
-    not there any more.
+    A page of each cell is read. Those of which Nova has deleted even the
+    flavor, as an archive does, are not there any more.
 
     :param cells: {uuid: CellMapping}
     """
@@ -56,16 +38,18 @@ def servers(cells, page=_PAGE):
 def _of_cell(cell, page):
     marker = None
     while True:
-        instances = list(cell_calls.call(
+        found = list(cell_calls.call(
             cell, objects.InstanceList.get_by_filters, {},
             expected_attrs=['flavor'], limit=page, marker=marker,
             sort_keys=['created_at', 'uuid'], sort_dirs=['asc', 'asc'],
             read_deleted='yes', limit_s=cell_calls.LONG_S))
-        yield from (_recorded(instance) for instance in instances
-                    if _is_known(instance))
-        if len(instances) < page:
+        yield from (
+            dataclasses.replace(instances.observe(instance),
+                                resources=_resources(instance))
+            for instance in found if _is_known(instance))
+        if len(found) < page:
             return
-        marker = instances[-1].uuid
+        marker = found[-1].uuid
 
 
 def _is_known(instance):
@@ -74,31 +58,9 @@ def _is_known(instance):
             and instance.flavor is not None)
 
 
-def _recorded(instance):
-    ended_at = instance.terminated_at or instance.deleted_at
-    return Recorded(
-        instance.uuid, _naive(instance.created_at),
-        _naive(instance.launched_at),
-        _naive(ended_at) if instance.deleted else None,
-        instance.project_id, _resources(instance),
-        dict(instance.flavor.extra_specs or {}))
-
-
 def _resources(instance):
     """As Nova has them of a flavor alone, without ports or devices."""
     spec = objects.RequestSpec(flavor=instance.flavor,
                                is_bfv=not instance.image_ref)
     return dict(utils.ResourceRequest.from_request_spec(
         spec).merged_resources())
-
-
-def _naive(time):
-    return time and time.replace(tzinfo=None)
-
-
-def node_names(cells):
-    """The names of all compute nodes."""
-    return {node.hypervisor_hostname for cell in cells.values()
-            for node in cell_calls.call(
-                cell, objects.ComputeNodeList.get_all,
-                limit_s=cell_calls.LONG_S)}

@@ -13,6 +13,7 @@
 
 import urllib.parse
 
+from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.compute import task_states
@@ -81,6 +82,18 @@ def reservations(spec_obj):
     hints = (spec_obj.scheduler_hints
              if 'scheduler_hints' in spec_obj else None) or {}
     return reservation_hints.named(hints)
+
+
+def reservations_of(server_uuid):
+    """The same of the request that a server was booted with, a set.
+
+    None where Nova has no such request.
+    """
+    try:
+        return frozenset(reservations(objects.RequestSpec.get_by_instance_uuid(
+            nova_context.get_admin_context(), server_uuid)))
+    except exception.RequestSpecNotFound:
+        return None
 
 
 def get_operation(context, spec_obj, instance_uuid):

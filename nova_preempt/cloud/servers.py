@@ -23,14 +23,13 @@ import sys
 import threading
 import time
 
-from nova import objects
 from oslo_log import log as logging
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import departures
 from nova_preempt.cloud import extra_specs as specs
-from nova_preempt.cloud import instance_poller
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import since
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core.model import Server
@@ -38,13 +37,7 @@ from nova_preempt.db import database
 
 LOG = logging.getLogger(__name__)
 
-# So many servers are read at once: what Nova makes of each is large.
-PIECE = 1000
-
 _ATTRS = ['flavor', 'numa_topology', 'pci_requests', 'resources']
-
-# So many servers are looked for at once.
-_MANY = 1000
 
 
 class ServerCache:
@@ -129,14 +122,12 @@ class ServerCache:
             return self._servers.get(uuid)
 
     def find(self, uuid):
-        """The Instance of any server in any cell, None if there is none.
+        """The ObservedServer of any server, None if there is none.
 
         :raises CellAway: it may be in a cell that does not answer
         """
         answers = cell_calls.gather(
-            self._cells().values(), objects.InstanceList.get_by_filters,
-            {'uuid': [uuid], 'deleted': False, 'soft_deleted': True},
-            expected_attrs=[]).values()
+            self._cells().values(), instances.read, [uuid]).values()
         for answer in answers:
             if not isinstance(answer, Exception) and answer:
                 return answer[0]
@@ -151,7 +142,7 @@ class ServerCache:
         if not hanging:
             return False
         try:
-            cell = instance_poller.find_cells([uuid]).get(uuid)
+            cell = instances.find_cells([uuid]).get(uuid)
         except database.ERRORS:
             return False
         return cell is not None and cell.uuid in hanging
@@ -207,12 +198,8 @@ class ServerCache:
                      and server.uuid not in found]
         gone = set(known)
         with cell_calls.opened(cell) as cell_context:
-            for start in range(0, len(known), _MANY):
-                gone -= {instance.uuid for instance
-                         in objects.InstanceList.get_by_filters(
-                             cell_context, {**since.ALL, 'uuid':
-                                            known[start:start + _MANY]},
-                             expected_attrs=[])}
+            gone -= {server.uuid
+                     for server in instances.read(cell_context, known)}
         if gone:
             LOG.info('%(count)s preemptible servers of cell %(cell)s have '
                      'been deleted and archived.',
@@ -227,19 +214,19 @@ class ServerCache:
         """{uuid: Server, or None if it is not (or no longer) one}."""
         found = {}
         with cell_calls.opened(cell) as cell_context:
-            for instances in pieces(cell_context, reading.changes, _ATTRS):
-                reading.saw(instances)
-                nodes = self._departures.note(instances)
+            for page in instances.pages(cell_context, reading.changes,
+                                        _ATTRS, make=lambda found: found):
+                reading.saw(page)
+                nodes = self._departures.note(page)
                 if nodes:
                     self._left(nodes)
-                by_hint = self._hinted([instance.uuid
-                                        for instance in instances
+                by_hint = self._hinted([instance.uuid for instance in page
                                         if not _is_marked(instance)])
                 found.update(
                     (instance.uuid, _server(instance, cell.uuid,
                                             instance.uuid in by_hint,
                                             self._may_have_device))
-                    for instance in instances)
+                    for instance in page)
         return found
 
     def note_classes(self, uuids):
@@ -271,41 +258,9 @@ class ServerCache:
                     **self._by_node.get(server.node, {}), uuid: server}
 
 
-def pieces(context, filters, attrs):
-    """The Instances that pass, a bounded number at a time, at least once.
-
-    :param attrs: what is read with them
-    """
-    if 'changes-since' in filters:
-        # Mostly few, which the index of this column finds. In no other order
-        # is it certain that all are seen while they change.
-        instances = _piece(context, filters, attrs, 'updated_at')
-        if len(instances) < PIECE:
-            yield instances
-            return
-    last = None
-    while True:
-        instances = _piece(context, filters, attrs, 'uuid', last)
-        yield instances
-        if len(instances) < PIECE:
-            return
-        last = instances[-1].uuid
-
-
-def _piece(context, filters, attrs, key, last=None):
-    return objects.InstanceList.get_by_filters(
-        context, filters, expected_attrs=attrs, sort_key=key, sort_dir='asc',
-        limit=PIECE, marker=last)
-
-
-def extra_specs_of(instance):
-    """Those of its flavor."""
-    flavor = instance.flavor
-    return (flavor.extra_specs if 'extra_specs' in flavor else None) or {}
-
-
 def _is_marked(instance):
-    return specs.flavor_is_preemptible(extra_specs_of(instance))
+    return specs.flavor_is_preemptible(
+        instances.extra_specs_of(instance.flavor))
 
 
 def _is_pinned(instance, extra_specs):
@@ -329,7 +284,7 @@ def _has_pci_devices(instance):
 def _server(instance, cell_uuid, by_hint, may_have_device):
     """The Server of an Instance, None if it is not a preemptible one."""
     flavor = instance.flavor
-    extra_specs = extra_specs_of(instance)
+    extra_specs = instances.extra_specs_of(instance.flavor)
     if not (by_hint or _is_marked(instance)):
         return None
     if instance.deleted or not instance.node:
@@ -342,7 +297,7 @@ def _server(instance, cell_uuid, by_hint, may_have_device):
         user_id=_shared(instance.user_id), flavor=_shared(flavor.name),
         launched_at=instance.launched_at or instance.created_at,
         vm_state=_shared(instance.vm_state), task_state=instance.task_state,
-        locked_by=locked_by(instance),
+        locked_by=instances.locked_by(instance),
         minimum_runtime_s=specs.minimum_runtime_s(extra_specs),
         maximum_runtime_s=specs.maximum_runtime_s(extra_specs),
         notice_s=specs.notice_s(extra_specs),
@@ -355,14 +310,6 @@ def _server(instance, cell_uuid, by_hint, may_have_device):
         disk_mb=(flavor.root_gb + flavor.ephemeral_gb) * 1024,
         class_name=_shared(specs.class_name(extra_specs)),
         numa_topology=instance.numa_topology)
-
-
-def locked_by(instance):
-    """'owner' or 'admin', '' if it is not locked."""
-    if not instance.locked:
-        return ''
-    # Records of old releases do not say it.
-    return instance.locked_by or 'admin'
 
 
 def _shared(text):

@@ -37,6 +37,8 @@ import time
 
 from oslo_utils import timeutils
 
+from nova_preempt.cloud import instances
+
 # Changes are read from a little before the last reading, since what a clock
 # of another host dates may be late by this much.
 OVERLAP_S = 30
@@ -48,9 +50,6 @@ WHOLE_S = 3600
 
 # A reading as a whole looks back so long before the last one of its kind.
 WHOLE_OVERLAP_S = 3600
-
-#: The servers of a cell as a whole.
-ALL = {'deleted': False, 'soft_deleted': True}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +83,7 @@ class Reading:
     """One reading of a cell that begins.
 
     :ivar number: of the readings that begin later it is higher
-    :ivar changes: the filters of what has changed, ALL for the first reading
+    :ivar changes: filters of what has changed; of all for the first reading
     :ivar is_first: whether nothing is known of the cell
     :ivar whole: whether what was known may be gone without a trace
     :ivar latest: when the latest change was made that it has read
@@ -127,7 +126,7 @@ class _Cell:
     def changes(self, now, whole):
         """The filters of what may not have been read."""
         if self.zero is None:
-            return ALL
+            return instances.PRESENT
         last, overlap_s = ((self.whole, WHOLE_OVERLAP_S) if whole
                            else (self.last, OVERLAP_S))
         since = min(last.wall, now.then(last), self.zero + datetime.timedelta(
@@ -156,8 +155,8 @@ class Since:
         now = _Moment(timeutils.utcnow(), self._monotonic())
         cell = self._cells.get(cell_uuid)
         if cell is None:
-            return Reading(cell_uuid, next(self._numbers), now, ALL,
-                           is_first=True, whole=True)
+            return Reading(cell_uuid, next(self._numbers), now,
+                           instances.PRESENT, is_first=True, whole=True)
         whole = not (now.is_within(GAP_S, cell.last)
                      and now.is_within(WHOLE_S, cell.whole))
         return Reading(

@@ -35,10 +35,10 @@ from nova_preempt import garbage
 from nova_preempt import metrics
 from nova_preempt import rpc
 from nova_preempt.backlog import service as backlog_service
+from nova_preempt.cloud import nova_conf
 from nova_preempt.cmd import check_options
 import nova_preempt.conf
 from nova_preempt.conf import engine as conf_engine
-from nova_preempt.conf import files
 from nova_preempt.conf import values
 from nova_preempt.engine import endpoint
 from nova_preempt.engine import service
@@ -142,7 +142,7 @@ def _reload(conf, good):
 def main():
     nova_preempt.conf.register_opts(CONF)
     try:
-        files.read(CONF, sys.argv, init_rpc=False)
+        nova_conf.read(CONF, sys.argv, init_rpc=False)
         values.check(CONF, check_options.ENGINE)
         nova_rpc.init(CONF)
         good = values.GoodValues(CONF)

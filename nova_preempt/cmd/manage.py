@@ -31,6 +31,7 @@ import sqlalchemy.exc
 from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt import rpc
+from nova_preempt.cloud import nova_conf
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import trusts
 from nova_preempt.cmd import hand_back
@@ -40,7 +41,6 @@ from nova_preempt.cmd import rotate_keys
 from nova_preempt.cmd import trace_export
 from nova_preempt.cmd import verify
 import nova_preempt.conf
-from nova_preempt.conf import files
 from nova_preempt.conf import values
 from nova_preempt.db import database
 from nova_preempt.db import decisions as db_decisions
@@ -162,7 +162,7 @@ def main(argv=None):
     for path in args.config_dir:
         arguments += ['--config-dir', path]
     try:
-        files.read(CONF, arguments, init_rpc=False)
+        nova_conf.read(CONF, arguments, init_rpc=False)
         values.check(CONF, _NOVA_RULES if args.needs_nova else _RULES)
         if args.needs_tables:
             schema.check(db.Database(CONF))

@@ -16,13 +16,12 @@ import datetime
 import json
 import os
 
-from nova import context as nova_context
-from nova import objects
 import nova.conf
 from oslo_utils import timeutils
 
 from nova_preempt import db
 from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import instances
 from nova_preempt.db import chosen_hosts
 from nova_preempt.db import hints
 from nova_preempt.db import purge
@@ -157,25 +156,9 @@ def _sync_directory(path):
 
 
 def existing(uuids):
-    """Those of these servers that Nova has, soft-deleted ones too.
-
-    Nova writes a server into its cell before it says in which cell it is. So
-    in this order a server that is on its way is never missed.
-    """
-    context = nova_context.get_admin_context()
-    found = set()
-    by_cell = {}
-    for mapping in objects.InstanceMappingList.get_by_instance_uuids(
-            context, uuids):
-        if mapping.cell_mapping is None:
-            found.add(mapping.instance_uuid)
-        else:
-            _cell, here = by_cell.setdefault(
-                mapping.cell_mapping.uuid, (mapping.cell_mapping, []))
-            here.append(mapping.instance_uuid)
-    for cell, here in by_cell.values():
-        found |= {instance.uuid for instance in cell_calls.call(
-            cell, objects.InstanceList.get_by_filters,
-            {'uuid': here, 'deleted': False, 'soft_deleted': True},
-            expected_attrs=[], limit_s=cell_calls.LONG_S)}
-    return found
+    """Those of these servers that Nova has, soft-deleted ones too."""
+    servers, unread = instances.look(uuids, limit_s=cell_calls.LONG_S)
+    for why in unread.values():
+        if why is not None:
+            raise why
+    return servers.keys() | unread.keys()

@@ -23,18 +23,18 @@ try:
     from nova.cmd import scheduler  # isort: skip
 except Exception as failure:
     # Nova reads the configuration as it is imported, and has to be the first.
-    from nova_preempt.conf import files
-    if not isinstance(failure, files.BAD):
+    from nova_preempt.cloud import nova_conf
+    if not isinstance(failure, nova_conf.BAD):
         raise
-    sys.exit(f'nova-preempt-scheduler: {files.describe(failure)}')
+    sys.exit(f'nova-preempt-scheduler: {nova_conf.describe(failure)}')
 
 from nova import service
 import nova.conf
 
 from nova_preempt import exceptions
+from nova_preempt.cloud import nova_conf
 from nova_preempt.cmd import check_options
 import nova_preempt.conf
-from nova_preempt.conf import files
 from nova_preempt.conf import values
 
 CONF = nova.conf.CONF
@@ -45,7 +45,7 @@ MANAGER = 'nova_preempt.cmd.scheduler_manager.Manager'
 def main():
     nova_preempt.conf.register_opts(CONF)
     try:
-        files.read(CONF, sys.argv, configure_db=False, init_rpc=False)
+        nova_conf.read(CONF, sys.argv, configure_db=False, init_rpc=False)
         values.check(CONF, check_options.SCHEDULER)
         values.GoodValues(CONF)
     except exceptions.InvalidConfiguration as exc:

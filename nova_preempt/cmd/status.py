@@ -37,11 +37,11 @@ from nova_preempt import rpc as our_rpc
 from nova_preempt.api import entry
 from nova_preempt.api import policy
 from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import nova_conf
 from nova_preempt.cmd import check_options
 from nova_preempt.cmd import rotate_keys
 from nova_preempt.cmd import status_flavors
 import nova_preempt.conf
-from nova_preempt.conf import files
 from nova_preempt.conf import values
 from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows as rows
@@ -92,8 +92,8 @@ class Checks(upgradecheck.UpgradeCommands):
         self._conf = conf
 
     def _check_options(self):
-        if not files.is_there(self._conf):
-            return _failure(files.MISSING)
+        if not nova_conf.is_there(self._conf):
+            return _failure(nova_conf.MISSING)
         faults = values.find_faults(
             self._conf, (*check_options.SCHEDULER, *check_options.ENGINE,
                          *entry.RULES))
@@ -277,7 +277,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @property
     def _upgrade_checks(self):
         first = ('Options', Checks._check_options),
-        if not files.is_there(self._conf) or values.find_faults(
+        if not nova_conf.is_there(self._conf) or values.find_faults(
                 self._conf, (our_rpc.check_transport,)):
             # The others would stumble upon it.
             return first
@@ -373,8 +373,9 @@ def main(argv=None):
     try:
         return upgradecheck.main(CONF, 'nova', Checks(CONF),
                                  sys.argv[1:] if argv is None else argv)
-    except files.BAD as exc:
-        print(f'nova-preempt-status: {files.describe(exc)}', file=sys.stderr)
+    except nova_conf.BAD as exc:
+        print(f'nova-preempt-status: {nova_conf.describe(exc)}',
+              file=sys.stderr)
         return upgradecheck.Code.FAILURE
 
 

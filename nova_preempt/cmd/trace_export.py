@@ -23,6 +23,7 @@ from nova.scheduler.client import report
 
 from nova_preempt import db
 from nova_preempt.cloud import extra_specs
+from nova_preempt.cloud import host_services
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import recorded
 from nova_preempt.cmd import engine
@@ -148,7 +149,8 @@ class Export:
 
 def _write_cloud(path, cells, export):
     placement = placement_api.Placement(report.report_client_singleton)
-    names = recorded.node_names(cells)
+    names = set().union(*(
+        host_services.list_nodes(cell) for cell in cells.values()))
     trees = collections.defaultdict(list)
     for item in placement.list_all_providers(()):
         trees[item.root_uuid].append(item)

@@ -27,6 +27,7 @@ import enum
 
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
+from nova_preempt.core import model
 from nova_preempt.core import victim_status
 
 #: Operations whose servers end wherever they are: to be somewhere else is not
@@ -34,7 +35,7 @@ from nova_preempt.core import victim_status
 FOR_GOOD = frozenset(("maximum_runtime",))
 
 #: Of a server that is being deleted.
-DELETING = frozenset(("deleting", "soft-deleting"))
+DELETING = model.DELETING
 #: Of a server that is being shelved, or shelved already and offloaded.
 SHELVING = frozenset(
     (

@@ -44,6 +44,9 @@ Amounts: TypeAlias = Mapping[Any, int]
 #: micro-units in one second
 SECOND = 1_000_000
 
+#: Task states of a server that is being deleted.
+DELETING = frozenset(("deleting", "soft-deleting"))
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:
@@ -348,6 +351,54 @@ class Refusal:
 
     code: RefusalCode
     text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObservedServer:
+    """A server as Nova has it; times are naive, in UTC.
+
+    What was not read has its default. ``ended_at``: when it was deleted, None
+    while it exists. ``locked_by``: "owner", "admin", or '' if it is not
+    locked. ``flavor``: the flavor's name. ``fault``: why it is in vm_state
+    error.
+    """
+
+    uuid: str
+    vm_state: str
+    task_state: str | None = None
+    host: str | None = None
+    node: str | None = None
+    project_id: str = ""
+    created_at: datetime.datetime | None = None
+    updated_at: datetime.datetime | None = None
+    launched_at: datetime.datetime | None = None
+    ended_at: datetime.datetime | None = None
+    deleted: bool = False
+    locked_by: str = ""
+    flavor: str = ""
+    extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    resources: Resources = dataclasses.field(default_factory=dict)
+    from_volume: bool = False
+    tags: tuple[str, ...] = ()
+    fault: str = ""
+
+    @property
+    def is_deleting(self) -> bool:
+        """Whether it is being deleted, even if it can be restored."""
+        return self.task_state in DELETING
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it was deleted, or is being.
+
+        Nova's mapping has a mark of that, too, which stays where a deletion
+        has failed.
+        """
+        return (
+            self.deleted
+            or self.vm_state in ("soft-delete", "deleted")
+            or self.is_deleting
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,9 +13,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from nova_preempt.core import ending
+from nova_preempt.core.model import ObservedServer
 
 #: It is on the host that was cleared for it, as was asked for.
 SERVED = "served"
@@ -27,24 +26,8 @@ FAILED = "failed"
 DELETED = "deleted"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Server:
-    """A server as Nova's record of it says.
-
-    ``deleted``: whether it was deleted; ``ran``: whether it has run ever;
-    ``flavor``: its name.
-    """
-
-    vm_state: str
-    task_state: str | None
-    host: str | None
-    deleted: bool = False
-    ran: bool = True
-    flavor: str = ""
-
-
 def outcome(
-    server: Server | None, host: str, operation: str, flavor: str
+    server: ObservedServer | None, host: str, operation: str, flavor: str
 ) -> str | None:
     """Return what became of it, None if nobody can tell yet.
 
@@ -54,7 +37,7 @@ def outcome(
     if server is None:
         return DELETED
     if server.deleted:
-        served = server.ran and server.host == host
+        served = server.launched_at is not None and server.host == host
         return SERVED if served else DELETED
     if server.vm_state == "deleted":
         # Not quite: whether it ever was there is told once it is.
@@ -74,16 +57,3 @@ def outcome(
     if operation == "resize" and server.flavor != flavor:
         return FAILED
     return SERVED if server.host == host else ELSEWHERE
-
-
-def is_deleted(server: Server | None) -> bool:
-    """Tell whether a server was deleted, or is just being.
-
-    Nova has a mark of that, too, which stays where a deletion has failed.
-    """
-    return (
-        server is None
-        or server.deleted
-        or server.vm_state in ("soft-delete", "deleted")
-        or server.task_state in ending.DELETING
-    )

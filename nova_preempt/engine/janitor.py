@@ -11,12 +11,12 @@
 # under the License.
 """Putting right what crashes and lost messages have left."""
 
-from nova import exception
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions
 from nova_preempt.handover import audit
@@ -91,9 +91,9 @@ class Janitor:
         if server is None:
             return False
         try:
-            resources, node_uuid = audit.expected_allocation(
-                self._clients.get_cells(), server)
-        except (exception.NotFound, cell_calls.CellAway):
+            resources, node_uuid, _ = instances.expected_allocation(
+                self._clients.get_cells()[server.cell_uuid], server)
+        except (instances.NotThere, cell_calls.CellAway):
             return False          # it is gone, has moved, or nobody knows
         placement = self._clients.placement
         state = placement.get_provider_state(node_uuid)

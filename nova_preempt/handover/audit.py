@@ -17,15 +17,11 @@ its way shows as a problem for a moment: what matters is what stays.
 
 import dataclasses
 
-from nova import context as nova_context
-from nova import exception
-from nova import objects
-from nova.scheduler import utils
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt.cloud import cell_calls
-from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.cloud import instances
 from nova_preempt.core import capacity
 from nova_preempt.core import eligibility
 from nova_preempt.core.nested import tree
@@ -46,9 +42,6 @@ OVER_CAPACITY = 'over_capacity'
 # A roll-back of a decision of this age waits for what may never come: Nova to
 # finish with a victim. Whoever retries it gives signs of life for ever.
 _OLD_S = 3600
-
-# So many servers are asked for at once.
-_CHUNK = 500
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -179,11 +172,14 @@ class Audit:
                     or not (is_nested or _lacks(_size(server), has))):
                 continue
             try:
-                needs, _node, more = _needs(self._cells(), server)
-            except (exception.NotFound, cell_calls.CellAway):
+                needs, _node, more = instances.expected_allocation(
+                    self._cells()[server.cell_uuid], server)
+            except (instances.NotThere, cell_calls.CellAway):
                 continue          # it is gone, has moved, or nobody knows
             if is_nested:
-                needs = {**needs, **more}
+                needs = {**needs, **{
+                    name: amount for name, amount in more.items()
+                    if name not in tree.COMMON}}
                 has = everywhere[server.uuid]
             if _lacks(needs, has):
                 yield Problem(
@@ -236,22 +232,23 @@ class Audit:
 
     def _known(self, uuids, with_migrations=True):
         """(those that are servers, {uuid: Migration} of the others)."""
-        context = nova_context.get_admin_context()
         uuids = sorted(uuids)
-        found, is_whole = self._of_cells(_servers, uuids)
-        known = set(found)
+        found, is_whole = self._of_cells(instances.read, uuids)
+        known = {server.uuid for server in found}
         migrations = {}
         if with_migrations:
             found, as_well = self._of_cells(
-                _migrations, [uuid for uuid in uuids if uuid not in known])
+                instances.read_migrations,
+                [uuid for uuid in uuids if uuid not in known])
             is_whole = is_whole and as_well
             migrations = {item.uuid: item for item in found}
-        return known | {
-            uuid for uuid in uuids if uuid not in known
-            and uuid not in migrations and (
-                # It may be of a cell that cannot be read.
-                not is_whole or _is_building(context, uuid))
-        }, migrations
+        left = set(uuids) - known - migrations.keys()
+        if is_whole:
+            # A server that is being built has no cell yet. The others may be
+            # of a cell that cannot be read.
+            left = {uuid for uuid, cell
+                    in instances.find_cells(left).items() if cell is None}
+        return known | left, migrations
 
     def _of_cells(self, read, uuids):
         """(what is read in all cells, whether all could be read)."""
@@ -266,38 +263,6 @@ class Audit:
             else:
                 found += answer
         return found, is_whole
-
-
-def expected_allocation(cells, server):
-    """What Nova would claim for a preemptible server on its host.
-
-    :param cells: {uuid: CellMapping}
-    :param server: a nova_preempt.cloud.servers.Server
-    :returns: ({class: amount}, the uuid of the node), without numbered groups
-    :raises NotFound: it is not there any more, or not to stay
-    """
-    return _needs(cells, server)[:2]
-
-
-def _needs(cells, server):
-    """The same, and {class: amount} of what hosts have in their parts."""
-    return cell_calls.call(cells[server.cell_uuid], _read_needs, server)
-
-
-def _read_needs(context, server):
-    instance = objects.Instance.get_by_uuid(
-        context, server.uuid, expected_attrs=['flavor'])
-    # What is known of it may be from before it moved or began to.
-    if (instance.host, instance.node) != (server.host, server.node) or (
-            not eligibility.needs_space(instance.vm_state,
-                                        instance.task_state)):
-        raise exception.InstanceNotFound(instance_id=server.uuid)
-    node = objects.ComputeNode.get_by_host_and_nodename(
-        context, server.host, server.node)
-    more = specs.resource_amounts(instance.flavor.extra_specs or {})
-    return (utils.resources_from_flavor(instance, instance.flavor),
-            node.uuid, {name: amount for name, amount in more.items()
-                        if name not in tree.COMMON})
 
 
 def _totals(states):
@@ -330,32 +295,3 @@ def _cpus(resources):
 def _sorted(resources):
     return ', '.join(f'{name}:{amount}'
                      for name, amount in sorted(resources.items()))
-
-
-def _servers(context, uuids):
-    """The uuids of the servers of a cell among these."""
-    return [instance.uuid for start in range(0, len(uuids), _CHUNK)
-            for instance in objects.InstanceList.get_by_filters(
-                context, {'uuid': uuids[start:start + _CHUNK],
-                          'deleted': False, 'soft_deleted': True},
-                expected_attrs=[])]
-
-
-def _migrations(context, uuids):
-    """The Migrations of a cell among these uuids."""
-    found = []
-    for uuid in uuids:
-        try:
-            found.append(objects.Migration.get_by_uuid(context, uuid))
-        except exception.MigrationNotFound:
-            continue
-    return found
-
-
-def _is_building(context, uuid):
-    """Whether it is a server that has no cell yet."""
-    try:
-        mapping = objects.InstanceMapping.get_by_instance_uuid(context, uuid)
-    except exception.InstanceMappingNotFound:
-        return False
-    return mapping.cell_mapping is None

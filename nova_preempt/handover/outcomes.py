@@ -16,15 +16,11 @@ have given up waiting, or the host may have failed to build the server. The
 record of a preemption says what became of it, and a metric counts it.
 """
 
-import collections
-
-from nova import objects
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
-from nova_preempt.cloud import cell_calls
-from nova_preempt.cloud import instance_poller
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import ending
@@ -42,18 +38,15 @@ class Outcomes:
 
     :param db: a nova_preempt.db.Database
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param find: see nova_preempt.cloud.instance_poller.InstancePoller
-    :param read: given a CellMapping and uuids, returns {uuid: outcome.Server}
+    :param look: see nova_preempt.cloud.instances.look
     """
 
-    def __init__(self, db, clients, find=instance_poller.find_cells,
-                 read=None):
+    def __init__(self, db, clients, look=instances.look):
         self._db = db
         self._clients = clients
         self._alive = set()       # (decision, server) of who was seen alive
         self._decisions = decisions.Decisions(db)
-        self._find = find
-        self._read = read or read_servers
+        self._look = look
 
     def note(self):
         """Note what is known by now."""
@@ -62,7 +55,7 @@ class Outcomes:
         servers, unread = self._look(
             {item.server_uuid for item in unknown
              if item.is_placed}
-            | {uuid for _decision, uuid in leaving})
+            | {uuid for _decision, uuid in leaving}, ['flavor'], deleted=True)
         # Nobody was served there, nor was anybody to be.
         db_outcomes.leave_out(self._db, [
             item.uuid for item in unknown
@@ -129,47 +122,9 @@ class Outcomes:
                          'server': item.server_uuid,
                          'status': found or item.status})
 
-    def _look(self, uuids):
-        """({uuid: outcome.Server}, the uuids that could not be looked at).
-
-        A server that has no cell yet is one of these.
-        """
-        if not uuids:
-            return {}, set()
-        cells, wanted = {}, collections.defaultdict(list)
-        servers, unread = {}, set()
-        for uuid, cell in self._find(sorted(uuids)).items():
-            if cell is None:
-                unread.add(uuid)
-            else:
-                cells[cell.uuid] = cell
-                wanted[cell.uuid].append(uuid)
-        for cell_uuid, members in sorted(wanted.items()):
-            try:
-                servers.update(self._read(cells[cell_uuid], members))
-            except Exception as exc:  # noqa: BLE001 (others are read)
-                LOG.warning('Cannot read cell %(cell)s: %(exc)s',
-                            {'cell': cells[cell_uuid].identity, 'exc': exc})
-                unread.update(members)
-        return servers, unread
-
 
 def _seen(server):
-    """An outcome.Server as an ending.Seen, None if it was deleted."""
+    """An ObservedServer as an ending.Seen, None if it was deleted."""
     if server is None or server.deleted:
         return None
     return ending.Seen(server.vm_state, server.task_state, server.host)
-
-
-def read_servers(cell, uuids):
-    """{uuid: outcome.Server} of those of these servers that are in a cell.
-
-    Those that were deleted, too.
-    """
-    instances = cell_calls.call(
-        cell, objects.InstanceList.get_by_filters, {'uuid': uuids},
-        expected_attrs=['flavor'], read_deleted='yes')
-    return {instance.uuid: outcome.Server(
-        instance.vm_state, instance.task_state, instance.host,
-        bool(instance.deleted), instance.launched_at is not None,
-        instance.flavor.name) for instance in instances}

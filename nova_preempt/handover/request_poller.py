@@ -14,26 +14,21 @@
 
 A user may delete the new server while its victims have their notice. Nova
 tells it in its API database, in one query for all who wait and whatever the
-cells are like: a server that is being deleted is marked so where its cell is
-named, and one that Nova has given up is in cell 0. Where a deletion fails the
-mark stays, so that the cells of those that have it are asked, too.
+cells are like; see nova_preempt.cloud.instances.find_unwanted().
 
 Our own database tells it of reservations, and what is known of headroom says
 whether that is still short.
 """
 
-import collections
+import functools
 import threading
 import time
 
-from nova import context as nova_context
-from nova import objects
 from oslo_utils import timeutils
 
 from nova_preempt import exceptions
-from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import shared_reading
-from nova_preempt.core import outcome
 
 # How long cells are waited for, in seconds: others wait for that, too. The
 # mark is trusted where one does not answer.
@@ -56,7 +51,8 @@ class RequestPoller:
                  processor_time=time.thread_time, reservations=None,
                  headroom=None, clock=timeutils.utcnow,
                  are_hosts_emptied=lambda: True):
-        find = find or find_unwanted
+        find = find or functools.partial(instances.find_unwanted,
+                                         limit_s=TIMEOUT_S)
         self._interval_s = interval_s
         self._reservations = reservations
         self._headroom = headroom
@@ -105,45 +101,3 @@ class RequestPoller:
 
     def lacks_headroom(self, providers):
         return self._headroom.is_short(providers)
-
-
-def find_unwanted(uuids):
-    """The set of those of these servers that are to be nowhere."""
-    context = nova_context.get_admin_context()
-    unwanted, marked, cells = set(), collections.defaultdict(list), {}
-    for mapping in objects.InstanceMappingList.get_by_instance_uuids(
-            context, uuids):
-        cell = mapping.cell_mapping
-        if cell is not None and cell.is_cell0():
-            unwanted.add(mapping.instance_uuid)
-        elif mapping.queued_for_delete:
-            unwanted.add(mapping.instance_uuid)
-            if cell is not None:
-                cells[cell.uuid] = cell
-                marked[cell.uuid].append(mapping.instance_uuid)
-    return unwanted - _not_deleted(cells, marked)
-
-
-def _not_deleted(cells, marked):
-    """Those that are marked as deleted and are not, as a set.
-
-    :param marked: {uuid of a cell: uuids of servers}
-    """
-    if not cells:
-        return set()
-    answers = cell_calls.gather(
-        cells.values(), lambda cell_context: _read(
-            cell_context, marked[cell_context.cell_uuid]), limit_s=TIMEOUT_S)
-    return {uuid for answer in answers.values()
-            if not isinstance(answer, Exception)
-            for uuid, server in answer.items()
-            if not outcome.is_deleted(server)}
-
-
-def _read(context, uuids):
-    """{uuid: outcome.Server} of those that are in a cell."""
-    return {instance.uuid: outcome.Server(
-        instance.vm_state, instance.task_state, instance.host)
-        for instance in objects.InstanceList.get_by_filters(
-            context, {'uuid': uuids, 'deleted': False, 'soft_deleted': True},
-            expected_attrs=[])}

@@ -15,10 +15,7 @@ The delay that saving energy causes is told in parts of how long a server ran,
 so its end has to be seen.
 """
 
-from nova import exception
-from nova import objects
-
-from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import instances
 from nova_preempt.db import energy as db_energy
 
 
@@ -45,16 +42,12 @@ class BootDelays:
     def _duration_s(self, uuid):
         """None while it is there, 0 if nothing is known of it any more."""
         for cell in list(self._get_cells().values()):
-            try:
-                server = cell_calls.call(
-                    cell, objects.Instance.get_by_uuid, uuid,
-                    expected_attrs=[], read_deleted='yes')
-            except exception.InstanceNotFound:
+            server = instances.read_cell(cell, [uuid], deleted=True).get(uuid)
+            if server is None:
                 continue
             if not server.deleted:
                 return None
-            if server.launched_at and server.terminated_at:
-                return (server.terminated_at
-                        - server.launched_at).total_seconds()
+            if server.launched_at and server.ended_at:
+                return (server.ended_at - server.launched_at).total_seconds()
             return 0.0
         return 0.0

@@ -12,16 +12,12 @@
 """The compute hosts as Nova's records show them, and who uses them."""
 
 import dataclasses
-import datetime
 import time
 
-from nova import context as nova_context
-from nova import objects
-from nova import servicegroup
 from oslo_log import log as logging
 
-from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells
+from nova_preempt.cloud import host_services
 from nova_preempt.core.energy import steps
 from nova_preempt.core.reservation import occupancy
 
@@ -35,41 +31,6 @@ MINIMUM = 'preemptible:minimum_hosts'
 
 class CellsAway(Exception):
     """Not all cells can be read; the message names those."""
-
-
-@dataclasses.dataclass(frozen=True)
-class ComputeHost:
-    """A host with one compute service and one node.
-
-    :param name: of the node
-    :param host: of the service
-    :param seen_at: when the service has reported last, None if never
-    :param servers: how many the service has counted there
-    """
-
-    name: str
-    host: str
-    cell_uuid: str
-    service_uuid: str
-    provider_uuid: str
-    up: bool
-    seen_at: datetime.datetime | None
-    disabled: bool
-    disabled_reason: str
-    vcpus: int
-    vcpus_used: int
-    servers: int
-    aggregates: frozenset
-
-    @property
-    def is_ours(self):
-        """Whether we have disabled it."""
-        return self.disabled and self.disabled_reason.startswith(REASON)
-
-    @property
-    def is_operators(self):
-        """Whether somebody else has."""
-        return self.disabled and not self.is_ours
 
 
 class ComputeHosts:
@@ -91,7 +52,6 @@ class ComputeHosts:
         self._of_cell = {}        # uuid: [ComputeHost], of no aggregates
         self._placement = placement
         self._get_cells = get_cells
-        self._service_group = servicegroup.API()
 
     def read(self, max_age_s=0, partly=False):
         """{name: ComputeHost} of all cells.
@@ -117,8 +77,7 @@ class ComputeHosts:
     def _read_all(self, partly):
         """Hosts by name, and whether these are all."""
         aggregates = {}
-        for aggregate in objects.AggregateList.get_all(
-                nova_context.get_admin_context()):
+        for aggregate in host_services.list_aggregates():
             for host in aggregate.hosts:
                 aggregates.setdefault(host, set()).add(aggregate.name)
         self._readings.read()
@@ -139,8 +98,7 @@ class ComputeHosts:
         :param default: of those whose metadata says nothing
         """
         found = {}
-        for aggregate in objects.AggregateList.get_all(
-                nova_context.get_admin_context()):
+        for aggregate in host_services.list_aggregates():
             text = aggregate.metadata.get(MINIMUM, str(default))
             if not text.isdecimal():
                 LOG.error('Aggregate %(name)s, %(key)s: %(text)r is not a '
@@ -152,37 +110,11 @@ class ComputeHosts:
         return found
 
     def _read_cell(self, cell):
-        with cell_calls.opened(cell) as cell_context:
-            services = objects.ServiceList.get_by_binary(
-                cell_context, 'nova-compute', include_disabled=True)
-            nodes = {}
-            for node in objects.ComputeNodeList.get_all(cell_context):
-                nodes.setdefault(node.host, []).append(node)
-        self._of_cell[cell.uuid] = [
-            self._host(service, nodes[service.host][0], cell.uuid)
-            for service in services if len(nodes.get(service.host, ())) == 1]
-
-    def _host(self, service, node, cell_uuid):
-        return ComputeHost(
-            name=node.hypervisor_hostname, host=service.host,
-            cell_uuid=cell_uuid, service_uuid=service.uuid,
-            provider_uuid=node.uuid, **self._service(service),
-            vcpus=node.vcpus, vcpus_used=node.vcpus_used,
-            servers=node.running_vms or 0, aggregates=frozenset())
-
-    def _service(self, service):
-        seen_at = service.last_seen_up
-        return {'up': bool(self._service_group.service_is_up(service)),
-                'seen_at': seen_at and seen_at.replace(tzinfo=None),
-                'disabled': service.disabled,
-                'disabled_reason': service.disabled_reason or ''}
+        self._of_cell[cell.uuid] = host_services.read_hosts(cell)
 
     def reread(self, host):
         """A ComputeHost with its service as it is now."""
-        cell = self._get_cells()[host.cell_uuid]
-        service = cell_calls.call(cell, objects.Service.get_by_uuid,
-                                  host.service_uuid)
-        return dataclasses.replace(host, **self._service(service))
+        return host_services.reread(self._get_cells()[host.cell_uuid], host)
 
     def tokens(self):
         """{uuid of a root provider: what changes as soon as somebody is given
@@ -201,12 +133,5 @@ class ComputeHosts:
     def occupants(self, host):
         """The occupancy.Occupants of a ComputeHost, asked now."""
         consumers = self._placement.get_consumers_in_tree(host.provider_uuid)
-        cell = self._get_cells()[host.cell_uuid]
-        servers = cell_calls.call(
-            cell, objects.InstanceList.get_uuids_by_host, host.host)
-        migrations = cell_calls.call(
-            cell, objects.MigrationList.get_in_progress_by_host_and_node,
-            host.host, host.name)
-        return occupancy.Occupants(
-            frozenset(consumers), frozenset(servers),
-            frozenset(item.instance_uuid for item in migrations))
+        return occupancy.Occupants(frozenset(consumers), *host_services.users(
+            self._get_cells()[host.cell_uuid], host))

@@ -19,14 +19,11 @@ import dataclasses
 import threading
 import time
 
-from nova import context as nova_context
-from nova import exception
-from nova import objects
-
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells as readings
+from nova_preempt.cloud import host_services
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import request
-from nova_preempt.cloud import servers
 from nova_preempt.cloud import since
 
 
@@ -90,7 +87,8 @@ class Occupancy:
             self._readings.read()
             unreadable = self._readings.unreadable()
             self.dark = frozenset().union(*(
-                _hosts_of(cell) for cell in list(self._cells().values())
+                host_services.list_hosts(cell)
+                for cell in list(self._cells().values())
                 if cell.uuid in unreadable))
             # After ours: so it knows of each preemptible server that we do.
             self._view.refresh()
@@ -99,15 +97,14 @@ class Occupancy:
     def _refresh_cell(self, cell):
         reading = self._since.begin(cell.uuid)
         with cell_calls.opened(cell) as cell_context:
-            instances = objects.InstanceList.get_by_filters(
-                cell_context, since.ALL if reading.whole else reading.changes,
-                expected_attrs=[])
-        reading.saw(instances)
-        found = {instance.uuid for instance in instances}
+            servers = instances.read(cell_context, filters=(
+                instances.PRESENT if reading.whole else reading.changes))
+        reading.saw(servers)
+        found = {server.uuid for server in servers}
         with self._lock:
             if self._since.is_outdated(reading):
                 return
-            left = {node for node in map(self._update, instances) if node}
+            left = {node for node in map(self._update, servers) if node}
             for uuid in found:
                 self._cell_of[uuid] = cell.uuid
             if reading.whole:
@@ -135,20 +132,20 @@ class Occupancy:
                 del self._by_node[old.node]
         return old
 
-    def _update(self, instance):
-        """Take a record over; returns the node that it has left, if any."""
-        old = self._remove(instance.uuid)
-        if not instance.deleted and instance.node:
-            self._residents[instance.uuid] = Resident(
-                instance.uuid, instance.node, instance.host,
-                instance.vm_state, instance.task_state,
-                is_kept=servers.locked_by(instance) == 'admin')
-            self._by_node.setdefault(instance.node, set()).add(instance.uuid)
-            if old is not None and old.node != instance.node:
+    def _update(self, server):
+        """Note an ObservedServer; returns the node that it has left, if any.
+        """
+        old = self._remove(server.uuid)
+        if not server.deleted and server.node:
+            self._residents[server.uuid] = Resident(
+                server.uuid, server.node, server.host, server.vm_state,
+                server.task_state, is_kept=server.locked_by == 'admin')
+            self._by_node.setdefault(server.node, set()).add(server.uuid)
+            if old is not None and old.node != server.node:
                 return old.node
             return None
-        if instance.deleted:
-            self._hints.pop(instance.uuid, None)
+        if server.deleted:
+            self._hints.pop(server.uuid, None)
         return old and old.node
 
     def get(self, uuid):
@@ -178,23 +175,8 @@ class Occupancy:
         """The ids in the hint that a server was asked for with, a set."""
         found = self._hints.get(uuid)
         if found is None:
-            found = _read_hint(uuid)
+            found = request.reservations_of(uuid)
             # Of what is no server nothing is kept.
             if found is not None:
                 self._hints[uuid] = found
         return found or frozenset()
-
-
-def _read_hint(uuid):
-    try:
-        spec = objects.RequestSpec.get_by_instance_uuid(
-            nova_context.get_admin_context(), uuid)
-    except exception.RequestSpecNotFound:
-        return None
-    return frozenset(request.reservations(spec))
-
-
-def _hosts_of(cell):
-    """The service hosts of a cell, as Nova's API database has them."""
-    return {mapping.host for mapping in objects.HostMappingList.get_by_cell_id(
-        nova_context.get_admin_context(), cell.id)}

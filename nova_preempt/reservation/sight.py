@@ -15,9 +15,8 @@ Computes report over the message bus. An engine that does not reach itself
 there cannot tell a host that is down from a bus that is.
 """
 
-from nova import context as nova_context
-
 from nova_preempt import exceptions
+from nova_preempt.cloud import contexts
 
 
 class Sight:
@@ -33,7 +32,7 @@ class Sight:
 
     def __call__(self):
         try:
-            self._client.ping(nova_context.get_admin_context(), self._server)
+            self._client.ping(contexts.admin(), self._server)
         except exceptions.NoAnswer as exc:
             return ('this engine does not reach itself over the message bus '
                     f'({exc})')

@@ -18,8 +18,8 @@ from nova import objects
 from oslo_log import log as logging
 
 from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import request
-from nova_preempt.cloud import since
 from nova_preempt.core.nested import tree
 from nova_preempt.core.scheduling import port
 from nova_preempt.db import database
@@ -161,7 +161,7 @@ def _read_devices(cell, uuids):
     found = {}
     for instance in cell_calls.call(
             cell, objects.InstanceList.get_by_filters,
-            {**since.ALL, 'uuid': uuids},
+            {**instances.PRESENT, 'uuid': uuids},
             expected_attrs=['pci_devices', 'pci_requests']):
         asked = {} if instance.pci_requests is None else {
             item.request_id: item.spec[0] if item.spec else {}

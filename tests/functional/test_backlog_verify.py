@@ -35,7 +35,7 @@ class TestVerify(test_backlog.BacklogTestCase):
         super().setUp()
         # Nova's fixtures have read the options and opened the databases.
         for name, value in (
-                ('nova_preempt.conf.files.read', mock.Mock()),
+                ('nova_preempt.cloud.nova_conf.read', mock.Mock()),
                 ('nova_preempt.cmd.verify.trusts.Trusts',
                  lambda conf: self.trusts),
                 ('nova_preempt.cmd.verify.timeutils',

@@ -56,7 +56,7 @@ class ManageTestCase(base.PreemptionTestCase):
         super().setUp()
         # Nova's fixtures have read the options and opened the databases.
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_preempt.conf.files.read', mock.Mock()))
+            'nova_preempt.cloud.nova_conf.read', mock.Mock()))
         self.add_hosts('host1')
 
     def manage(self, *argv):

@@ -20,7 +20,7 @@ from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
-from nova_preempt.core.backlog.servers import Sight
+from nova_preempt.core.model import ObservedServer
 
 #: So long after it was closed a request has nothing left to clear up.
 CLEARED_S = 3600
@@ -30,7 +30,7 @@ _THERE = (model.BUILDING, model.RUNNING, model.AWAY)
 
 def disagreement(
     request: model.Request,
-    sights: Iterable[Sight],
+    seen: Iterable[ObservedServer],
     victims: Mapping[str, str],
     now: datetime.datetime,
     options: boot_outcome.Options,
@@ -41,7 +41,7 @@ def disagreement(
     without servers, evicted by nobody.
     """
     verdict = boot_outcome.expire(request, now) or lifecycle.judge(
-        request, sights, victims, now, options
+        request, seen, victims, now, options
     )
     if not verdict.changes(request):
         return ""

@@ -25,12 +25,12 @@ from nova_preempt.core.backlog import servers
 from nova_preempt.core.backlog import startable
 from nova_preempt.core.backlog.boot_outcome import Options
 from nova_preempt.core.backlog.boot_outcome import Verdict
-from nova_preempt.core.backlog.servers import Sight
+from nova_preempt.core.model import ObservedServer
 
 
 def judge(
     request: model.Request,
-    sights: Iterable[Sight],
+    seen: Iterable[ObservedServer],
     victims: Mapping[str, str],
     now: datetime.datetime,
     options: Options,
@@ -46,10 +46,10 @@ def judge(
        comes back; those that their owner deleted are not.
     5. The state follows, see servers.status().
 
-    :param sights: what Nova has of the servers of this request
+    :param seen: what Nova has of the servers of this request
     :param victims: {uuid: status} of those that have given way, or are to
     """
-    there = {item.uuid: item for item in sights}
+    there = {item.uuid: item for item in seen}
     one = _Judgement(request, there, victims, now, options)
     one.look_at_servers()
     one.look_at_boots()
@@ -71,7 +71,7 @@ def coming_back(request: model.Request, now: datetime.datetime) -> list[str]:
 
 def closing(
     request: model.Request,
-    sights: Iterable[Sight],
+    seen: Iterable[ObservedServer],
     now: datetime.datetime,
     options: Options,
 ) -> tuple[Verdict, bool]:
@@ -82,20 +82,20 @@ def closing(
 
     :returns: (Verdict, whether nothing more may come)
     """
-    seen = {item.uuid: item for item in sights}
-    one = _Judgement(request, seen, {}, now, options)
+    there = {item.uuid: item for item in seen}
+    one = _Judgement(request, there, {}, now, options)
     one.look_at_servers(stop=True)
     one.look_at_boots()
     if request.ends_servers:
         one.end_all()
     verdict = one.verdict(request.state)
-    there = seen.keys() - verdict.locked
+    left = there.keys() - verdict.locked
     ended = {boot.number: boot.state for boot in verdict.boots}
-    return verdict, not (request.ends_servers and there) and not any(
+    return verdict, not (request.ends_servers and left) and not any(
         ended.get(boot.number, boot.state) in servers.OPEN_BOOTS
         for boot in request.boots
     ) and not any(
-        item.state == model.UNPLACED and item.uuid in there
+        item.state == model.UNPLACED and item.uuid in left
         for item in one.servers.values()
     )
 
@@ -109,7 +109,7 @@ class _Judgement:
     def __init__(
         self,
         request: model.Request,
-        there: Mapping[str, Sight],
+        there: Mapping[str, ObservedServer],
         victims: Mapping[str, str],
         now: datetime.datetime,
         options: Options,
@@ -136,22 +136,22 @@ class _Judgement:
         ended = []
         sought = servers.sought_servers(self._request)
         for uuid in sorted({*self.servers, *self._there}):
-            sight = self._there.get(uuid)
+            seen = self._there.get(uuid)
             known = self.servers.get(uuid)
-            if sight is None and uuid not in sought:
+            if seen is None and uuid not in sought:
                 continue
-            if known is None and sight is not None and self._is_void(sight):
-                self._delete(sight)
+            if known is None and seen is not None and self._is_void(seen):
+                self._delete(seen)
                 continue
             state = servers.server_state(
-                known.state if known else None, sight, self._victims.get(uuid)
+                known.state if known else None, seen, self._victims.get(uuid)
             )
-            if state == model.BUILDING and (stop or self._is_stuck(sight)):
+            if state == model.BUILDING and (stop or self._is_stuck(seen)):
                 state = model.UNPLACED
-            if sight is None and self._was_withdrawn(known):
+            if seen is None and self._was_withdrawn(known):
                 state = model.UNPLACED
-            if state == model.UNPLACED and sight is not None:
-                self._delete(sight)
+            if state == model.UNPLACED and seen is not None:
+                self._delete(seen)
             if state == model.ENDED and (
                 known is None or known.state != model.ENDED
             ):
@@ -169,16 +169,19 @@ class _Judgement:
         known = self.servers.get(uuid)
         if known is None:
             self.servers[uuid] = model.OwnServer(
-                uuid, self._there[uuid].boot, state, self._now
+                uuid, self._boot(self._there[uuid]), state, self._now
             )
         elif known.state != state:
             self.servers[uuid] = dataclasses.replace(
                 known, state=state, since=self._now
             )
 
-    def _is_void(self, sight: Sight) -> bool:
+    def _boot(self, seen: ObservedServer) -> int:
+        return servers.boot_of(self._request, seen)
+
+    def _is_void(self, seen: ObservedServer) -> bool:
         """Whether it came although its boot was given up."""
-        boot = self._boots.get(sight.boot)
+        boot = self._boots.get(self._boot(seen))
         return boot is None or boot.state in servers.VOID_BOOTS
 
     def _was_withdrawn(self, known: model.OwnServer | None) -> bool:
@@ -196,16 +199,18 @@ class _Judgement:
             and boot.state in (model.ASKING, *servers.VOID_BOOTS)
         )
 
-    def _is_stuck(self, sight: Sight | None) -> bool:
-        boot = self._boots.get(sight.boot) if sight else None
+    def _is_stuck(self, seen: ObservedServer | None) -> bool:
+        boot = self._boots.get(self._boot(seen)) if seen else None
         if boot is None or not self._options.building_s:
             return False
         return self._age_s(boot) > self._options.building_s
 
-    def _delete(self, sight: Sight) -> None:
-        if not sight.deleting:
-            (self._locked if sight.locked else self._deletes).append(
-                sight.uuid)
+    def _delete(self, seen: ObservedServer) -> None:
+        if not seen.is_deleting:
+            # Nova does not let the owner delete it, and the service user
+            # must not.
+            (self._locked if seen.locked_by else self._deletes).append(
+                seen.uuid)
 
     def _end(self, ended: list[str]) -> None:
         """Those that gave way and were deleted wait again, or do not."""
@@ -279,11 +284,11 @@ class _Judgement:
             code, text = boot_outcome.NO_ANSWER, "Nova has not answered."
         elif model.UNPLACED in own:
             failed = [
-                sight.fault
-                for sight in self._there.values()
-                if sight.boot == boot.number
-                and sight.vm_state == "error"
-                and servers.is_for_now(sight.fault)
+                seen.fault
+                for seen in self._there.values()
+                if self._boot(seen) == boot.number
+                and seen.vm_state == "error"
+                and servers.is_for_now(seen.fault)
             ]
             code, text = boot_outcome.NO_HOST, (
                 next(filter(None, failed), _NO_FAULT)

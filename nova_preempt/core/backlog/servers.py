@@ -20,12 +20,12 @@ what was made, and knows from the time of the boot whether more may come.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-import dataclasses
 import datetime
 
 from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
+from nova_preempt.core.model import ObservedServer
 
 #: How long servers are looked for that nobody expects any more, in seconds.
 LATE_S = 86400
@@ -53,27 +53,6 @@ _LOST_VICTIM = (
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Sight:
-    """A server as Nova has it.
-
-    :param boot: the number that its tag says
-    :param fault: why it is in vm_state error, as far as Nova says
-    :param deleting: whether it is on its way out
-    :param launched: whether it has ever run
-    :param locked: whether it is locked: Nova does not let its owner delete it
-        then, and the service user must not
-    """
-
-    uuid: str
-    boot: int
-    vm_state: str
-    fault: str = ""
-    deleting: bool = False
-    launched: bool = False
-    locked: bool = False
-
-
 def tag(uuid: str, number: int) -> str:
     """The tag of the servers of a boot."""
     return f"backlog:{uuid}:{number}"
@@ -86,6 +65,21 @@ def untag(text: str) -> tuple[str, int] | None:
     if kind != "backlog" or not uuid or not number.isdecimal():
         return None
     return uuid, int(number)
+
+
+def boot_of(request: model.Request, server: ObservedServer) -> int:
+    """Return the number of the boot that a server is of, 0 if of none.
+
+    The owner of a server may take its tag away.
+    """
+    for item in request.servers:
+        if item.uuid == server.uuid:
+            return item.boot
+    for text in server.tags:
+        owner = untag(text)
+        if owner and owner[0] == request.uuid:
+            return owner[1]
+    return 0
 
 
 def next_boot(
@@ -210,40 +204,40 @@ def sought_servers(request: model.Request) -> list[str]:
 
 
 def server_state(
-    before: str | None, sight: Sight | None, victim: str | None
+    before: str | None, seen: ObservedServer | None, victim: str | None
 ) -> str:
     """The state of a server.
 
     :param before: its state until now, None if it is new
-    :param sight: what is seen of it, None if it does not exist
+    :param seen: what Nova has of it, None if it does not exist
     :param victim: the status of it as one that gives way, None if it is none
     """
     if before == model.UNPLACED:
         return before
-    if sight is None or sight.vm_state in _DELETED:
+    if seen is None or seen.vm_state in _DELETED:
         if before in (model.GONE, model.ENDED):
             return before
         # Its owner cannot delete a stopped victim, which is locked.
         is_lost = victim in _LOST_VICTIM or (
             before == model.AWAY and victim == victim_status.STOPPED)
         return model.ENDED if is_lost else model.GONE
-    if sight.vm_state == "building" and before in _ON_ITS_WAY:
+    if seen.vm_state == "building" and before in _ON_ITS_WAY:
         return model.BUILDING
-    if sight.vm_state == "error" and before in (*_ON_ITS_WAY, model.ERROR):
+    if seen.vm_state == "error" and before in (*_ON_ITS_WAY, model.ERROR):
         came_to_nothing = (
             before != model.ERROR
-            and not sight.launched
-            and is_for_now(sight.fault)
+            and seen.launched_at is None
+            and is_for_now(seen.fault)
         )
         return model.UNPLACED if came_to_nothing else model.ERROR
-    if sight.vm_state in _KEPT and victim in _KEPT_VICTIM:
+    if seen.vm_state in _KEPT and victim in _KEPT_VICTIM:
         return model.AWAY
     return model.RUNNING
 
 
-def may_have_given_way(sight: Sight | None) -> bool:
+def may_have_given_way(seen: ObservedServer | None) -> bool:
     """Whether it takes more than what is seen to tell why a server stopped."""
-    return sight is None or sight.vm_state in (*_DELETED, *_KEPT)
+    return seen is None or seen.vm_state in (*_DELETED, *_KEPT)
 
 
 def is_for_now(fault: str) -> bool:

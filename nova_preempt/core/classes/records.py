@@ -27,12 +27,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 import dataclasses
+import datetime
 import itertools
 import operator
 
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
-from nova_preempt.core.model import SECOND
+from nova_preempt.core.model import SECOND, ObservedServer
+from nova_preempt.core.times import microseconds
 
 # Nova's names of what is asked of a server; others take nobody's place.
 CREATE = "create"
@@ -70,19 +72,6 @@ class Action:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Record:
-    """A server as Nova has it.
-
-    ``launched_us``: since when it runs, by whatever was asked last; None if
-    it never did. ``deleted_us``: None if it is there.
-    """
-
-    created_us: int
-    launched_us: int | None = None
-    deleted_us: int | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Preemption:
     """From when to when a server gave way; None: it does still."""
 
@@ -99,7 +88,7 @@ class Preemption:
 
 
 def events(
-    record: Record,
+    server: ObservedServer,
     actions: Iterable[Action],
     preemptions: Collection[Preemption] = (),
 ) -> tuple[Event, ...]:
@@ -113,15 +102,17 @@ def events(
     found: list[Event] = []
     if not any(action.name == CREATE for action in ordered):
         # Older than Nova's records of what was asked.
-        found.append(Event(record.created_us, Kind.QUEUED))
-        if record.launched_us is not None:
-            found.append(Event(record.launched_us, Kind.RUNNING))
+        found += _dated(server.created_at, Kind.QUEUED)
+        found += _dated(server.launched_at, Kind.RUNNING)
     for action, after in itertools.zip_longest(ordered, ordered[1:]):
         before = found[-1].kind if found else None
         found.extend(_told(_ended_before(action, after), before))
-    if record.deleted_us is not None:
-        found.append(Event(record.deleted_us, Kind.ENDED))
+    found += _dated(server.ended_at, Kind.ENDED)
     return tuple(found)
+
+
+def _dated(at: datetime.datetime | None, kind: Kind) -> list[Event]:
+    return [] if at is None else [Event(microseconds(at), kind)]
 
 
 def is_by_owner(asked_by: str | None, owner: str) -> bool:

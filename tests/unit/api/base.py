@@ -34,6 +34,7 @@ from nova_preempt import rpc
 from nova_preempt.api import app
 from nova_preempt.backlog import ladders
 from nova_preempt.backlog import submission
+from nova_preempt.cloud import contexts
 from nova_preempt.cloud import trusts
 from nova_preempt.cloud import user_reading
 import nova_preempt.conf
@@ -472,7 +473,7 @@ class AnsweringTestCase(ApiTestCase):
         server = messaging.get_rpc_server(
             self.transport, messaging.Target(topic=topic, server='here'),
             [endpoint, *more], executor='threading',
-            serializer=rpc.nova_rpc.RequestContextSerializer(None))
+            serializer=contexts.serializer())
         server.start()
         # Not wait(): it takes a second, and nothing is left to be done.
         self.addCleanup(server.stop)

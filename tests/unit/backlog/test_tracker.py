@@ -25,7 +25,7 @@ from nova_preempt.backlog import server_reader
 from nova_preempt.backlog import tracker
 from nova_preempt.backlog import users
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import servers
+from nova_preempt.core.model import ObservedServer
 from nova_preempt.db import backlog
 from tests.unit.api import base
 from tests.unit.db import test_backlog
@@ -89,13 +89,14 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
         self.logger.setUp()
         self.addCleanup(self.logger.cleanUp)
         backlog.create(self.db, test_backlog.request('r1'))
-        self.sights = (servers.Sight('late', 1, 'active'),)
+        self.servers = (ObservedServer('late', 'active',
+                                       tags=('backlog:r1:1',)),)
         self.users = mock.Mock()
         self.following = tracker.Tracker(
             types.SimpleNamespace(ask_timeout_s=60, build_timeout_s=3600,
                                   retry_interval_s=30),
             self.db, mock.Mock(look=lambda requests, now: {
-                'r1': server_reader.Seen(self.sights)}), self.users,
+                'r1': server_reader.Seen(self.servers)}), self.users,
             records.Records(self.db, lambda *_args: None))
         backlog.begin_boot(self.db, 'r1', (model.WAITING,), model.Boot(
             1, 'tag', 'f', 1, test_backlog.NOW, model.LOST))

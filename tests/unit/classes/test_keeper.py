@@ -27,6 +27,7 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.classes import records
 from nova_preempt.core.classes import table
 from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.model import ObservedServer
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_models
 from nova_preempt.db import class_servers
@@ -41,23 +42,14 @@ TABLE = table.parse([
     {'name': 'bronze', 'importance': '2', 'availability': '0.5'}])
 
 
-class Flavor(types.SimpleNamespace):
-
-    def __contains__(self, name):
-        return hasattr(self, name)
-
-
-def instance(uuid, class_name='', **changes):
-    """As much of an Instance as is read."""
+def server(uuid, class_name='', **changes):
     extra_specs = {'preemptible:enabled': 'true'}
     if class_name:
         extra_specs['preemptible:class'] = class_name
-    at = AT.replace(tzinfo=datetime.timezone.utc)
-    return types.SimpleNamespace(**{
-        'uuid': uuid, 'deleted': False, 'project_id': 'p', 'image_ref': 'i',
-        'flavor': Flavor(name='spot', extra_specs=extra_specs),
-        'created_at': at, 'updated_at': at, 'launched_at': at,
-        'deleted_at': None, 'task_state': None, **changes})
+    return ObservedServer(uuid, **{
+        'vm_state': 'active', 'project_id': 'p', 'flavor': 'spot',
+        'extra_specs': extra_specs, 'created_at': AT, 'updated_at': AT,
+        'launched_at': AT, **changes})
 
 
 class TestKeeper(unittest.TestCase):
@@ -73,7 +65,8 @@ class TestKeeper(unittest.TestCase):
         self.there = []
         self.actions = {}
         for module, name, answer in (
-                (keeper.servers, 'pieces', self.pieces),
+                (keeper.instances, 'pages', self.pages),
+                (keeper.instances, 'read', self.read),
                 (keeper.instance_actions, 'read', lambda _, instances: {
                     item.uuid: self.actions.get(item.uuid, [])
                     for item in instances})):
@@ -87,12 +80,12 @@ class TestKeeper(unittest.TestCase):
         self.keeper = keeper.ClockKeeper(
             self.db, lambda: dict(self.cells), TABLE)
 
-    def pieces(self, context, filters, attrs):
+    def pages(self, context, filters, attrs):
         """Nova changes none of them after the first look."""
-        uuids = filters.get('uuid', ())
-        yield [item for item in self.there
-               if 'changes-since' not in filters
-               and (not uuids or item.uuid in uuids)]
+        yield [item for item in self.there if 'changes-since' not in filters]
+
+    def read(self, context, uuids, attrs):
+        return [item for item in self.there if item.uuid in uuids]
 
     def look(self):
         """{uuid: class name} of what is written down afterwards."""
@@ -112,11 +105,11 @@ class TestKeeper(unittest.TestCase):
 
     def test_a_cell_is_removed(self):
         """Nobody looks into it any more, and it would be late for ever."""
-        self.there = [instance('a', 'gold')]
+        self.there = [server('a', 'gold')]
         self.look()
         other = types.SimpleNamespace(uuid='cell2', identity='cell2')
         self.cells[other.uuid] = other
-        self.there = [instance('b', 'gold')]
+        self.there = [server('b', 'gold')]
         self.assertEqual({'a': 'gold', 'b': 'gold'}, self.look())
         self.assertEqual({CELL.uuid, 'cell2'},
                          class_servers.looked_ago_s(self.db).keys())
@@ -128,7 +121,7 @@ class TestKeeper(unittest.TestCase):
                          class_servers.looked_ago_s(self.db).keys())
         # It may be back, and what is there is read anew.
         self.cells[CELL.uuid] = CELL
-        self.there = [instance('a', 'gold')]
+        self.there = [server('a', 'gold')]
         self.assertEqual({'a': 'gold', 'b': 'gold'}, self.look())
 
     def test_of_which_class(self):
@@ -136,8 +129,8 @@ class TestKeeper(unittest.TestCase):
         self.ask('c', 'gold')
         self.ask('d', 'iron')
         self.there = [
-            instance('a', 'bronze'), instance('b'), instance('c', 'iron'),
-            instance('d'), instance('e', 'iron'), instance('f')]
+            server('a', 'bronze'), server('b'), server('c', 'iron'),
+            server('d'), server('e', 'iron'), server('f')]
         self.assertEqual({'a': 'bronze', 'b': 'gold', 'c': 'gold'},
                          self.look())
 
@@ -151,7 +144,7 @@ class TestKeeper(unittest.TestCase):
     def test_a_request_changes_its_class(self):
         for uuid in 'abc':
             self.ask(uuid, 'gold')
-        self.there = [instance('a'), instance('b'), instance('c', 'gold')]
+        self.there = [server('a'), server('b'), server('c', 'gold')]
         self.assertEqual(dict.fromkeys('abc', 'gold'), self.look())
         self.change('a', 'bronze')
         self.change('b', '')
@@ -162,18 +155,16 @@ class TestKeeper(unittest.TestCase):
         self.change('a', 'iron')
         self.assertEqual({'b': 'bronze', 'c': 'gold'}, self.look())
         # Nobody is looked at again and again.
-        with mock.patch.object(keeper.servers, 'pieces',
-                               side_effect=self.pieces) as pieces:
+        with mock.patch.object(keeper.instances, 'read') as read:
             self.look()
             self.look()
-        self.assertEqual(['changes-since'] * 2, [
-            *(name for call in pieces.mock_calls for name in call.args[1])])
+        read.assert_not_called()
 
     def test_nova_writes_late_that_one_runs(self):
         """The server itself does not change by that any more."""
         asked = records.Action(records.CREATE, 1, 1_000_000, True, 2_000_000)
-        self.there = [instance('a', 'gold'),
-                      instance('b', 'gold', task_state='spawning')]
+        self.there = [server('a', 'gold'),
+                      server('b', 'gold', task_state='spawning')]
         self.actions = {'a': [asked], 'b': [asked]}
         for whole in False, True:
             self.actions['a'] = [asked]
@@ -202,7 +193,7 @@ class TestKeeper(unittest.TestCase):
         class_servers.looked(self.db, CELL.uuid, 4000)
         # Nobody writes that of a cell that cannot be read.
         with mock.patch.object(
-                keeper.servers, 'pieces', side_effect=OSError('away')), (
+                keeper.instances, 'pages', side_effect=OSError('away')), (
                 self.assertLogs(keeper.readings.__name__)):
             self.look()
         ago_s, = class_servers.looked_ago_s(self.db).values()

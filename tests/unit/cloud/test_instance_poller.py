@@ -19,6 +19,7 @@ from unittest import mock
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import shared_reading
+from nova_preempt.core import model
 
 
 def cell(uuid):
@@ -26,8 +27,7 @@ def cell(uuid):
 
 
 def instance(vm_state='active'):
-    return types.SimpleNamespace(vm_state=vm_state, task_state=None, host='h',
-                                 locked=False)
+    return model.ObservedServer('', vm_state, host='h')
 
 
 class TestWatch(unittest.TestCase):

@@ -13,7 +13,6 @@
 
 from types import SimpleNamespace
 import unittest
-from unittest import mock
 
 from nova_preempt.cloud import servers
 
@@ -42,42 +41,3 @@ class TestPinned(unittest.TestCase):
                        {'resources_gpu:CUSTOM_X': '1'},
                        {'accel:device_profile': 'a'}):
             self.assertTrue(self.is_pinned(**values), values)
-
-
-class TestPieces(unittest.TestCase):
-    """A cell is read a bounded number of servers at a time."""
-
-    def read(self, count, filters=()):
-        """The uuids that are read, piece by piece."""
-        self.sorted_by = []
-        uuids = [f'{number:04}' for number in range(count)]
-
-        def get(context, filters, *, sort_key, sort_dir, limit, marker,
-                expected_attrs):
-            self.assertEqual('asc', sort_dir)
-            self.sorted_by.append(sort_key)
-            left = [uuid for uuid in uuids if marker is None or uuid > marker]
-            return [SimpleNamespace(uuid=uuid) for uuid in left[:limit]]
-
-        with mock.patch.object(servers.objects, 'InstanceList', create=True,
-                               new=SimpleNamespace(get_by_filters=get)), (
-                mock.patch.object(servers, 'PIECE', 3)):
-            return [[instance.uuid for instance in piece]
-                    for piece in servers.pieces(
-                        None, dict(filters), [])]
-
-    def test_each_once(self):
-        self.assertEqual([[]], self.read(0))
-        self.assertEqual([['0000', '0001']], self.read(2))
-        self.assertEqual([['0000', '0001', '0002'], []], self.read(3))
-        self.assertEqual([3, 3, 1], [len(piece) for piece in self.read(7)])
-        self.assertEqual(['uuid'] * 3, self.sorted_by)
-
-    def test_changes(self):
-        changes = {'changes-since': 'then'}
-        self.assertEqual([['0000', '0001']], self.read(2, changes))
-        self.assertEqual(['updated_at'], self.sorted_by)
-        # In an order that does not change meanwhile, where they are many.
-        self.assertEqual([['0000', '0001', '0002'], ['0003']],
-                         self.read(4, changes))
-        self.assertEqual(['updated_at', 'uuid', 'uuid'], self.sorted_by)

@@ -23,10 +23,11 @@ from oslo_utils import fixture as utils_fixture
 import testtools
 
 from nova_preempt.cloud import cells
-from nova_preempt.cloud import instance_poller
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import servers
 from nova_preempt.cloud import since
+from tests import instances as builders
 from tests.unit.core.scheduling import world
 
 
@@ -118,7 +119,7 @@ class TestUnreadableCells(unittest.TestCase):
         api = nova_api.NovaAPI(None)
         api.is_away = self.view.is_away
         api._client = mock.Mock()
-        with mock.patch.object(instance_poller, 'find_cells', find_cells):
+        with mock.patch.object(instances, 'find_cells', find_cells):
             self.assertRaisesRegex(
                 nova_api.NovaError, 'get of server one: its cell does not',
                 api.get, 'one')
@@ -139,7 +140,7 @@ class TestArchived(testtools.TestCase):
         self.looked_for = []
         self.left = []
         # Nova's are not there before it has registered them.
-        self.patch(servers, 'objects', types.SimpleNamespace(
+        self.patch(instances, 'objects', types.SimpleNamespace(
             InstanceList=types.SimpleNamespace(get_by_filters=self.find)))
         self.patch(nova_context, 'target_cell', self.target_cell)
         self.patch(servers.ServerCache, '_read', self.read)
@@ -168,7 +169,7 @@ class TestArchived(testtools.TestCase):
     def find(self, cell, filters, expected_attrs):
         self.assertFalse(filters['deleted'])
         self.looked_for += filters['uuid']
-        return [types.SimpleNamespace(uuid=uuid) for uuid in filters['uuid']
+        return [builders.instance(uuid) for uuid in filters['uuid']
                 if uuid in self.records]
 
     def refresh(self, after_s):

@@ -42,7 +42,7 @@ class TestMain(unittest.TestCase):
     def test_nova_is_told_of_our_manager(self):
         with mock.patch.dict(service.SERVICE_MANAGERS), mock.patch.object(
                 scheduler.scheduler, 'main') as main, mock.patch.object(
-                    scheduler, 'files'), mock.patch.object(
+                    scheduler, 'nova_conf'), mock.patch.object(
                         scheduler, 'CONF'), mock.patch.object(
                             scheduler, 'check_options'), mock.patch.object(
                                 scheduler, 'values'):

@@ -20,7 +20,6 @@ import unittest
 from unittest import mock
 
 from nova_preempt.cloud import placement
-from nova_preempt.cloud.recorded import Recorded
 from nova_preempt.cmd import simulation_files
 from nova_preempt.cmd import trace_export
 from nova_preempt.core import model
@@ -39,8 +38,10 @@ def at(seconds):
 
 def server(uuid, created_s, launched_s, ended_s, project='secret',
            **extra_specs):
-    return Recorded(uuid, at(created_s), at(launched_s), at(ended_s),
-                    project, {'VCPU': 2, 'DISK_GB': 1}, extra_specs)
+    return model.ObservedServer(
+        uuid, 'active', created_at=at(created_s), launched_at=at(launched_s),
+        ended_at=at(ended_s), project_id=project,
+        resources={'VCPU': 2, 'DISK_GB': 1}, extra_specs=extra_specs)
 
 
 class TestEvents(unittest.TestCase):
@@ -156,10 +157,10 @@ class TestCloud(unittest.TestCase):
 
         with tempfile.TemporaryDirectory() as directory, (
                 mock.patch.object(placement, 'Placement', Growing)), (
-                    mock.patch.object(trace_export.recorded, 'node_names',
+                    mock.patch.object(trace_export.host_services, 'list_nodes',
                                       return_value={'old', 'new'})):
             path = os.path.join(directory, 'cloud.yaml')
-            trace_export._write_cloud(path, {}, trace_export.Export())
+            trace_export._write_cloud(path, {'c': None}, trace_export.Export())
             setup, _ = simulation_files.read_cloud(path)
         self.assertEqual([1], [kind.count for kind in setup.hosts])
 

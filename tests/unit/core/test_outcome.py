@@ -12,9 +12,13 @@
 
 """What became of a server for which others have given way."""
 
+import datetime
 import unittest
 
 from nova_preempt.core import outcome
+from nova_preempt.core.model import ObservedServer
+
+RAN = datetime.datetime(2026, 1, 1)
 
 
 class TestOutcome(unittest.TestCase):
@@ -22,8 +26,8 @@ class TestOutcome(unittest.TestCase):
     def outcome(self, vm_state='active', task_state=None, host='h',
                 operation='create', **values):
         return outcome.outcome(
-            outcome.Server(vm_state, task_state, host,
-                           **{'flavor': 'f', **values}),
+            ObservedServer('s', vm_state, task_state, host, **{
+                'flavor': 'f', 'launched_at': RAN, **values}),
             'h', operation, 'f')
 
     def test_what_became_of_it(self):
@@ -41,12 +45,12 @@ class TestOutcome(unittest.TestCase):
                  {'operation': 'resize', 'flavor': 'small'}),
                 (outcome.SERVED, ('deleted',), {'deleted': True}),
                 (outcome.DELETED, ('deleted',),
-                 {'deleted': True, 'ran': False}),
+                 {'deleted': True, 'launched_at': None}),
                 (outcome.DELETED, ('deleted', None, None),
                  {'deleted': True}),
                 # Nova frees what it has before it is gone.
                 (None, ('deleted',), {}),
-                (None, ('deleted',), {'ran': False}),
+                (None, ('deleted',), {'launched_at': None}),
                 # It is what it was until it has been rebuilt.
                 (None, ('error', 'rebuilding'), {'operation': 'evacuate'}),
                 (None, ('error', 'rebuild_spawning'),
@@ -77,6 +81,5 @@ class TestWhetherItIsDeleted(unittest.TestCase):
                 (True, ('soft-delete', None), {}),
                 (True, ('deleted', None), {}),
                 (True, ('deleted', None), {'deleted': True})):
-            self.assertIs(expected, outcome.is_deleted(
-                outcome.Server(*args, 'h', **values)), args)
-        self.assertTrue(outcome.is_deleted(None))
+            self.assertIs(expected, ObservedServer(
+                's', *args, 'h', **values).is_deleted, args)

@@ -18,12 +18,12 @@ import unittest
 from unittest import mock
 
 from nova import context as nova_context
-from nova import exception
 from nova import objects
 from nova.scheduler import utils
 
 from nova_preempt import db
 from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement
 from nova_preempt.core import model
 from nova_preempt.db import decisions
@@ -157,19 +157,19 @@ class TestExpected(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def expected(self):
-        return audit.expected_allocation(
-            {'c': types.SimpleNamespace(uuid='c', identity='c')},
+        return instances.expected_allocation(
+            types.SimpleNamespace(uuid='c', identity='c'),
             test_expiry.server('a'))
 
     def test_there(self):
-        self.assertEqual(({'VCPU': 1}, 'p'), self.expected())
+        self.assertEqual(({'VCPU': 1}, 'p', {}), self.expected())
 
     def test_not_there_to_stay_any_more(self):
         for name, value in (('host', 'other'), ('node', 'other'),
                             ('host', None), ('task_state', 'migrating'),
                             ('vm_state', 'shelved_offloaded')):
             with mock.patch.object(self.instance, name, value):
-                self.assertRaises(exception.NotFound, self.expected)
+                self.assertRaises(instances.NotThere, self.expected)
 
     def test_it_gets_nothing_where_it_was(self):
         clients = mock.Mock(**{'get_cells.return_value': {
@@ -188,21 +188,24 @@ class TestExpected(unittest.TestCase):
         clients.placement.post_allocations.assert_called_once()
 
 
+A = model.ObservedServer('a', 'active')
+
+
 class TestCellAway(unittest.TestCase):
 
     def known(self, *answers):
         made = audit.Audit(None, None, None, dict, 60)
         with mock.patch.object(cell_calls, 'gather', side_effect=[
                 dict(enumerate(found)) for found in answers]), (
-                mock.patch.object(audit, '_is_building',
-                                  return_value=False)):
+                mock.patch.object(instances, 'find_cells',
+                                  return_value={})):
             return made._known(['a', 'b'])[0]
 
     def test_nobody_is_without_a_server_who_may_be_there(self):
         away = cell_calls.CellAway(cell='c', limit=1)
-        self.assertEqual({'a'}, self.known([['a']], [[]]))
-        for servers, migrations in (([['a'], away], [[], []]),
-                                    ([['a'], []], [[], away])):
+        self.assertEqual({'a'}, self.known([[A]], [[]]))
+        for servers, migrations in (([[A], away], [[], []]),
+                                    ([[A], []], [[], away])):
             with self.assertLogs(audit.__name__, 'WARNING'):
                 self.assertEqual({'a', 'b'}, self.known(servers, migrations))
 

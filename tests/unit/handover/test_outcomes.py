@@ -13,7 +13,6 @@
 
 import datetime
 import os
-from types import SimpleNamespace
 import unittest
 from unittest import mock
 
@@ -23,6 +22,7 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import outcome
+from nova_preempt.core.model import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import outcomes as db_outcomes
@@ -30,14 +30,15 @@ from nova_preempt.db import queries
 from nova_preempt.handover import outcomes
 from tests.unit.db import test_decisions
 
+RAN = datetime.datetime(2026, 1, 1)
+
 
 class TestOutcomes(test_decisions.TestSQLite):
     """Inherits the database only, see load_tests."""
 
     def setUp(self):
         super().setUp()
-        self.cell = SimpleNamespace(uuid='c', identity='c')
-        self.homes = {}
+        self.homeless = set()
         self.servers = {}
         self.broken = False
         self.placement = mock.Mock(spec=placement_api.Placement)
@@ -48,14 +49,14 @@ class TestOutcomes(test_decisions.TestSQLite):
         self.nova.get.side_effect = self.show
         self.outcomes = outcomes.Outcomes(
             self.db, clients.Clients(self.nova, self.placement, None),
-            lambda uuids: {uuid: self.homes[uuid] for uuid in uuids
-                           if uuid in self.homes}, self.read)
+            self.look)
 
-    def read(self, cell, uuids):
+    def look(self, uuids, attrs, deleted):
         if self.broken:
-            raise OSError('away')
+            return {}, dict.fromkeys(uuids, OSError('away'))
         return {uuid: self.servers[uuid] for uuid in uuids
-                if uuid in self.servers}
+                if uuid in self.servers}, dict.fromkeys(
+                    uuids & self.homeless)
 
     def show(self, uuid):
         server = self.servers[uuid]
@@ -73,9 +74,10 @@ class TestOutcomes(test_decisions.TestSQLite):
 
     def put(self, uuid, vm_state='active', task_state=None, host='h',
             **values):
-        self.homes[uuid] = self.cell
-        self.servers[uuid] = outcome.Server(vm_state, task_state, host,
-                                            flavor='f', **values)
+        self.homeless.discard(uuid)
+        self.servers[uuid] = ObservedServer(
+            uuid, vm_state, task_state, host, flavor='f', launched_at=RAN,
+            **values)
 
     def test_who_was_placed_lately(self):
         for uuid in ('known', 'new', 'old'):
@@ -100,7 +102,7 @@ class TestOutcomes(test_decisions.TestSQLite):
     def test_noted_once_it_is_known(self):
         before = self.counted('served')
         self.add('d')
-        self.homes['s-d'] = None
+        self.homeless.add('s-d')
         self.assertIsNone(self.outcome('d'))
         self.put('s-d', 'building', 'spawning')
         self.assertIsNone(self.outcome('d'))

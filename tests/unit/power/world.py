@@ -15,6 +15,7 @@ import dataclasses
 import datetime
 
 from nova_preempt import db
+from nova_preempt.cloud import host_services
 from nova_preempt.conf import energy as conf_energy
 from nova_preempt.core.reservation import occupancy
 from nova_preempt.power import compute_hosts
@@ -41,7 +42,7 @@ class World:
     def __init__(self, *names, vcpus=4):
         self.now = base.NOW
         self.hosts = {
-            name: compute_hosts.ComputeHost(
+            name: host_services.ComputeHost(
                 name=name, host=name, cell_uuid='c', service_uuid=name,
                 provider_uuid=name, up=True, seen_at=self.naive(),
                 disabled=False, disabled_reason='', vcpus=vcpus,

@@ -17,16 +17,20 @@ from unittest import mock
 from oslo_utils import fixture as utils_fixture
 import testtools
 
+from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import host_services
+from nova_preempt.cloud import instances
+from nova_preempt.cloud import request
 from nova_preempt.cloud import since
 from nova_preempt.reservation import occupancy
+from tests import instances as builders
 
 NOW = datetime.datetime(2026, 11, 20, 12)
 
 
 def instance(uuid, node='n1', deleted=False, locked_by=None):
-    return SimpleNamespace(uuid=uuid, node=node, host=node, deleted=deleted,
-                           vm_state='active', task_state=None, updated_at=NOW,
-                           locked=bool(locked_by), locked_by=locked_by)
+    return builders.instance(uuid, host=node, deleted=deleted, updated_at=NOW,
+                             locked=bool(locked_by), locked_by=locked_by)
 
 
 class TestOccupancy(testtools.TestCase):
@@ -50,8 +54,9 @@ class TestOccupancy(testtools.TestCase):
             InstanceList=SimpleNamespace(get_by_filters=self.read),
             HostMappingList=SimpleNamespace(get_by_cell_id=self.hosts_of))
         for target, name, replacement in (
-                (occupancy.nova_context, 'target_cell', self.target_cell),
-                (occupancy, 'objects', objects)):
+                (cell_calls.nova_context, 'target_cell', self.target_cell),
+                (host_services, 'objects', objects),
+                (instances, 'objects', objects)):
             patch = mock.patch.object(target, name, replacement)
             patch.start()
             self.addCleanup(patch.stop)
@@ -109,7 +114,7 @@ class TestOccupancy(testtools.TestCase):
 
     def test_hints_of_who_is_gone_are_forgotten(self):
         """Who frees its space was deleted before it is asked for."""
-        with mock.patch.object(occupancy, '_read_hint',
+        with mock.patch.object(request, 'reservations_of',
                                lambda uuid: frozenset({'r'})):
             self.refresh()
             for uuid in ('a', *map(str, range(100))):

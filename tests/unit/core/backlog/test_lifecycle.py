@@ -21,6 +21,7 @@ from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from nova_preempt.core.backlog import startable
+from nova_preempt.core.model import ObservedServer
 from tests.unit.core.backlog import base
 
 OPTIONS = boot_outcome.Options(undecided_s=180, building_s=3600, retry_s=30)
@@ -37,7 +38,8 @@ def own(uuid, state=model.RUNNING, number=1):
 
 
 def sight(uuid, vm_state='active', number=1, **values):
-    return servers.Sight(uuid, number, vm_state, **values)
+    return ObservedServer(uuid, vm_state, tags=(servers.tag('r1', number),),
+                          **values)
 
 
 def placing(*states, count=1, age_s=0, state=model.ASKED, **values):
@@ -104,7 +106,7 @@ class TestPlacing(unittest.TestCase):
         request = boot_outcome.after(request, verdict)
         self.assertEqual(('s0',), judge(request, fault).deletes)
         self.assertEqual((), judge(request, sight(
-            's0', 'error', fault=NO_HOST, deleting=True)).deletes)
+            's0', 'error', fault=NO_HOST, task_state='deleting')).deletes)
         verdict = judge(request)
         self.assertEqual((model.WAITING, ('s0',)),
                          (verdict.state, verdict.forgotten))
@@ -134,7 +136,7 @@ class TestPlacing(unittest.TestCase):
         for fault in ('', NO_HOST):
             verdict = judge(
                 placing(model.BUILDING),
-                sight('s0', 'error', fault=fault, launched=True))
+                sight('s0', 'error', fault=fault, launched_at=base.NOW))
             self.assertEqual(
                 (model.FAILED, fault or 'Nova could not build its servers.',
                  ()),
@@ -417,7 +419,8 @@ class TestClosing(unittest.TestCase):
         verdict, is_clear = self.closing(
             request, sight('s0'), sight('s1', 'stopped'))
         self.assertEqual((('s0', 's1'), False), (verdict.deletes, is_clear))
-        verdict, is_clear = self.closing(request, sight('s0', deleting=True))
+        verdict, is_clear = self.closing(
+            request, sight('s0', task_state='deleting'))
         self.assertEqual(((), False), (verdict.deletes, is_clear))
         verdict, is_clear = self.closing(boot_outcome.after(request, verdict))
         self.assertTrue(is_clear)
@@ -429,12 +432,12 @@ class TestClosing(unittest.TestCase):
             running(model.RUNNING, model.BUILDING, ends_servers=True),
             state=model.CANCELLED)
         verdict, is_clear = self.closing(
-            request, sight('s0', locked=True),
-            sight('s1', 'building', locked=True))
+            request, sight('s0', locked_by='admin'),
+            sight('s1', 'building', locked_by='admin'))
         self.assertEqual(((), ('s1', 's0'), True),
                          (verdict.deletes, verdict.locked, is_clear))
         verdict, is_clear = self.closing(
-            request, sight('s0', locked=True), sight('s1'))
+            request, sight('s0', locked_by='admin'), sight('s1'))
         self.assertEqual((('s1',), False), (verdict.deletes, is_clear))
 
     def test_what_may_still_come_is_waited_for(self):

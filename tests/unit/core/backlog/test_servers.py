@@ -17,6 +17,7 @@ import unittest
 from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
+from nova_preempt.core.model import ObservedServer
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.test_lifecycle import boot
 
@@ -32,7 +33,7 @@ class TestServerState(unittest.TestCase):
 
     def test_a_stopped_victim_is_deleted_by_the_engine(self):
         """Its owner cannot: it is locked. The engine notes that later."""
-        stopped = servers.Sight('s0', 1, 'stopped')
+        stopped = ObservedServer('s0', 'stopped')
         self.assertEqual(model.AWAY, servers.server_state(
             model.RUNNING, stopped, victim_status.STOPPED))
         for status in (victim_status.STOPPED, victim_status.GONE):
@@ -52,6 +53,17 @@ class TestTags(unittest.TestCase):
         for text in ('', 'backlog', 'backlog:r1', 'backlog:r1:x', 'x:r1:1',
                      'backlog::1', 'backlog:1'):
             self.assertIsNone(servers.untag(text), text)
+
+    def test_of_which_boot_a_server_is(self):
+        request = base.request(servers=(model.OwnServer('a', 7, model.RUNNING,
+                                                        base.NOW),))
+        for number, uuid, tags in (
+                (7, 'a', ()),     # its owner has taken the tag away
+                (7, 'a', ('backlog:r1:2',)),
+                (2, 'b', ('mine', 'backlog:r2:3', 'backlog:r1:2')),
+                (0, 'b', ('backlog:r2:3',))):
+            self.assertEqual(number, servers.boot_of(
+                request, ObservedServer(uuid, 'active', tags=tags)))
 
     def test_numbers_are_never_used_again(self):
         request = base.request(boots=(boot(3), boot(7)))

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import datetime
 import unittest
 
 from nova_preempt.core.classes import records
@@ -23,10 +24,19 @@ from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.clocks import Times
 from nova_preempt.core.classes.records import Action
 from nova_preempt.core.classes.records import Preemption
-from nova_preempt.core.classes.records import Record
-from nova_preempt.core.model import SECOND
+from nova_preempt.core.model import SECOND, ObservedServer
 
-RECORD = Record(100 * SECOND, 105 * SECOND)
+
+def record(created_s=100, launched_s=105, ended_s=None):
+    def at(seconds):
+        return seconds and datetime.datetime(
+            1970, 1, 1) + datetime.timedelta(seconds=seconds)
+
+    return ObservedServer('s', 'active', created_at=at(created_s),
+                          launched_at=at(launched_s), ended_at=at(ended_s))
+
+
+RECORD = record()
 CREATE = ("create", 100, True, 102, 105)
 
 
@@ -195,7 +205,7 @@ class TestEvents(unittest.TestCase):
                            ("restore", 300, True)),
                    *BUILT, (200, Kind.ASIDE), (300, Kind.RUNNING))
         found = records.events(
-            Record(100 * SECOND, 105 * SECOND, 204 * SECOND),
+            record(ended_s=204),
             actions(CREATE, ("delete", 200, True)))
         self.assertEqual(
             told(*BUILT, (200, Kind.ASIDE), (204, Kind.ENDED)), found)
@@ -205,7 +215,7 @@ class TestEvents(unittest.TestCase):
             told((100, Kind.QUEUED), (105, Kind.RUNNING)),
             records.events(RECORD, ()))
         self.assertEqual(told((100, Kind.QUEUED)),
-                         records.events(Record(100 * SECOND), ()))
+                         records.events(record(launched_s=None), ()))
 
     def test_a_preemption_is_not_its_owners_whoever_asks(self) -> None:
         asked = actions(CREATE, ("shelve", 200, True))

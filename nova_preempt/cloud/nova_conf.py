@@ -12,9 +12,12 @@
 """Reads nova.conf for a program, or says why not."""
 
 from nova import config
+import nova.conf
 from oslo_config import cfg
 
 from nova_preempt import exceptions
+
+CONF = nova.conf.CONF
 
 MISSING = ('there is no nova.conf where Nova looks for it, such as in '
            '/etc/nova: name it with --config-file')

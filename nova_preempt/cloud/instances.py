@@ -1,0 +1,323 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Reads servers from the databases of Nova's cells.
+
+Nova's API would wait a minute for a cell that is down, and leaves out what is
+there once tags are asked for; so the cells themselves are read, with the time
+limits of nova_preempt.cloud.cell_calls.
+"""
+
+import collections
+import dataclasses
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.scheduler import utils
+from oslo_utils import timeutils
+
+from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.core import eligibility
+from nova_preempt.core import model
+
+#: Filters: servers that exist, soft-deleted ones too.
+PRESENT = {'deleted': False, 'soft_deleted': True}
+
+# Servers are read in pages of this size: what Nova makes of each is large.
+PAGE = 1000
+
+# A query names at most so many uuids, or tags.
+_MANY = 500
+
+# How long find() waits for the cells, in seconds.
+_FIND_S = 30
+
+
+class NotThere(Exception):
+    """A server is not on its host any more, or is about to leave it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """The servers that find() was asked for.
+
+    :ivar servers: {uuid: ObservedServer}
+    :ivar unsure: uuids of servers that may be where nobody can look
+    :ivar is_whole: whether all cells could be read
+    """
+
+    servers: dict
+    unsure: frozenset = frozenset()
+    is_whole: bool = True
+
+
+def observe(instance, fault=''):
+    """The ObservedServer of an Instance, as far as that was loaded."""
+    def get(name, default=None):
+        return getattr(instance, name) if name in instance else default
+
+    def naive(name):
+        return (at := get(name)) and timeutils.normalize_time(at)
+
+    flavor = get('flavor')
+    return model.ObservedServer(
+        instance.uuid, instance.vm_state or 'building', instance.task_state,
+        get('host'), get('node'), instance.project_id,
+        created_at=naive('created_at'), updated_at=naive('updated_at'),
+        launched_at=naive('launched_at'),
+        ended_at=naive('terminated_at') or naive('deleted_at')
+        if get('deleted') else None,
+        deleted=bool(get('deleted')), locked_by=locked_by(instance),
+        flavor=flavor.name if flavor else '',
+        extra_specs=extra_specs_of(flavor) if flavor else {},
+        from_volume=not get('image_ref'),
+        tags=tuple(tag.tag for tag in get('tags') or ()), fault=fault)
+
+
+def locked_by(instance):
+    """'owner' or 'admin', '' if it is not locked."""
+    if 'locked' not in instance or not instance.locked:
+        return ''
+    # Records of old releases do not say it.
+    return instance.locked_by or 'admin'
+
+
+def extra_specs_of(flavor):
+    """The extra specs of a Flavor."""
+    return (flavor.extra_specs if 'extra_specs' in flavor else None) or {}
+
+
+# -- one cell ----------------------------------------------------------------
+
+
+def read(context, uuids=None, filters=PRESENT, attrs=()):
+    """[ObservedServer] of the servers in the cell of a context.
+
+    :param uuids: of the servers to read; None for all that pass
+    :param filters: Nova's, of InstanceList.get_by_filters()
+    :param attrs: what is loaded with each, such as 'flavor'
+    """
+    queries = [filters] if uuids is None else (
+        {**filters, 'uuid': some} for some in _pieces(uuids))
+    return [observe(instance) for query in queries
+            for instance in objects.InstanceList.get_by_filters(
+                context, query, expected_attrs=list(attrs))]
+
+
+def read_cell(cell, uuids, attrs=(), deleted=False):
+    """{uuid: ObservedServer} of those of these servers that are in a cell.
+
+    :param deleted: whether to read deleted ones, too
+    """
+    return {server.uuid: server for server in cell_calls.call(
+        cell, read, uuids, **_which(deleted), attrs=attrs)}
+
+
+def _which(deleted):
+    return ({'filters': {}, 'read_deleted': 'yes'} if deleted
+            else {'filters': PRESENT})
+
+
+def pages(context, filters, attrs, make=observe):
+    """Yield the servers that pass, a page at a time, at least once.
+
+    :param attrs: what is loaded with each
+    :param make: what is made of an Instance
+    """
+    def page(key, marker=None):
+        return objects.InstanceList.get_by_filters(
+            context, filters, expected_attrs=attrs, sort_key=key,
+            sort_dir='asc', limit=PAGE, marker=marker)
+
+    if 'changes-since' in filters:
+        # Mostly few, which the index of this column finds. In no other order
+        # is it certain that all are seen while they change.
+        found = page('updated_at')
+        if len(found) < PAGE:
+            yield [make(instance) for instance in found]
+            return
+    marker = None
+    while True:
+        found = page('uuid', marker)
+        yield [make(instance) for instance in found]
+        if len(found) < PAGE:
+            return
+        marker = found[-1].uuid
+
+
+def expected_allocation(cell, server):
+    """What Nova would claim for a preemptible server on its host.
+
+    :param server: a core Server
+    :returns: ({class: amount} without numbered groups, the uuid of the node,
+        {class: amount} of what parts of a host have)
+    :raises NotThere:
+    """
+    try:
+        return cell_calls.call(cell, _expected_allocation, server)
+    except exception.NotFound as exc:
+        raise NotThere(str(exc)) from exc
+
+
+def _expected_allocation(context, server):
+    instance = objects.Instance.get_by_uuid(
+        context, server.uuid, expected_attrs=['flavor'])
+    # What is known of it may be from before it moved or began to.
+    if (instance.host, instance.node) != (server.host, server.node) or (
+            not eligibility.needs_space(instance.vm_state,
+                                        instance.task_state)):
+        raise NotThere(server.uuid)
+    node = objects.ComputeNode.get_by_host_and_nodename(
+        context, server.host, server.node)
+    return (utils.resources_from_flavor(instance, instance.flavor), node.uuid,
+            specs.resource_amounts(instance.flavor.extra_specs or {}))
+
+
+def read_migrations(context, uuids):
+    """The Migrations of a cell among these uuids."""
+    found = []
+    for uuid in uuids:
+        try:
+            found.append(objects.Migration.get_by_uuid(context, uuid))
+        except exception.MigrationNotFound:
+            continue
+    return found
+
+
+# -- all cells ---------------------------------------------------------------
+
+
+def find_cells(uuids):
+    """{uuid: CellMapping, or None while it has none} of Nova's servers."""
+    return {mapping.instance_uuid: mapping.cell_mapping
+            for mapping in _mappings(uuids)}
+
+
+def _mappings(uuids):
+    context = nova_context.get_admin_context()
+    return [mapping for some in _pieces(uuids) for mapping
+            in objects.InstanceMappingList.get_by_instance_uuids(
+                context, some)]
+
+
+def look(uuids, attrs=(), deleted=False, limit_s=None):
+    """({uuid: ObservedServer}, {uuid: why it could not be looked at}).
+
+    Nova writes a server into its cell before it says in which cell it is: in
+    this order none is missed. None stands for a server without a cell.
+
+    :param deleted: whether to read deleted ones, too
+    """
+    cells, wanted, unread = {}, collections.defaultdict(list), {}
+    for uuid, cell in find_cells(uuids).items():
+        if cell is None:
+            unread[uuid] = None
+        else:
+            cells[cell.uuid] = cell
+            wanted[cell.uuid].append(uuid)
+    servers = {}
+    for cell_uuid, answer in cell_calls.gather(
+            cells.values(), lambda context, **which: read(
+                context, wanted[context.cell_uuid], **which),
+            attrs=attrs, limit_s=limit_s, **_which(deleted)).items():
+        if isinstance(answer, Exception):
+            unread.update(dict.fromkeys(wanted[cell_uuid], answer))
+        else:
+            servers.update((server.uuid, server) for server in answer)
+    return servers, unread
+
+
+def find_unwanted(uuids, limit_s):
+    """The uuids of those of these servers that are to be nowhere, as a set.
+
+    A server that is being deleted is marked so where its cell is named, and
+    one that Nova has given up is in cell 0. The mark stays where a deletion
+    has failed, so the cells of marked servers are read; it is trusted where a
+    cell does not answer.
+    """
+    found, marked = set(), set()
+    for mapping in _mappings(uuids):
+        cell = mapping.cell_mapping
+        if cell is not None and cell.is_cell0():
+            found.add(mapping.instance_uuid)
+        elif mapping.queued_for_delete:
+            marked.add(mapping.instance_uuid)
+    servers, _ = look(marked, limit_s=limit_s) if marked else ({}, {})
+    return found | marked - {uuid for uuid, server in servers.items()
+                             if not server.is_deleted}
+
+
+def find(tags=(), uuids=()):
+    """Servers that have one of these tags or uuids, as a Found.
+
+    Those that were deleted are not there; soft-deleted ones are. A server is a
+    build request until it is in its cell, and is in its cell before the build
+    request goes: in this order none is missed.
+    """
+    tags, uuids = set(tags), set(uuids)
+    if not tags and not uuids:
+        return Found({})
+    context = nova_context.get_admin_context()
+    found = {}
+    for item in objects.BuildRequestList.get_all(context):
+        server = dataclasses.replace(observe(item.instance), tags=tuple(
+            tag.tag for tag in item.tags or ()))
+        if server.uuid in uuids or tags.intersection(server.tags):
+            found[server.uuid] = server
+    homes = _homes(uuids)
+    # Cell 0 too: there are those for which no host was found.
+    cells = {cell.uuid: cell for cell in [
+        *homes.values(),
+        *(objects.CellMappingList.get_all(context) if tags else ())]}
+    answers = cell_calls.gather(
+        cells.values(), lambda cell_context: _read_tagged(
+            cell_context, tags, [uuid for uuid, cell in homes.items()
+                                 if cell.uuid == cell_context.cell_uuid]),
+        limit_s=_FIND_S)
+    away = {uuid for uuid, answer in answers.items()
+            if isinstance(answer, Exception)}
+    for cell_uuid in answers.keys() - away:
+        found.update(answers[cell_uuid])
+    unsure = {uuid for uuid, cell in homes.items() if cell.uuid in away}
+    # After a resize into another cell Nova hides them in the one before.
+    unsure |= {uuid for uuid, cell
+               in _homes(uuids - found.keys() - unsure).items()
+               if uuid not in homes or homes[uuid].uuid != cell.uuid}
+    return Found(found, frozenset(unsure), not away)
+
+
+def _homes(uuids):
+    """{uuid: CellMapping} of the servers that have a cell."""
+    return {uuid: cell for uuid, cell in find_cells(uuids).items()
+            if cell is not None}
+
+
+def _read_tagged(context, tags, uuids):
+    found = {server.uuid: server for servers in (
+        read(context, uuids, attrs=['tags']),
+        *(read(context, filters={**PRESENT, 'tags-any': some}, attrs=['tags'])
+          for some in _pieces(tags))) for server in servers}
+    for some in _pieces(uuid for uuid, server in found.items()
+                        if server.vm_state == 'error'):
+        for fault in objects.InstanceFaultList.get_latest_by_instance_uuids(
+                context, some):
+            found[fault.instance_uuid] = dataclasses.replace(
+                found[fault.instance_uuid], fault=fault.message or '')
+    return found
+
+
+def _pieces(items):
+    items = sorted(items)
+    for start in range(0, len(items), _MANY):
+        yield items[start:start + _MANY]

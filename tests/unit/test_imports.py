@@ -1,0 +1,72 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Which libraries the rooms may import; import-linter knows no such list."""
+
+import ast
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2] / 'nova_preempt'
+
+#: The rooms that talk to Nova, and what nova-api itself loads.
+NOVA = ('cloud', 'cmd', 'embedded', 'scheduler', 'validators.py')
+
+#: What modules of the core import beside it and the standard library.
+CORE = {
+    'backlog/fair_share.py': {'numpy'},
+    'batch': {'numpy', 'scipy'},
+    'classes/order.py': {'numpy'},
+    'classes/promethee.py': {'numpy'},
+}
+
+
+def imports(path):
+    """The names of the modules that a file imports, wherever it does."""
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.Import):
+            yield from (item.name for item in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+def is_in(path, places):
+    """Whether a relative path is one of these files, or in one of these."""
+    return any(path.is_relative_to(place) for place in places)
+
+
+class TestImports(unittest.TestCase):
+
+    def found(self, room=''):
+        """Yield (path within the room, name of a module that it imports)."""
+        for path in sorted((ROOT / room).rglob('*.py')):
+            for name in imports(path):
+                yield path.relative_to(ROOT / room), name
+
+    def test_one_room_talks_to_nova(self):
+        self.assertEqual([], [
+            f'{path}: {name}' for path, name in self.found()
+            if name.partition('.')[0] == 'nova' and not is_in(path, NOVA)])
+
+    def test_the_core_imports_itself_and_the_standard_library(self):
+        self.assertEqual([], [
+            f'{path}: {name}' for path, name in self.found('core')
+            if not f'{name}.'.startswith('nova_preempt.core.')
+            and name.partition('.')[0] not in sys.stdlib_module_names
+            and not any(name.partition('.')[0] in libraries
+                        for place, libraries in CORE.items()
+                        if is_in(path, [place]))])
+
+
+if __name__ == '__main__':
+    unittest.main()
