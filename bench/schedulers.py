@@ -22,10 +22,10 @@ import oslo_messaging as messaging
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import plans
 from nova_preempt.handover import ends
-from nova_preempt.scheduler import acting
-from nova_preempt.scheduler import asked
+from nova_preempt.scheduler import actuator
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler import nova_cloud
+from nova_preempt.scheduler import request_context
 
 
 class RetryScheduler(nova_manager.SchedulerManager):
@@ -53,8 +53,8 @@ class RetryScheduler(nova_manager.SchedulerManager):
         preemption = self._preemption
         cloud = nova_cloud.NovaCloud(
             preemption, self.host_manager,
-            asked.Asked(context, spec_obj, []),
-            acting.Act(preemption, preemption.patience()))
+            request_context.RequestInfo(context, spec_obj, []),
+            actuator.Actuator(preemption, preemption.patience()))
         wanted = model.Request.of(resources.merged_resources())
         search = plans.Search(
             cloud, wanted, preemption.known.policy(),

@@ -52,7 +52,7 @@ from nova_preempt.power import errors as power_errors
 from nova_preempt.power import figures_file
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import limits
-from nova_preempt.scheduler import patience
+from nova_preempt.scheduler import deadline
 
 CONF = nova.conf.CONF
 
@@ -221,13 +221,13 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _check_threads(self):
         options = self._conf.preemption
-        threads = patience.get_threads(self._conf)
+        threads = deadline.get_threads(self._conf)
         if options.max_waiting_requests >= threads:
             return _warning(
                 '[preemption]max_waiting_requests is '
                 f'{options.max_waiting_requests}, not below [DEFAULT]'
                 f'executor_thread_pool_size, {threads}.')
-        waiting, threads = patience.get_crowd(self._conf)
+        waiting, threads = deadline.get_crowd(self._conf)
         if waiting >= threads:
             return _warning(
                 'With [preemption]max_waiting_requests in each worker up to '

@@ -31,9 +31,9 @@ from nova_preempt.core import capacity
 from nova_preempt.core.scheduling import cycle as core
 from nova_preempt.core.scheduling import port
 from nova_preempt.handover import claim as claims
+from nova_preempt.scheduler import actuator
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import states as host_states
-from nova_preempt.scheduler import taken
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -44,10 +44,10 @@ class SchedulingCycle:
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param host_manager: Nova's HostManager
-    :param asked: a nova_preempt.scheduler.asked.Asked
-    :param act: a nova_preempt.scheduler.acting.Act
+    :param asked: a nova_preempt.scheduler.request_context.RequestInfo
+    :param act: a nova_preempt.scheduler.actuator.Actuator
     :ivar decision: the core's Cycle, None until Placement has been asked
-    :ivar taken: a nova_preempt.scheduler.taken.Taken
+    :ivar taken: a nova_preempt.scheduler.actuator.ClaimsMade
     :ivar resources: {class: amount} that each server asks for
     """
 
@@ -55,7 +55,7 @@ class SchedulingCycle:
         self.asked = asked
         self.decision = None
         self._unanswered = ''
-        self.taken = taken.Taken()
+        self.taken = actuator.ClaimsMade()
         self.resources = {}
         self.cloud = nova_cloud.NovaCloud(preemption, host_manager, asked,
                                           act)

@@ -9,14 +9,22 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The time until which one request has to be answered."""
+"""The time until which one request has to be answered, and who may wait.
 
+Who waits holds a thread of the scheduler and one of the conductor that has
+asked. No more of them than an operator says wait at once, so that those who
+find room at once always find a thread too.
+"""
+
+import threading
 import time
 
+from oslo_concurrency import processutils
 from oslo_messaging import opts
 
 from nova_preempt import exceptions
 from nova_preempt.core import deadline as core_deadline
+from nova_preempt.core.scheduling import unanswered
 
 
 class TimeIsUp(Exception):
@@ -100,3 +108,91 @@ class Deadline:
         """
         if self.is_over():
             raise TimeIsUp(what)
+
+
+def get_threads(conf):
+    """How many requests a process with this configuration works on at once.
+    """
+    return get_messaging_option(conf, 'executor_thread_pool_size')
+
+
+def get_crowd(conf):
+    """How many requests the workers of a host can have waiting together.
+
+    :returns: (that, how many threads the workers of a conductor there have),
+        both as this configuration has it
+    """
+    schedulers, conductors = (
+        group.workers or processutils.get_worker_count()
+        for group in (conf.scheduler, conf.conductor))
+    return (schedulers * conf.preemption.max_waiting_requests,
+            conductors * get_threads(conf))
+
+
+class WaitSlots:
+    """How many requests of this process may wait at once.
+
+    :param most: None for as many as there are
+    :param gauge: the metric that shows how many there are, or None
+    """
+
+    def __init__(self, most=None, gauge=None):
+        self._most = most
+        self._gauge = gauge
+        self._lock = threading.Lock()
+        self._taken = 0
+
+    def take(self):
+        """Whether one more may wait; it gives its slot back afterwards."""
+        with self._lock:
+            if self._most is not None and self._taken >= self._most:
+                return False
+            self._change(1)
+            return True
+
+    def give_back(self):
+        with self._lock:
+            self._change(-1)
+
+    def _change(self, by):
+        self._taken += by
+        if self._gauge is not None:
+            self._gauge.set(self._taken)
+
+
+class Patience:
+    """One request's. Use it as a context manager.
+
+    :param limit: its Deadline
+    :param slots: the WaitSlots of the process
+    :ivar waited: the uuids of decisions whose end it has waited for
+    :ivar is_refused: whether it was not allowed to wait
+    :ivar silent: the hosts that Placement did not answer for, and the time
+        that they took
+    """
+
+    def __init__(self, limit, slots):
+        self.limit = limit
+        self.waited = set()
+        self.is_refused = False
+        self.silent = unanswered.Silent()
+        self._slots = slots
+        self._has_slot = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        if self._has_slot:
+            self._has_slot = False
+            self._slots.give_back()
+
+    def may_wait(self):
+        """Whether it may: asked only where it has something to wait for.
+
+        The answer is the same until the request has its own.
+        """
+        if not self._has_slot and not self.is_refused:
+            self._has_slot = self._slots.take()
+            self.is_refused = not self._has_slot
+        return self._has_slot

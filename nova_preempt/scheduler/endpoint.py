@@ -29,7 +29,6 @@ from nova_preempt.cloud import device_profiles
 from nova_preempt.cloud import request
 from nova_preempt.core import refusals
 from nova_preempt.core.scheduling import plans
-from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import questions
@@ -53,7 +52,7 @@ class _Answering:
 
     It only reads, and has nobody wait for its turn.
 
-    :param patience: a nova_preempt.scheduler.patience.Patience
+    :param patience: a nova_preempt.scheduler.deadline.Patience
     """
 
     def __init__(self, patience):
@@ -108,10 +107,12 @@ class QueryEndpoint:
                               availability_zone, host)
         server_uuids = [spec_obj.instance_uuid]
         if request.is_preemptible(spec_obj):
-            asked.read_headroom(self._preemption)
-        rank, terms = asked.terms(self._preemption, spec_obj, server_uuids)
+            request_context.read_headroom(self._preemption)
+        rank, terms = request_context.terms(self._preemption, spec_obj,
+                                            server_uuids)
         cycle = cycles.SchedulingCycle(
-            self._preemption, self._manager.host_manager, asked.Asked(
+            self._preemption, self._manager.host_manager,
+            request_context.RequestInfo(
                 context, spec_obj, server_uuids,
                 self._preemption.handover.stuck(), rank),
             _Answering(self._preemption.patience(waits=False)))
@@ -211,7 +212,7 @@ class QueryEndpoint:
         wanted = request.groups(resources)
         cloud = nova_cloud.NovaCloud(
             preemption, self._manager.host_manager,
-            asked.Asked(context, spec_obj, []),
+            request_context.RequestInfo(context, spec_obj, []),
             _Answering(preemption.patience(waits=False)))
         known = preemption.known
         search = plans.Search(

@@ -36,7 +36,7 @@ class HostTrees:
     """Of one request.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
-    :param asked: a nova_preempt.scheduler.asked.Asked
+    :param asked: a nova_preempt.scheduler.request_context.RequestInfo
     """
 
     def __init__(self, preemption, asked):

@@ -43,7 +43,6 @@ from nova_preempt.handover import handover
 from nova_preempt.handover import parts
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import allocation_project
-from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import carrying
 from nova_preempt.scheduler import chosen_hosts
 from nova_preempt.scheduler import client as placement_clients
@@ -59,7 +58,6 @@ from nova_preempt.scheduler import reservation_admission
 from nova_preempt.scheduler import service_errors
 from nova_preempt.scheduler import states
 from nova_preempt.scheduler import together
-from nova_preempt.scheduler import unified_limits
 from nova_preempt.scheduler import usage
 from nova_preempt.scheduler import wake_on_demand
 from nova_preempt.scheduler import weights
@@ -184,7 +182,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         if spec_obj is self._sentinel:
             spec_obj = objects.RequestSpec.from_primitives(
                 context, request_spec, filter_properties)
-        unified_limits.restore(
+        quotas.restore_zeroed(
                 spec_obj, CONF.preemption_quota.restored_resources)
 
         def select(spec):
@@ -243,7 +241,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
         It never preempts, unless it is of a class.
         """
-        asked.read_headroom(self.preemption)
+        request_context.read_headroom(self.preemption)
         hinted = request.is_hinted(spec_obj)
         rank = policy.PREEMPTIBLE
         if hinted:
@@ -253,7 +251,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         try:
             with self.quotas.admitted(context, spec_obj, instance_uuids,
                                       preemptible=True):
-                rank, terms = asked.terms(
+                rank, terms = request_context.terms(
                     self.preemption, spec_obj, instance_uuids,
                     CONF.preemption_quota.allocation_project_id)
                 with request_context.working_on(terms):
@@ -284,7 +282,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     def _place(self, context, select, spec_obj, instance_uuids, patience):
         """A normal request, which may preempt if the operator allows it."""
-        if not asked.may_preempt(self.preemption.process.options):
+        if not request_context.may_preempt(self.preemption.process.options):
             return select(spec_obj)
         return self.placing.place(context, select, spec_obj, instance_uuids,
                                   patience)

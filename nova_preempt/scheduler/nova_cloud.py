@@ -71,9 +71,9 @@ class NovaCloud:
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param host_manager: Nova's HostManager
-    :param asked: a nova_preempt.scheduler.asked.Asked
-    :param act: a nova_preempt.scheduler.acting.Act, told when others must
-        not choose
+    :param asked: a nova_preempt.scheduler.request_context.RequestInfo
+    :param act: a nova_preempt.scheduler.actuator.Actuator, told when others
+        must not choose
     :ivar states: {uuid of a root provider: Nova's HostState}
     :ivar sort: Nova's _get_sorted_hosts, which filters and weighs
     :ivar monotonic: the clock

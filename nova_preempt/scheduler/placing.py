@@ -27,8 +27,7 @@ from nova_preempt.db import database
 from nova_preempt.db import decisions
 from nova_preempt.handover import claim
 from nova_preempt.handover import handover
-from nova_preempt.scheduler import acting
-from nova_preempt.scheduler import asked
+from nova_preempt.scheduler import actuator
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import releasing
@@ -67,7 +66,7 @@ class Placing:
         """What Nova's conductor is answered.
 
         :param select: given a RequestSpec, what Nova's scheduling answers
-        :param patience: the nova_preempt.scheduler.patience.Patience
+        :param patience: the nova_preempt.scheduler.deadline.Patience
         :param rank: of the request, see core.scheduling.policy
         :raises NoValidHost: there is none, whoever would end
         """
@@ -123,12 +122,12 @@ class Placing:
         """A SchedulingCycle of this request."""
         patience = patience or self._preemption.patience()
         return cycles.SchedulingCycle(
-            self._preemption, self._host_manager, asked.Asked(
+            self._preemption, self._host_manager, request_context.RequestInfo(
                 context, spec_obj, list(instance_uuids),
                 request.protected_servers(spec_obj)
                 | self._preemption.handover.stuck(), rank,
                 get_operation=request_context.current().get_operation),
-            acting.Act(self._preemption, patience))
+            actuator.Actuator(self._preemption, patience))
 
     def _refused(self, context, instance_uuids, cycle, exc):
         """Keep why preemption could not help, where it was looked at.

@@ -22,7 +22,6 @@ from nova_preempt.db import outcomes
 from nova_preempt.handover import parts
 from nova_preempt.handover import records
 from nova_preempt.scheduler import deadline
-from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import releasing
 from nova_preempt.scheduler import turns
 from nova_preempt.scheduler import waiting_members
@@ -42,7 +41,7 @@ class Preemption(parts.Parts):
 
     def __init__(self, conf, host, get_client, get_cells, clock):
         self._times = deadline.make_times(conf)
-        self._places = patience.Places(_get_places(conf), metrics.WAITING)
+        self._places = deadline.WaitSlots(_get_places(conf), metrics.WAITING)
         notice_limit_s = self._times.notice_limit_s
         super().__init__(conf, host, get_client, get_cells, clock,
                          notice_limit_s)
@@ -61,9 +60,9 @@ class Preemption(parts.Parts):
 
         :param waits: False for one that only asks how it would be
         """
-        return patience.Patience(deadline.Deadline(self._times, monotonic),
+        return deadline.Patience(deadline.Deadline(self._times, monotonic),
                                  self._places if waits
-                                 else patience.Places())
+                                 else deadline.WaitSlots())
 
     def note_refusal(self, cycle, server_uuid, reason):
         """Keep the record of a request that preemption could not help."""
@@ -79,7 +78,7 @@ class Preemption(parts.Parts):
 def _get_places(conf):
     """How many requests may wait; each one does in a thread."""
     places = conf.preemption.max_waiting_requests
-    threads = patience.get_threads(conf)
+    threads = deadline.get_threads(conf)
     if places >= threads:
         LOG.warning(
             '[preemption]max_waiting_requests is %(places)s, not below '

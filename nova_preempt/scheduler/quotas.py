@@ -29,6 +29,7 @@ from oslo_limit import limit
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
+from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.core import quotas as core
 
 LOG = logging.getLogger(__name__)
@@ -229,3 +230,28 @@ class Quotas:
         requests = self._servers.requests(project_id)
         return core.Records(self._servers.servers(project_id), requests,
                             earlier)
+
+
+def restore_zeroed(spec_obj, classes):
+    """Let a request ask for what its preemptible flavor has set to 0.
+
+    Such flavors keep out of Nova's unified limits; the scheduler claims what
+    their size says all the same.
+
+    :param spec_obj: a nova.objects.RequestSpec, whose flavor is replaced
+    :param classes: the resource classes that this is done for
+    """
+    if not classes:
+        return
+    flavor = spec_obj.flavor
+    extra_specs = (flavor.extra_specs if 'extra_specs' in flavor
+                   else None) or {}
+    zeroed = core.zeroed(extra_specs, classes,
+                           specs.flavor_is_preemptible(extra_specs))
+    if not zeroed:
+        return
+    # The server keeps its flavor as it is.
+    spec_obj.flavor = flavor.obj_clone()
+    spec_obj.flavor.extra_specs = {
+        key: value for key, value in extra_specs.items()
+        if key not in zeroed}

@@ -78,7 +78,7 @@ class WakeOnDemand:
         """Place servers, again if need be after hosts have been woken.
 
         :param place: given a RequestSpec, returns what Nova is answered
-        :param patience: its nova_preempt.scheduler.patience.Patience
+        :param patience: its nova_preempt.scheduler.deadline.Patience
         :raises NoValidHost: place() did, and nobody could or can be woken;
             or hosts wake, but not in the time that there is
         """

@@ -19,10 +19,9 @@ from unittest import mock
 from nova_preempt.cloud import placement
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core.scheduling import port
-from nova_preempt.scheduler import asked
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import nova_cloud
-from nova_preempt.scheduler import patience
+from nova_preempt.scheduler import request_context
 
 TIMES = core_deadline.Times(whole_s=100, end_s=20)
 
@@ -31,12 +30,13 @@ class NovaCloudTestCase(unittest.TestCase):
 
     def setUp(self):
         self.now = 0
-        self.places = patience.Places(4)
-        act = types.SimpleNamespace(patience=patience.Patience(
+        self.places = deadline.WaitSlots(4)
+        act = types.SimpleNamespace(patience=deadline.Patience(
             deadline.Deadline(TIMES, lambda: self.now), self.places))
         self.preemption = mock.Mock()
         self.cloud = nova_cloud.NovaCloud(
-            self.preemption, None, asked.Asked(None, None, ['server']), act,
+            self.preemption, None, request_context.RequestInfo(
+                None, None, ['server']), act,
             monotonic=lambda: self.now)
 
 

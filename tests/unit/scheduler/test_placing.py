@@ -22,11 +22,10 @@ from nova_preempt.cloud import placement
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core import refusals
 from nova_preempt.handover import handover
+from nova_preempt.scheduler import actuator
 from nova_preempt.scheduler import deadline
-from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import releasing
-from nova_preempt.scheduler import taken
 
 TIMES = core_deadline.Times(whole_s=100, end_s=20)
 
@@ -41,7 +40,7 @@ class Cycle:
     resources = {'VCPU': 3}
 
     def __init__(self):
-        self.taken = taken.Taken()
+        self.taken = actuator.ClaimsMade()
 
     def __enter__(self):
         return self
@@ -81,8 +80,8 @@ class PlacingTestCase(unittest.TestCase):
 
     def place(self, *outcomes):
         self.outcomes = list(outcomes)
-        self.patience = patience.Patience(
-            deadline.Deadline(TIMES, lambda: self.now), patience.Places())
+        self.patience = deadline.Patience(
+            deadline.Deadline(TIMES, lambda: self.now), deadline.WaitSlots())
         return self.placing.place(None, self.select, {}, ['s'],
                                   self.patience)
 
@@ -225,7 +224,7 @@ class TestWhatTheUserReads(PlacingTestCase):
     def test_races(self):
         text, _note = self.refused(exception.NoValidHost(reason=''),
                                    has_begun=True,
-                                   taken=taken.Taken(conflicts=1))
+                                   taken=actuator.ClaimsMade(conflicts=1))
         self.assertIn('others', text.replace('other requests', 'others'))
         self.assertIn('try again', text)
 

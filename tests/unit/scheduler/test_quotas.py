@@ -27,7 +27,6 @@ from nova_preempt import exceptions
 from nova_preempt.conf import quota as quota_conf
 from nova_preempt.core import quotas as core
 from nova_preempt.scheduler import quotas
-from nova_preempt.scheduler import unified_limits
 
 objects.register_all()
 
@@ -312,7 +311,7 @@ class TestZeroed(unittest.TestCase):
             for key, value in extra_specs.items()})
         spec_obj = objects.RequestSpec(flavor=flavor)
         before = dict(flavor.extra_specs)
-        unified_limits.restore(spec_obj, classes)
+        quotas.restore_zeroed(spec_obj, classes)
         self.assertEqual(before, flavor.extra_specs)
         return spec_obj.flavor.extra_specs
 

@@ -28,7 +28,6 @@ from nova_preempt.core.energy import demand as core
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
 from nova_preempt.scheduler import deadline
-from nova_preempt.scheduler import patience
 from nova_preempt.scheduler import wake_on_demand
 from tests.unit.power import base
 from tests.unit.power import world
@@ -133,7 +132,7 @@ class TestDemand(world.WorldTestCase):
             self.conf, self.db, mock.Mock(), mock.Mock(), self.engine, None,
             self.waiting.clock, self.waiting.sleep)
         self.limit = self.make_limit(1740)
-        self.places = patience.Places()
+        self.places = deadline.WaitSlots()
         self.room = {'a': 1, 'b': 1}
         patch = mock.patch.object(self.demand, '_candidates',
                                   lambda context, spec: dict(self.room))
@@ -163,7 +162,7 @@ class TestDemand(world.WorldTestCase):
         return 'there'
 
     def serve(self, servers=('s1',)):
-        with patience.Patience(self.limit, self.places) as mine:
+        with deadline.Patience(self.limit, self.places) as mine:
             return self.demand.serve(None, Spec(), list(servers), self.place,
                                      mine)
 
@@ -217,14 +216,14 @@ class TestDemand(world.WorldTestCase):
 
     def test_too_many_wait_already(self):
         """The hosts are woken all the same."""
-        self.places = patience.Places(1)
+        self.places = deadline.WaitSlots(1)
         self.places.take()
         self.assertIn('Capacity is on its way', self.refused())
         self.assertEqual(1000, self.waiting.now_s)
         self.engine.wake_hosts.assert_called_once()
 
     def test_its_place_is_free_afterwards(self):
-        self.places = patience.Places(1)
+        self.places = deadline.WaitSlots(1)
         self.refused()
         self.assertTrue(self.places.take())
 

@@ -10,7 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What becomes of the decisions on one request: they are carried out."""
+"""Carries out what was decided for one request."""
+
+import dataclasses
 
 from oslo_db import exception as db_exc
 
@@ -21,11 +23,30 @@ from nova_preempt.handover import claim
 from nova_preempt.scheduler import deadline
 
 
-class Act:
+@dataclasses.dataclass
+class ClaimsMade:
+    """Claims of one pass, and those that failed.
+
+    :ivar claims: db.Decisions that took victims
+    :ivar decisions: uuids of all of them, claimed or not
+    :ivar lost: uuids of those that may be claimed, or not
+    :ivar free: uuids of servers that needed no victims
+    :ivar conflicts: how many claims failed: somebody else was faster, or
+        Placement did not answer
+    """
+
+    claims: list = dataclasses.field(default_factory=list)
+    decisions: list = dataclasses.field(default_factory=list)
+    lost: list = dataclasses.field(default_factory=list)
+    free: list = dataclasses.field(default_factory=list)
+    conflicts: int = 0
+
+
+class Actuator:
     """Claims hosts, with victims or without.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
-    :param patience: the request's nova_preempt.scheduler.patience.Patience
+    :param patience: the request's nova_preempt.scheduler.deadline.Patience
     """
 
     def __init__(self, preemption, patience):
@@ -45,7 +66,7 @@ class Act:
             self._turn = None
 
     def join(self, state, plan, resources):
-        """Wait for room that is coming; see Surplus.join()."""
+        """Wait for room that is coming; see ReleaseWaiter.join()."""
         return self._preemption.releasing.join(plan, resources)
 
     def take_room(self, state, real_claim):

@@ -18,8 +18,7 @@ from oslo_db import exception as db_exc
 
 from nova_preempt.cloud import placement
 from nova_preempt.handover import claim
-from nova_preempt.scheduler import acting
-from nova_preempt.scheduler import taken
+from nova_preempt.scheduler import actuator
 
 
 class TestOutcomeUnknown(unittest.TestCase):
@@ -32,8 +31,8 @@ class TestOutcomeUnknown(unittest.TestCase):
         self.handover.claims.claim.side_effect = claim.OutcomeUnknown('500')
         patience = mock.Mock()
         patience.limit.longest_notice_s.return_value = 0
-        self.act = acting.Act(self.preemption, patience)
-        self.cycle = mock.Mock(taken=taken.Taken())
+        self.act = actuator.Actuator(self.preemption, patience)
+        self.cycle = mock.Mock(taken=actuator.ClaimsMade())
 
     def take(self, error):
         with self.assertRaises(error) as caught:
