@@ -42,11 +42,11 @@ import sqlalchemy as sa
 from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core.reservation import host_query
+from nova_preempt.db import calendar
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
-from nova_preempt.power import reserved
 from nova_preempt.reservation import lease_events
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import schedule
@@ -247,7 +247,7 @@ def print_changes(conf: cfg.ConfigOpts, database: db.Database,
     """Print what others do after a change; return whether it is little."""
     of_engine = reservations.Reservations(database, lambda: NOW)
     to_come = lease_events.LeaseEvents(database, of_engine, None, lambda: NOW)
-    needed = reserved.Reserved(database)
+    needed = calendar.CalendarCache(database)
     # Without its thread.
     known = leases.LeaseCache(leases.load_service(conf), conf.reservation)
     good = True
@@ -255,8 +255,9 @@ def print_changes(conf: cfg.ConfigOpts, database: db.Database,
     for who, call in (
             ('engine: what is reserved', of_engine.snapshot),
             ('engine: what is to come', to_come._refresh),
-            ('engine: hosts to be on', lambda: needed.hosts(
-                NOW, NOW + 2 * HOUR)),
+            ('engine: hosts to be on', lambda: needed.read().leases.needed(
+                reservation_rows.to_s(NOW),
+                reservation_rows.to_s(NOW + 2 * HOUR))),
             ('scheduler: leases', lambda: known._ask(()))):
         first = Times(call, 1, lambda: None).processor[0]
         # As in a process that has run for a while.

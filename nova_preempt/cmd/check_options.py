@@ -29,7 +29,7 @@ from nova_preempt.handover import classes
 from nova_preempt.handover import eviction_policy
 from nova_preempt.power import driver
 from nova_preempt.power import errors
-from nova_preempt.power import forecasts
+from nova_preempt.power import policies as power_policies
 from nova_preempt.power import readings
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import schedule
@@ -88,7 +88,7 @@ def _power(conf):
     try:
         if options.enabled:
             driver.Drivers(conf)
-            forecasts.load(options)
+            power_policies.load_forecast(options)
         if options.enabled or options.sources:
             readings.Readings(conf)
     except errors.HostsFileError as exc:

@@ -32,7 +32,6 @@ from nova_preempt.core import headroom
 from nova_preempt.core.batch import choice
 from nova_preempt.core.reservation import limits
 from nova_preempt.handover import eviction_policy
-from nova_preempt.power import forecasts
 from nova_preempt.power import policies as power_policies
 from nova_preempt.reservation import schedule
 from nova_preempt.scheduler import deadline
@@ -186,14 +185,8 @@ def _power(ours):
     """What the simulator knows of [energy], None if it is off."""
     if not ours.enabled:
         return None
-    return setting.Power(
-        power_policies.policy(ours), power_policies.limits(ours),
-        forecasts.load(ours), forecasts.parameters(ours),
-        ours.note_interval_s, ours.switch_interval_s,
-        ours.reserved_horizon_s, ours.max_wakes_per_minute,
-        ours.max_sleeps_per_minute, ours.boot_time_s, ours.demand_wakes,
-        ours.demand_wait_s, power_policies.promised_s(ours),
-        tuple(ours.excluded_hosts))
+    return power_policies.get_options(
+        ours, power_policies.load_forecast(ours))
 
 
 def _left_out(conf):

@@ -22,6 +22,7 @@ import math
 
 import sqlalchemy as sa
 
+from nova_preempt.core import times
 from nova_preempt.core.energy import power
 from nova_preempt.core.energy import steps
 from nova_preempt.db import models
@@ -56,6 +57,10 @@ class HostPower:
     noted_at: datetime.datetime | None = None
     boot_s: float | None = None
     boots: int = 0
+
+    @property
+    def since_us(self):
+        return times.microseconds(self.since)
 
 
 @dataclasses.dataclass(frozen=True)

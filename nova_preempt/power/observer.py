@@ -14,8 +14,8 @@
 import datetime
 
 from nova_preempt import metrics
+from nova_preempt.core.energy import candidates
 from nova_preempt.db import energy as db_energy
-from nova_preempt.power import control
 
 _PURGE_AFTER = datetime.timedelta(hours=1)
 
@@ -25,7 +25,7 @@ class Observer:
 
     :param options: [energy] of the configuration
     :param database: a db.Database
-    :param hosts: a fleet.Fleet
+    :param hosts: a compute_hosts.ComputeHosts
     :param readings: a readings.Readings
     :param idle_watts: returns {host: watts} that hosts draw idle, of those
         where it is known
@@ -47,7 +47,9 @@ class Observer:
     def observe(self):
         """Take a sample."""
         hosts = self._fleet.read()
-        states = db_energy.get_power(self._db)
+        known = db_energy.get_power(self._db)
+        states = {name: known[name].state if name in known else db_energy.ON
+                  for name in hosts}
         readings = self._readings.read(sorted(hosts))
         db_energy.put_readings(self._db, [
             db_energy.HostReading(name, reading.watts, _naive(reading.at))
@@ -57,7 +59,7 @@ class Observer:
         now = _naive(self._clock())
         db_energy.add_sample(self._db, self._sample(states, hosts, watts,
                                                     now))
-        self._count(states, hosts, watts)
+        self._count(states, watts)
         self._waits.close_ended()
         if self._purged_at is None or (
                 abs(now - self._purged_at) >= _PURGE_AFTER):
@@ -66,14 +68,13 @@ class Observer:
                 seconds=self._options.samples_retention_s))
 
     def _sample(self, states, hosts, watts, now):
-        asleep = {name for name in hosts
-                  if name in states
-                  and states[name].state == db_energy.ASLEEP}
+        asleep = {name for name, state in states.items()
+                  if state == db_energy.ASLEEP}
         idle_watts = self._idle_watts()
         on = [host for host in hosts.values()
-              if control.is_usable(states, host)
-              or (host.name in states
-                  and states[host.name].state == db_energy.WAKING)]
+              if states[host.name] == db_energy.WAKING
+              or candidates.is_usable(states[host.name], up=host.up,
+                                      disabled=host.disabled)]
         return db_energy.Sample(
             sampled_at=now, hosts_on=len(on),
             hosts_busy=sum(host.servers > 0 for host in on),
@@ -85,11 +86,10 @@ class Observer:
             watts_saved=sum(idle_watts.get(name, 0.0) for name in asleep))
 
     @staticmethod
-    def _count(states, hosts, watts):
+    def _count(states, watts):
         for name in db_energy.STATES:
-            metrics.POWER_HOSTS.labels(name).set(sum(
-                (states[host].state if host in states else db_energy.ON)
-                == name for host in hosts))
+            metrics.POWER_HOSTS.labels(name).set(
+                sum(state == name for state in states.values()))
         if watts is not None:
             metrics.POWER_WATTS.set(watts)
 

@@ -11,31 +11,52 @@
 # under the License.
 """What [energy] says, as the core wants it."""
 
+import stevedore
+
+from nova_preempt import exceptions
+from nova_preempt.core.energy import forecast
+from nova_preempt.core.energy import observed
 from nova_preempt.core.energy import power
 from nova_preempt.core.energy import steps
 
+NAMESPACE = 'nova_preempt.forecast'
 
-def policy(options, minimum_of=None, max_wakes=None, max_sleeps=None):
-    """A core Policy.
+
+def load_forecast(options):
+    """The forecast that is configured, a core Forecast.
 
     :param options: [energy] of the configuration
-    :param minimum_of: see core.energy.power.Policy, as are the others
+    :raises InvalidConfiguration: there is no such forecast
     """
-    return power.Policy(
-        idle_intervals=options.idle_intervals, spare=options.spare_hosts,
-        minimum=options.minimum_hosts, minimum_of=minimum_of or {},
-        max_wakes=max_wakes, max_sleeps=max_sleeps)
+    manager = stevedore.ExtensionManager(NAMESPACE)
+    if options.forecast not in manager.names():
+        raise exceptions.InvalidConfiguration(
+            f'[energy]forecast is {options.forecast!r}; known are: '
+            + ', '.join(sorted(manager.names())))
+    return manager[options.forecast].plugin
 
 
-def limits(options):
-    """The Limits of the steps of a host."""
-    return steps.Limits(
-        options.empty_checks_s, options.power_off_timeout_s,
-        options.power_switch_timeout_s, options.boot_timeout_s,
-        options.failed_retry_s, options.boot_attempts)
+def get_options(options, forecast_function, step_s=10):
+    """The core's observed.Options, anew: they change while it runs.
 
-
-def promised_s(options):
-    """How long a host is kept for a request, which may be gone."""
-    return (options.demand_wait_s
-            + options.boot_attempts * options.boot_timeout_s)
+    :param options: [energy] of the configuration
+    :param forecast_function: see load_forecast()
+    :param step_s: how long after one step the next one follows
+    """
+    return observed.Options(
+        power.Policy(options.idle_intervals, options.spare_hosts,
+                     options.minimum_hosts),
+        steps.Limits(
+            options.empty_checks_s, options.power_off_timeout_s,
+            options.power_switch_timeout_s, options.boot_timeout_s,
+            options.failed_retry_s, options.boot_attempts),
+        forecast_function,
+        forecast.Parameters(
+            options.switch_interval_s, options.forecast_alpha,
+            options.forecast_window_s, options.forecast_weeks),
+        options.note_interval_s, options.switch_interval_s,
+        options.reserved_horizon_s, options.max_wakes_per_minute,
+        options.max_sleeps_per_minute, options.boot_time_s,
+        options.demand_wakes, options.demand_wait_s,
+        tuple(options.excluded_hosts),
+        options.minimum_hosts_per_aggregate, step_s)

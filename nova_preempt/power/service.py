@@ -11,10 +11,10 @@
 # under the License.
 """What nova-preempt-engine has of power control, put together."""
 
+import functools
+
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine as conf_engine
-from nova_preempt.core.energy import steps
-from nova_preempt.db import energy as db_energy
 from nova_preempt.db import pauses
 from nova_preempt.power import boot_delays
 from nova_preempt.power import compute_hosts
@@ -22,8 +22,8 @@ from nova_preempt.power import control
 from nova_preempt.power import driver as power_driver
 from nova_preempt.power import endpoint
 from nova_preempt.power import figure_cache
-from nova_preempt.power import forecasts
 from nova_preempt.power import observer
+from nova_preempt.power import policies
 from nova_preempt.power import readings
 from nova_preempt.power import switching
 
@@ -46,22 +46,23 @@ class Power:
         hosts = compute_hosts.ComputeHosts(clients.placement,
                                            clients.get_cells)
         self.figures = figure_cache.FigureCache(options, lambda: process.db)
-        self._db = process.db
         self._pauses = process.pauses
         self.works = []
         self.endpoints = []
         self.switcher = None
         if options.enabled:
-            self.switcher = switching.Switcher(
-                options, process.db, clients.nova, hosts,
-                driver or power_driver.Drivers(conf), process.clock, leads)
             self._pause_s = conf[conf_engine.GROUP].interval_s
+            get_options = functools.partial(
+                policies.get_options, options,
+                policies.load_forecast(options), self._pause_s)
+            self.switcher = switching.Switcher(
+                get_options, process.db, clients.nova, hosts,
+                driver or power_driver.Drivers(conf), process.clock, leads)
             self.control = control.Control(
-                options, process.db, hosts, self.switcher,
-                forecasts.Forecast(options, process.db), self.efficiencies,
-                self._pause_s)
+                get_options, process.db, hosts, self.switcher,
+                self.efficiencies)
             self.endpoints.append(endpoint.PowerEndpoint(
-                self.control, self.switcher, process.db, self._is_stopped))
+                self.control, self._is_stopped))
             self.works.append(('power: control', self._step))
         if options.enabled or options.sources:
             self.observer = observer.Observer(
@@ -85,9 +86,7 @@ class Power:
         """
         if self.switcher is None or not self._options.enabled:
             return {}
-        return self.control.off(
-            db_energy.get_power(self._db, steps.COMING),
-            self._pauses.why(pauses.POWER))
+        return self.control.off(self._pauses.why(pauses.POWER))
 
     def _idle_watts(self):
         """{host: watts}, see observer.Observer."""
@@ -101,9 +100,8 @@ class Power:
             self._pauses.why(pauses.POWER))
 
     def _step(self):
-        if not self._is_stopped():
-            self.control.step()
-        return self._pause_s
+        return (self._pause_s if self._is_stopped()
+                else self.control.step())
 
     def _observe(self):
         self.observer.observe()

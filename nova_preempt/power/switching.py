@@ -31,23 +31,17 @@ from oslo_log import log as logging
 from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core.energy import candidates
+from nova_preempt.core import times
 from nova_preempt.core.energy import steps as core
 from nova_preempt.core.reservation import occupancy
 from nova_preempt.db import energy as db_energy
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import errors
-from nova_preempt.power import policies
 
 LOG = logging.getLogger(__name__)
 
-#: Steps of hosts that somebody has to take soon.
-MOVING = (db_energy.EMPTYING, db_energy.SLEEPING, db_energy.WAKING)
-
 # A host may take minutes to shut down, and keeps a thread until then.
 _THREADS = 64
-
-_MINUTE = datetime.timedelta(minutes=1)
 
 _FAILURES = (errors.PowerError, errors.HostsFileError, nova_api.NovaError,
              placement_api.PlacementError)
@@ -77,7 +71,7 @@ class _Seen:
 class Switcher:
     """Takes the steps.
 
-    :param options: [energy] of the configuration
+    :param get_options: returns the core's observed.Options of now
     :param database: a db.Database
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param hosts: a fleet.Fleet
@@ -87,9 +81,9 @@ class Switcher:
     :param leads: whether this engine is the one that acts, now
     """
 
-    def __init__(self, options, database, nova, hosts, driver, clock,
+    def __init__(self, get_options, database, nova, hosts, driver, clock,
                  leads=lambda: True):
-        self._options = options
+        self._get_options = get_options
         self._db = database
         self._nova = nova
         self._fleet = hosts
@@ -117,31 +111,20 @@ class Switcher:
     def wake(self, name, reason):
         """Begin to power a host on; whether it was off, or about to be.
 
-        One that is just being powered off has to be off first.
+        Not if as many have begun to wake as a minute allows. One that is just
+        being powered off has to be off first.
         """
-        return self._move(
-            name, (db_energy.EMPTYING, db_energy.ASLEEP, db_energy.FAILED),
-            db_energy.WAKING, reason)
-
-    def wake_if_allowed(self, name, reason):
-        """The same, unless as many have begun to wake as a minute allows."""
         # One after the other, or each would see room for itself.
         with self._waking:
-            return self.left()[0] > 0 and self.wake(name, reason)
+            return self.left() > 0 and self._move(
+                name, (db_energy.EMPTYING, db_energy.ASLEEP,
+                       db_energy.FAILED), db_energy.WAKING, reason)
 
-    def left(self, states=None):
-        """How many may be woken and put to sleep in this minute.
-
-        :param states: {host: db.energy.HostPower}, read anew if None
-        """
-        if states is None:
-            states = db_energy.get_power(self._db)
-        now = self.now()
-        return candidates.left(
-            (state.state for state in states.values()
-             if now - state.since < _MINUTE),
-            self._options.max_wakes_per_minute,
-            self._options.max_sleeps_per_minute)
+    def left(self):
+        """How many may be woken in this minute."""
+        return self._get_options().left(
+            db_energy.get_power(self._db).values(),
+            times.microseconds(self.now()))[0]
 
     def _move(self, name, before, state, reason, **values):
         moved = db_energy.set_power(
@@ -220,9 +203,6 @@ class Switcher:
                 seen.closed_at = self.now()
         return seen
 
-    def _limits(self):
-        return policies.limits(self._options)
-
 
 class _Work:
     """Takes the steps of one host that can be taken at once.
@@ -256,7 +236,8 @@ class _Work:
         """
         self._learn()
         while self._switcher._leads():
-            step = core.next_step(self._facts, self._switcher._limits())
+            step = core.next_step(
+                self._facts, self._switcher._get_options().limits)
             act = self._acts.get(step.act)
             if act is None or not act(step):
                 return
@@ -365,7 +346,8 @@ class _Work:
             values['boot_s'] = self._facts.age_s
         # One after the other, or each would see room for itself.
         with self._switcher._waking:
-            if not self._may_move(step) or not self._switcher._move(
+            if (core.is_limited(step, self._facts)
+                and self._switcher.left() <= 0) or not self._switcher._move(
                     item.host, (item.state,), step.state,
                     step.reason or item.reason, **values):
                 return False
@@ -378,9 +360,3 @@ class _Work:
             return False
         self._learn()
         return True
-
-    def _may_move(self, step):
-        """Whether it is not one of too many that wake at once."""
-        return (step.state != db_energy.WAKING
-                or (self._facts.power is core.Power.ON and not step.cycle)
-                or self._switcher.left()[0] > 0)

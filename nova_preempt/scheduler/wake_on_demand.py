@@ -28,6 +28,7 @@ from nova_preempt.core import fitting
 from nova_preempt.core import model
 from nova_preempt.core import refusals
 from nova_preempt.core import retrying
+from nova_preempt.core.energy import demand
 from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
@@ -95,27 +96,24 @@ class WakeOnDemand:
 
     def _retry(self, context, spec_obj, instance_uuids, place, error,
                patience):
-        wait = retrying.Wait(
+        waiting = demand.Waiting(retrying.Wait(
             self._monotonic(), min(self._conf.energy.demand_wait_s,
-                                   patience.limit.left_s()), _POLL_S)
-        tried = set()
+                                   patience.limit.left_s()), _POLL_S))
         while True:
             hosts, boot_s = self._wake(context, spec_obj, instance_uuids,
-                                       tried)
+                                       waiting.tried)
             if not hosts:
                 _count('refused')
                 raise error
             if not patience.may_wait():
                 _count('busy')
                 raise _coming(error, boot_s) from error
-            self._wait(hosts, wait)
-            up = self._up(hosts)
-            if not up and wait.is_over(self._monotonic()):
+            outcome, waiting = self._wait(waiting.promised(hosts))
+            if outcome is demand.Next.GIVE_UP:
                 _count('timeout')
-                raise _coming(error, boot_s,
-                              self._monotonic() - wait.began) from error
-            # What is up and did not help the request is not asked again.
-            tried |= up
+                raise _coming(
+                    error, boot_s, self._monotonic() - waiting.limit.began
+                ) from error
             try:
                 selections = place(copy.deepcopy(spec_obj))
             except exception.NoValidHost as exc:
@@ -124,7 +122,7 @@ class WakeOnDemand:
             _count('served')
             self._release(instance_uuids[0])
             self._note(spec_obj, instance_uuids,
-                       self._monotonic() - wait.began)
+                       self._monotonic() - waiting.limit.began)
             return selections
 
     def _wake(self, context, spec_obj, instance_uuids, tried):
@@ -186,23 +184,18 @@ class WakeOnDemand:
             for name, root in roots.items() if trees[root.uuid]}
         return {name: number for name, number in numbers.items() if number}
 
-    def _wait(self, hosts, wait):
-        """Wait until each of them was up or has failed, or time is up.
-
-        One that is idle may be asleep again before the last is up, and nobody
-        wakes it then.
-        """
-        waiting = set(hosts)
-        while pause_s := wait.pause_s(self._monotonic()):
-            waiting &= db_energy.get_power(self._db, steps.COMING).keys()
-            if not waiting:
-                return
-            self._sleep(pause_s)
-
-    def _up(self, hosts):
-        states = db_energy.get_power(self._db)
-        return {host for host in hosts if host not in states
-                or states[host].state == db_energy.ON}
+    def _wait(self, waiting):
+        """Wait until there is something to do; see demand.step()."""
+        while True:
+            states = db_energy.get_power(self._db)
+            now_s = self._monotonic()
+            outcome, waiting = demand.step(
+                waiting, lambda name, states=states: (
+                    states[name].state if name in states else steps.ON),
+                now_s)
+            if outcome is not demand.Next.WAIT:
+                return outcome, waiting
+            self._sleep(waiting.limit.pause_s(now_s))
 
     def _release(self, request):
         """Nothing is kept for it any more."""

@@ -9,277 +9,312 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Hosts that are put to sleep while they are idle, and woken in time.
-
-As nova_preempt.power has it for the engine: which hosts are on, what one
-counts as and which step comes next is the core's.
+"""Hosts that are powered off and on: what the controller is told of them, and
+what its intents lead to, see core.energy.controller.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-)
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
-import fnmatch
-from typing import Any
+import itertools
+from typing import Any, ClassVar
 
 from nova_preempt.core.energy import candidates
-from nova_preempt.core.energy import demand
+from nova_preempt.core.energy import controller
 from nova_preempt.core.energy import efficiency
 from nova_preempt.core.energy import forecast
-from nova_preempt.core.energy import power as core
+from nova_preempt.core.energy import power
 from nova_preempt.core.energy import steps
 from nova_preempt.core.model import SECOND
+from nova_preempt.simulator import memory
 from nova_preempt.simulator import meter
-from nova_preempt.simulator import switching
-from nova_preempt.simulator import waking
+from nova_preempt.simulator import wake_on_demand
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.setting import Setting
 
-_MINUTE_US = 60 * SECOND
-#: Hours of the past that forecasts look at.
-_HOUR_S = 3600
-_STEPS = 30
-_MOVING = frozenset((steps.EMPTYING, steps.SLEEPING, steps.WAKING))
+
+@dataclasses.dataclass(eq=False, slots=True)
+class PoweredHost:
+    """A host and its power state; a controller.Host and .HostPower.
+
+    :ivar is_powered: whether it has power
+    :ivar up: whether its compute service reports
+    :ivar disabled: whether that is disabled
+    :ivar closed_us: when a look first saw that, in its state; None before
+    :ivar boot_s: how long it took to boot last, None before
+    :ivar epoch: grows as what was to happen to it will not happen
+    """
+
+    host: memory.MemoryHost
+    state: str = steps.ON
+    why: str = ''
+    since_us: int = 0
+    is_powered: bool = True
+    up: bool = True
+    disabled: bool = False
+    closed_us: int | None = None
+    boots: int = 0
+    shut_down: bool = False
+    is_switching: bool = False
+    boot_s: float | None = None
+    idle_intervals: int = 0
+    epoch: int = 0
+
+    is_operators: ClassVar[bool] = False
+    aggregates: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    def is_ours(self) -> bool:
+        return self.disabled
+
+    @property
+    def servers(self) -> int:
+        return len(self.host.allocations)
 
 
 class Power:
-    """All of them.
+    """All hosts; an Observed, see core.energy.observed.
 
-    :param parts: a run.Parts; its options have a setting.Power
+    :param parts: a run.Parts; its options have a observed.Options
     :param figures: {name of a host: its Figures}
-    :param meter: a meter.Meter
-    :param again, give_up: see waking.Waking
-    :param needed: tells {name of a host: in how many seconds a reservation of
-        it begins, 0 if it has}, of those within so many seconds
+    :param watts: a meter.Meter
+    :param again, give_up: see wake_on_demand.WakeOnDemand
+    :param needed: see Observed
+    :ivar states: {name: PoweredHost}
     """
 
     def __init__(self, parts: Any, figures: Mapping[str, efficiency.Figures],
-                 meter: meter.Meter, again: Callable[[Server], None],
+                 watts: meter.Meter, again: Callable[[Server], None],
                  give_up: Callable[[Server], None],
-                 needed: Callable[[float], Mapping[str, float]] = (
-                     lambda within_s: {})) -> None:
+                 needed: Callable[[float], Mapping[str, float]]) -> None:
         self._parts = parts
-        self._options = parts.options.power
-        self._needed = needed
-        self._switcher = switching.Switcher(parts, figures, meter)
-        self._hosts = self._switcher.hosts
-        self._not_on = self._switcher.not_on
-        self._excluded = {
-            name for name in self._hosts for pattern
-            in self._options.excluded if fnmatch.fnmatchcase(name, pattern)}
+        self.options = dataclasses.replace(
+            parts.options.power, step_s=parts.options.interval_s)
+        self._meter = watts
+        self.needed = needed
+        self.states = {host.name: PoweredHost(host)
+                       for host in parts.cloud.hosts.values()}
+        self._in_state: dict[str, dict[str, PoweredHost]] = {
+            state: {} for state in steps.NOT_ON}
+        self._moved: dict[str, PoweredHost] = {}
+        self._efficiencies = {
+            name: found for name, each in figures.items()
+            if (found := each.flops_per_watt) is not None}
         self._history: list[forecast.Load] = []
-        self._done_us: dict[str, int] = {}
-        self._failed: set[tuple[str, int]] = set()
-        self._needed_queue_s = 0.0
-        self.waking = waking.Waking(parts, self, again, give_up)
-        parts.events.add(0, Turn.LOOK, self._look)
+        self._memory = controller.Memory()
+        self.waking = wake_on_demand.WakeOnDemand(parts, self, again, give_up)
+        parts.events.add(0, Turn.LOOK, self._step)
 
     @property
-    def _now_us(self) -> int:
-        return self._parts.events.now_us
+    def now_us(self) -> int:
+        now_us: int = self._parts.events.now_us
+        return now_us
 
-    # -- what others ask ---------------------------------------------------
+    # -- what the controller asks ------------------------------------------
 
-    def is_on(self, name: str) -> bool:
-        return self._hosts[name].state == steps.ON
+    def in_state(self, state: str) -> Mapping[str, PoweredHost]:
+        return self._in_state[state]
 
-    def has_failed(self, name: str) -> bool:
-        return self._hosts[name].state == steps.FAILED
+    def changed_since(self, since_us: int) -> Iterable[PoweredHost]:
+        return itertools.takewhile(lambda host: host.since_us > since_us,
+                                   reversed(self._moved.values()))
 
-    def is_coming(self, name: str) -> bool:
-        """Whether it will be on for whoever needs it."""
-        return self._hosts[name].state in steps.COMING
+    def hosts(self) -> Mapping[str, PoweredHost]:
+        return self.states
 
-    def coming(self) -> Iterator[switching.PoweredHost]:
-        """Yield the hosts that will be on for whoever needs them."""
-        return (host for host in self._switcher.coming()
-                if host.name not in self._excluded)
+    recent_hosts = hosts
 
-    def off(self, name: str) -> candidates.Off | None:
-        """Whether one that is not on is on in time, None if it is on."""
-        host = self._hosts[name]
-        if host.state == steps.ON:
-            return None
-        return candidates.off(
-            host.state, (self._now_us - host.since_us) / SECOND, host.boots,
-            lead_s=self._lead_s(host), queue_s=self._needed_queue_s,
-            limits=self._options.limits,
-            stopped='it is left alone' if name in self._excluded else '')
-
-    def for_rooms(self) -> dict[str, Any]:
-        """Return what Cloud.rooms() is told of hosts that are off."""
-        return {'off': self.off, 'wakes': self._options.demand_wakes}
-
-    def wake_some(self, names: Iterable[str], why: str) -> None:
-        """Wake as many of these as may be now, in this order."""
-        self._switcher.wake_some(names, why)
-
-    # -- what is done every so often ---------------------------------------
-
-    def _look(self) -> None:
-        interval_us = self._parts.options.interval_s * SECOND
-        self._parts.events.add(self._now_us + interval_us, Turn.LOOK,
-                               self._look)
-        options = self._options
-        needed = self._needed(max(
-            options.horizon_s, options.limits.boot_timeout_s)
-            + self._queue_s(self._not_on))
-        self._needed_queue_s = self._queue_s(needed)
-        note = self._is_time('note', options.note_interval_s)
-        failed = {(host.name, host.since_us) for host
-                  in self._not_on.values() if host.state == steps.FAILED}
-        if failed - self._failed:
-            # Others are to take their place.
-            self._done_us.pop('switch', None)
-        self._failed = failed
-        decide = self._is_time('switch', options.switch_interval_s)
-        self._wake_due(needed)
-        promised = self._keep_promises()
-        if note:
-            self._note()
-        if decide:
-            self._decide(needed, promised)
-        for host in list(self._not_on.values()):
-            if note or host.state in _MOVING:
-                self._switcher.advance(host)
-        self.waking.look()
-
-    def _is_time(self, what: str, pause_s: float) -> bool:
-        done_us = self._done_us.get(what)
-        if done_us is not None and self._now_us - done_us < pause_s * SECOND:
-            return False
-        self._done_us[what] = self._now_us
+    def is_whole(self) -> bool:
         return True
 
-    def _note(self) -> None:
-        """Count for how long hosts have been idle."""
-        gap_s = core.max_gap_s(self._options.note_interval_s,
-                               self._parts.options.interval_s)
-        usable = [host for host in self._hosts.values()
-                  if host.state == steps.ON]
-        idle = core.count_idle(
-            {host.name: host.noted for host in usable
-             if host.noted is not None},
-            [host.name for host in usable if not host.host.allocations],
-            gap_s)
-        for host in self._hosts.values():
-            number = idle.get(host.name)
-            host.noted = None if number is None else core.Noted(number)
-        self._history.append(forecast.Load(
-            self._now_us // SECOND, len(usable) - len(idle)))
+    def is_empty(self, name: str) -> bool:
+        return not self.states[name].servers
 
-    def _decide(self, needed: Mapping[str, float],
-                promised: Collection[str]) -> None:
-        options = self._options
-        wakes, sleeps = self._switcher.left()
-        policy = dataclasses.replace(options.policy, max_wakes=wakes,
-                                     max_sleeps=sleeps)
-        switches = core.decide(
-            list(self._candidates(needed, promised)), options.forecast(
-                self._past(), self._now_us // SECOND, options.parameters),
-            policy)
-        why = f'{switches.required} hosts are needed'
-        for name in switches.wake:
-            self._switcher.wake(name, why)
-        for name in switches.sleep:
-            self._switcher.put_to_sleep(name, why)
-        if len(switches.wake) == wakes or len(switches.sleep) == sleeps:
-            # As many as a minute allows: there may be more to do in the next.
-            self._done_us['switch'] = self._now_us + _MINUTE_US - (
-                options.switch_interval_s * SECOND)
+    def promised(self) -> Sequence[str]:
+        return self.waking.promised_hosts()
 
-    def _past(self) -> list[forecast.Load]:
-        """The last hours, and the same hour of earlier weeks."""
-        parameters = self._options.parameters
-        now_s = self._now_us // SECOND
-        recent_s = max(parameters.window_s, _STEPS * parameters.step_s)
-        week_s = 7 * 24 * _HOUR_S
-        begins = [(now_s - week * week_s, now_s - week * week_s + _HOUR_S)
-                  for week in range(parameters.weeks, 0, -1)]
-        begins.append((now_s - recent_s, now_s + 1))
-        return [load for since_s, until_s in begins
-                for load in self._history[self._place(since_s):
-                                          self._place(until_s)]]
+    def loads(self, since_s: int, until_s: int) -> Sequence[forecast.Load]:
+        return self._history[self._place(since_s):self._place(until_s)]
 
     def _place(self, time_s: int) -> int:
         """How many notes are from before a time."""
         return bisect.bisect_left(self._history, time_s,
                                   key=lambda load: load.time_s)
 
-    def _candidates(self, needed: Mapping[str, float],
-                    promised: Collection[str]) -> Iterator[core.PowerHost]:
-        options = self._options
-        horizon_s = options.horizon_s + self._queue_s(needed)
-        noted_us = self._done_us['note']
-        for host in self._hosts.values():
-            on = candidates.is_on(
-                host.state, usable=candidates.is_usable(
-                    host.state, up=host.is_up,
-                    disabled=host.closed_us is not None), operators=False)
-            if on is None:
-                continue
-            name = host.name
-            reserved, due = candidates.reserved(
-                self._start(host, needed[name]) if name in needed else None,
-                horizon_s, options.max_wakes_per_minute,
-                self._parts.options.interval_s, on=on)
-            intervals = host.noted.intervals if host.noted else 0
-            yield core.PowerHost(
-                name, on, on and candidates.is_busy(
-                    host.state, intervals,
-                    servers=bool(host.host.allocations),
-                    looked_at=host.since_us < noted_us,
-                    promised=name in promised),
-                intervals, host.efficiency, reserved, due,
-                name in self._excluded)
+    def efficiencies(self) -> Mapping[str, float]:
+        return self._efficiencies
 
-    # -- reservations, and who waits ---------------------------------------
+    def minimums(self) -> Mapping[str, int]:
+        return {}
 
-    def _start(self, host: switching.PoweredHost, in_s: float) -> core.Start:
-        return core.Start(host.name, in_s, self._lead_s(host))
+    # -- what others ask ---------------------------------------------------
 
-    def _lead_s(self, host: switching.PoweredHost) -> float:
-        return candidates.lead_s(
-            candidates.boot_s([host.boot_s], self._options.boot_time_s),
-            self._parts.options.interval_s)
+    def is_on(self, name: str) -> bool:
+        return self.states[name].state == steps.ON
 
-    def _queue_s(self, names: Iterable[str]) -> float:
-        """How long it takes to wake those of these that are off."""
-        return core.queue_s(
-            sum(self._hosts[name].state in candidates.OFF for name in names),
-            self._options.max_wakes_per_minute,
-            self._parts.options.interval_s)
+    def has_failed(self, name: str) -> bool:
+        return self.states[name].state == steps.FAILED
 
-    def _wake_due(self, needed: Mapping[str, float]) -> None:
-        due = core.due(
-            (self._start(self._hosts[name], in_s)
-             for name, in_s in needed.items()
-             if self._hosts[name].state in candidates.OFF
-             and name not in self._excluded),
-            self._options.max_wakes_per_minute,
-            self._parts.options.interval_s)
-        for name in due[:self._switcher.left()[0]]:
-            self._switcher.wake(name, 'a reservation of it begins')
+    def off(self, name: str) -> candidates.Off | None:
+        """Whether one that is not on is on in time, None if it is on."""
+        if self.is_on(name):
+            return None
+        return controller.off(self, self._memory, self.now_us, name)
 
-    def _keep_promises(self) -> frozenset[str]:
-        """Wake those whose turn has come; the names of all that are kept."""
-        found = demand.sort_out(
-            self.waking.promised_hosts(),
-            lambda name: self._hosts[name].state,
-            lambda names: [name for name in names
-                           if name not in self._excluded])
-        if found.lost:
-            self.waking.forget(found.lost)
-        self.wake_some(found.coming, 'a request finds no other host')
-        return found.kept
+    def for_rooms(self) -> dict[str, Any]:
+        """Return what Cloud.rooms() is told of hosts that are off."""
+        return {'off': self.off, 'wakes': self.options.demand_wakes}
+
+    def sleepers(self, rooms: Mapping[str, int]) -> Any:
+        """See controller.sleepers()."""
+        return controller.sleepers(self, self._memory, self.now_us, rooms)
+
+    # -- what is done ------------------------------------------------------
+
+    def _step(self) -> None:
+        now_us = wake_at_us = self.now_us
+        while wake_at_us <= now_us:
+            step = controller.step(self, self._memory, now_us)
+            self._memory, wake_at_us = step.memory, step.wake_at_us
+            self.carry_out(step.intents)
+        self._parts.events.add(wake_at_us, Turn.LOOK, self._step)
+        self.waking.look()
+
+    def carry_out(self, intents: Iterable[controller.Intent]) -> None:
+        """Do what the controller intends."""
+        for intent in intents:
+            match intent:
+                case controller.Wake(name, why):
+                    self._move(name, steps.WAKING, why)
+                case controller.PutToSleep(name, why):
+                    self._move(name, steps.EMPTYING, why)
+                case controller.NoteIdle(names, max_gap_s):
+                    self._note(names, max_gap_s)
+                case controller.ForgetPromises(names):
+                    self.waking.forget(names)
+                case controller.Advance(names):
+                    for name in names:
+                        self._advance(name)
+
+    def _note(self, names: frozenset[str], max_gap_s: float) -> None:
+        counts = power.count_idle(
+            {name: power.Noted(self.states[name].idle_intervals)
+             for name in names}, names, max_gap_s)
+        on = 0
+        for name, host in self.states.items():
+            host.idle_intervals = counts.get(name, 0)
+            on += host.state == steps.ON
+        self._history.append(forecast.Load(
+            self.now_us // SECOND, on - len(names)))
+
+    def _move(self, name: str, state: str, why: str, boots: int = 0) -> None:
+        host = self.states[name]
+        self._in_state.get(host.state, {}).pop(name, None)
+        host.state, host.since_us, host.boots = state, self.now_us, boots
+        host.shut_down, host.idle_intervals = False, 0
+        host.why, host.closed_us = why, None
+        if state != steps.ON:
+            self._in_state[state][name] = host
+        self._moved.pop(name, None)
+        self._moved[name] = host
+        self._parts.report.host(state, name, why)
+
+    # -- step by step ------------------------------------------------------
+
+    def _advance(self, name: str) -> None:
+        """Take the steps of a host that can be taken now."""
+        host = self.states[name]
+        facts = self._facts(host)
+        while not host.is_switching:
+            step = steps.next_step(facts, self.options.limits)
+            if step.act is steps.Act.ASK_POWER:
+                facts = dataclasses.replace(
+                    facts, power=steps.Power.ON if host.is_powered
+                    else steps.Power.OFF)
+            elif step.act is steps.Act.LOOK:
+                servers = bool(host.servers)
+                facts = dataclasses.replace(facts, empty=not servers,
+                                            running=servers)
+            elif step.act is steps.Act.MOVE and self._take(host, step, facts):
+                facts = self._facts(host)
+            else:
+                self._act(host, step.act)
+                return
+
+    def _facts(self, host: PoweredHost) -> steps.Facts:
+        if host.disabled and host.closed_us is None:
+            host.closed_us = self.now_us
+        return steps.Facts(
+            host.state, (self.now_us - host.since_us) / SECOND,
+            0 if host.closed_us is None
+            else (self.now_us - host.closed_us) / SECOND, host.up,
+            # What is put to sleep reports no more until it has booted.
+            host.up and host.state in (steps.WAKING, steps.FAILED),
+            host.disabled, host.is_ours, host.boots, host.shut_down)
+
+    def _take(self, host: PoweredHost, step: steps.Step,
+              facts: steps.Facts) -> bool:
+        """Move on; whether there is more to do at once."""
+        if steps.is_limited(step, facts) and not self.options.left(
+                self._moved.values(), self.now_us)[0]:
+            return False
+        if step.enable:
+            host.disabled = False
+            self._parts.cloud.open(host.host)
+        if host.state == steps.WAKING and step.state == steps.ON:
+            host.boot_s = facts.age_s
+        self._move(host.host.name, step.state, step.reason or host.why,
+                   step.boots)
+        if step.cycle:
+            self._lose_power(host)
+        return step.state == steps.SLEEPING
+
+    def _act(self, host: PoweredHost, act: steps.Act) -> None:
+        if act is steps.Act.DISABLE:
+            host.disabled = True
+            self._parts.cloud.close(host.host)
+        elif act is steps.Act.SHUT_DOWN:
+            host.is_switching = True
+            took_us = self._parts.drawn.us('power_off')
+            timeout_us = round(
+                self.options.limits.power_off_timeout_s * SECOND)
+            self._later(host, min(took_us, timeout_us), self._has_shut_down,
+                        took_us <= timeout_us)
+        elif act is steps.Act.SWITCH_OFF:
+            self._lose_power(host)
+        elif act is steps.Act.POWER_ON:
+            host.is_powered = True
+            self._meter.switched(host.host, on=True)
+            self._later(host, self._parts.drawn.us('power_on'), self._reports)
+
+    def _later(self, host: PoweredHost, in_us: int,
+               happen: Callable[..., None], *arguments: Any) -> None:
+        """Have something happen to a host, unless it loses its power."""
+        host.epoch += 1
+        self._parts.events.add(self.now_us + in_us, Turn.STEP, happen, host,
+                               host.epoch, *arguments)
+
+    def _has_shut_down(self, host: PoweredHost, epoch: int,
+                       is_down: bool) -> None:
+        if host.epoch != epoch:
+            return
+        host.is_switching = False
+        host.shut_down = True
+        if is_down:
+            self._lose_power(host)
+        self._advance(host.host.name)
+
+    def _lose_power(self, host: PoweredHost) -> None:
+        host.is_powered = host.up = False
+        host.epoch += 1
+        self._meter.switched(host.host, on=False)
+
+    def _reports(self, host: PoweredHost, epoch: int) -> None:
+        if host.epoch == epoch:
+            host.up = True
 
 
 def make(parts: Any, setup: Setting, again: Callable[[Server], None],
@@ -300,5 +335,4 @@ def make(parts: Any, setup: Setting, again: Callable[[Server], None],
     parts.cloud.watch = watts.changed
     if parts.options.power is None:
         return None
-    return Power(parts, {name: kind.figures for name, kind in kinds.items()},
-                 watts, again, give_up, needed)
+    return Power(parts, figures, watts, again, give_up, needed)

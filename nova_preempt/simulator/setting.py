@@ -20,9 +20,7 @@ from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import order as orders
 from nova_preempt.core.backlog.planning import Planner
 from nova_preempt.core.classes.table import Table
-from nova_preempt.core.energy import forecast as forecasts
-from nova_preempt.core.energy import power
-from nova_preempt.core.energy import steps
+from nova_preempt.core.energy import observed as energy
 from nova_preempt.core.energy.efficiency import Figures
 from nova_preempt.core.model import Inventory
 from nova_preempt.core.reservation import calendar
@@ -135,32 +133,6 @@ class Classes:
 
 
 @dataclasses.dataclass(frozen=True)
-class Power:
-    """What an operator has set of power; see [energy].
-
-    :param policy: but for what a minute allows
-    :param limits: of the steps of a host
-    :param promised_s: for how long a host is kept for a request
-    :param excluded: patterns of names of hosts that are left alone
-    """
-
-    policy: power.Policy
-    limits: steps.Limits
-    forecast: forecasts.Forecast = forecasts.ewma
-    parameters: forecasts.Parameters = forecasts.Parameters()  # noqa: RUF009
-    note_interval_s: int = 60
-    switch_interval_s: int = 300
-    horizon_s: int = 900
-    max_wakes_per_minute: int = 10
-    max_sleeps_per_minute: int = 5
-    boot_time_s: int = 300
-    demand_wakes: bool = True
-    demand_wait_s: int = 600
-    promised_s: int = 2400
-    excluded: tuple[str, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True)
 class Reservations:
     """What an operator has set of reservations; see [reservation].
 
@@ -210,7 +182,7 @@ class Options:
     restore_at_once: int = 10
     restore_timeout_s: int = 7 * 86400
     backlog: Backlog | None = None
-    power: Power | None = None
+    power: energy.Options | None = None
     classes: Classes | None = None
     reservations: Reservations | None = None
     may_unshelve: bool = True

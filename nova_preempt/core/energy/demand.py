@@ -17,9 +17,11 @@ to another, and how many wake at once does not matter for what is promised.
 
 from collections.abc import Callable, Collection, Iterable
 import dataclasses
+import enum
 import fractions
 import math
 
+from nova_preempt.core import retrying
 from nova_preempt.core.energy import steps
 
 
@@ -130,3 +132,53 @@ def promise(request: str, servers: int, sleepers: Iterable[Sleeper],
             found.append(Promise(request, sleeper.name, given, sleeper.room))
             servers -= given
     return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waiting:
+    """The memory of a request that waits for hosts to wake.
+
+    :ivar limit: for how long it waits
+    :ivar hosts: that it was promised last
+    :ivar coming: those of them that were not seen on, or failed, since
+    :ivar tried: hosts that were on and did not help it
+    """
+
+    limit: retrying.Wait
+    hosts: frozenset[str] = frozenset()
+    coming: frozenset[str] = frozenset()
+    tried: frozenset[str] = frozenset()
+
+    def promised(self, hosts: Iterable[str]) -> 'Waiting':
+        """Return it with other hosts to wait for."""
+        found = frozenset(hosts)
+        return dataclasses.replace(self, hosts=found, coming=found)
+
+
+class Next(enum.Enum):
+    """What a request that waits does now."""
+
+    WAIT = 'wait on'
+    RETRY = 'ask for a host anew'
+    GIVE_UP = 'give up'
+
+
+def step(waiting: Waiting, state: Callable[[str], str],
+         now_s: float) -> tuple[Next, Waiting]:
+    """Tell what a request does, as its hosts are now.
+
+    A host that is idle may be asleep again before the last one is on, and
+    nobody wakes it then.
+
+    :param state: returns one of steps.STATES of a host
+    """
+    waiting = dataclasses.replace(waiting, coming=frozenset(
+        name for name in waiting.coming if state(name) in steps.COMING))
+    is_over = waiting.limit.is_over(now_s)
+    if waiting.coming and not is_over:
+        return Next.WAIT, waiting
+    up = frozenset(name for name in waiting.hosts if state(name) == steps.ON)
+    if not up and is_over:
+        return Next.GIVE_UP, waiting
+    # What is up and did not help the request is not asked again.
+    return Next.RETRY, dataclasses.replace(waiting, tried=waiting.tried | up)

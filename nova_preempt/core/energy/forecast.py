@@ -24,6 +24,8 @@ from typing import TypeAlias
 
 _HOUR_S = 3600
 _WEEK_S = 7 * 24 * _HOUR_S
+# Steps of which the smoothing still remembers something.
+_SMOOTHED = 30
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +54,19 @@ class Parameters:
 
 
 Forecast: TypeAlias = Callable[[Sequence[Load], int, Parameters], float]
+
+
+def windows(now_s: int, parameters: Parameters) -> list[tuple[int, int]]:
+    """Return the times at which forecasts look, oldest first, half-open.
+
+    The last steps, and the same hour of earlier weeks: weeks of minutes are
+    many.
+    """
+    begins = [now_s - week * _WEEK_S
+              for week in range(parameters.weeks, 0, -1)]
+    recent_s = max(parameters.window_s, _SMOOTHED * parameters.step_s)
+    return [*((begin_s, begin_s + _HOUR_S) for begin_s in begins),
+            (now_s - recent_s, now_s + 1)]
 
 
 def ewma(history: Sequence[Load], now_s: int,

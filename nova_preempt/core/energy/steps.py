@@ -37,6 +37,8 @@ REASON = 'nova-preempt-engine: '
 
 #: Those in which a host will be on for whoever needs it.
 COMING = (EMPTYING, SLEEPING, ASLEEP, WAKING)
+#: Those, and the one in which it may be.
+NOT_ON = (*COMING, FAILED)
 
 
 class Power(enum.Enum):
@@ -141,6 +143,15 @@ def next_step(facts: Facts, limits: Limits) -> Step:
     """What to do with a host now; see the module."""
     rule = _RULES.get(facts.state)
     return rule(facts, limits) if rule else _WAIT
+
+
+def is_limited(step: Step, facts: Facts) -> bool:
+    """Whether a step counts among the wakes that a minute allows.
+
+    A host that is on already draws no more by it.
+    """
+    return step.state == WAKING and (
+        step.cycle or facts.power is not Power.ON)
 
 
 def adopted(up: bool) -> str:

@@ -14,6 +14,7 @@
 import datetime
 
 from oslo_db import exception as db_exc
+from prometheus_client import REGISTRY
 
 from nova_preempt import pauses
 from nova_preempt.cloud import cell_calls
@@ -25,7 +26,7 @@ from nova_preempt.db import promises
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import endpoint
-from nova_preempt.power import forecasts
+from nova_preempt.power import policies
 from tests.unit.power import world
 
 NAMES = ('a', 'b', 'c', 'd')
@@ -291,7 +292,7 @@ class TestRequests(ControlTestCase):
         self.until_asleep(*NAMES)
         self.seconds = 0
         self.requests = endpoint.PowerEndpoint(
-            self.control, self.switcher, self.db,
+            self.control,
             lambda: pauses.Pauses(self.db, lambda: self.seconds).why(
                 db_pauses.POWER))
         self.room = dict.fromkeys(NAMES, 2)
@@ -353,7 +354,7 @@ class TestRequests(ControlTestCase):
         self.start(world.World(*names))
         self.until_asleep(*names)
         self.requests = endpoint.PowerEndpoint(
-            self.control, self.switcher, self.db, lambda: False)
+            self.control, lambda: False)
         self.set(max_wakes_per_minute=10)
         room = dict.fromkeys(names, 2)
         found = [self.wake(f'r{number}', 1, room) for number in range(30)]
@@ -373,7 +374,7 @@ class TestRequests(ControlTestCase):
     def test_on_until_the_request_is_served(self):
         """The first is no use without the second, which takes long."""
         for serve in (lambda: promises.release(self.db, 'r1'),
-                      lambda: self.minutes(self.control.promised_s // 60)):
+                      lambda: self.minutes(40)):
             self.world.hanging = {'b'}
             self.assertEqual(['a', 'b'], self.wake('r1', 4)['hosts'])
             self.minutes(8)
@@ -436,7 +437,7 @@ class TestRequests(ControlTestCase):
     def test_of_two_engines(self):
         """What one has promised the other one knows."""
         other = endpoint.PowerEndpoint(
-            self.control, self.switcher, self.db, lambda: False)
+            self.control, lambda: False)
         self.wake('r1', 2)
         self.assertEqual(['b'], other.wake(None, 'r2', 1,
                                            self.room)['hosts'])
@@ -475,18 +476,23 @@ class TestRequests(ControlTestCase):
 class TestForecast(world.WorldTestCase):
 
     def test_history(self):
-        now = datetime.datetime(2026, 11, 20, 12)
+        now = world.World().naive()
         for ago, busy in ((datetime.timedelta(0), 2),
                           (datetime.timedelta(hours=2), 4),
                           (datetime.timedelta(weeks=1, minutes=-30), 7),
                           (datetime.timedelta(weeks=1, hours=-2), 9)):
             db_energy.add_sample(self.db, db_energy.Sample(
                 now - ago, 10, busy, 0, 0, 0, 0))
-        for name, hosts in (('max_window', 2.0), ('seasonal', 7.0)):
+        for name, hosts in (('max_window', 2), ('seasonal', 7)):
             self.set(forecast=name)
-            self.assertEqual(hosts, forecasts.Forecast(
-                self.conf.energy, self.db).hosts(now), name)
+            self.start(world.World('a'), by_history=policies.load_forecast(
+                self.conf.energy))
+            self.tick(0)
+            self.assertEqual(hosts, REGISTRY.get_sample_value(
+                'nova_preempt_power_required_hosts'), name)
+
+    def test_no_such_forecast(self):
         self.set(forecast='fortune')
         self.assertRaisesRegex(
-            Exception, 'ewma, max_window, seasonal', forecasts.Forecast,
-            self.conf.energy, self.db)
+            Exception, 'ewma, max_window, seasonal', policies.load_forecast,
+            self.conf.energy)

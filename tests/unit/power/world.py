@@ -13,6 +13,7 @@
 
 import dataclasses
 import datetime
+import functools
 
 from nova_preempt import db
 from nova_preempt.cloud import host_services
@@ -21,6 +22,7 @@ from nova_preempt.core.reservation import occupancy
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import control
 from nova_preempt.power import errors
+from nova_preempt.power import policies
 from nova_preempt.power import switching
 from tests import tables
 from tests.unit.power import base
@@ -192,21 +194,24 @@ class WorldTestCase(base.PowerTestCase):
         self.set(enabled=True, spare_hosts=0, minimum_hosts=0,
                  max_sleeps_per_minute=100)
 
-    def start(self, world, forecast=lambda now: 0, efficiencies=dict):
-        """A new engine in this world."""
+    def start(self, world, forecast=lambda now_s: 0, efficiencies=dict,
+              by_history=None):
+        """A new engine in this world.
+
+        :param by_history: the core's forecast, in place of forecast
+        """
         self.world = world
         self.forecast = forecast
-        options = self.conf[conf_energy.GROUP]
+        get_options = functools.partial(
+            policies.get_options, self.conf[conf_energy.GROUP],
+            by_history or (
+                lambda _, now_s, parameters: self.forecast(now_s)), 10)
         self.switcher = switching.Switcher(
-            options, self.db, world, world, world, world.clock,
+            get_options, self.db, world, world, world, world.clock,
             lambda: world.leads)
         self.addCleanup(self.switcher.close)
         self.control = control.Control(
-            options, self.db, world, self.switcher, self, efficiencies, 10)
-
-    def hosts(self, now):
-        """It is the Forecast, too."""
-        return self.forecast(now)
+            get_options, self.db, world, self.switcher, efficiencies)
 
     def tick(self, seconds=10):
         self.world.pass_time(seconds)

@@ -16,17 +16,17 @@ import unittest
 
 from nova_preempt.core.energy import efficiency
 from nova_preempt.core.energy import forecast
+from nova_preempt.core.energy import observed
 from nova_preempt.core.energy import power
 from nova_preempt.core.energy import steps
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import run
-from nova_preempt.simulator import setting
 from tests.unit.simulator import small
 
 FIGURES = efficiency.Figures(1e12, 300.0, 100.0)
 #: As by default, but for one interval of idleness, no spare host, and a
 #: forecast that knows no better than what there is.
-POWER = setting.Power(
+POWER = observed.Options(
     power.Policy(idle_intervals=1, minimum=1),
     steps.Limits(10, 300, 60, 900, 3600, 2), forecast.max_window,
     forecast.Parameters(window_s=60))
@@ -57,8 +57,8 @@ class TestPower(unittest.TestCase):
             small.boot(1001, 'three', 4, for_s=600))
         self.assertEqual([
             '0 emptying h-1', '0 emptying h-2', '1 placed one',
-            '10 sleeping h-1', '10 sleeping h-2', '11 active one',
-            '35 asleep h-1', '35 asleep h-2', '1000 waking h-1',
+            '11 active one', '20 sleeping h-1', '20 sleeping h-2',
+            '45 asleep h-1', '45 asleep h-2', '1000 waking h-1',
             '1000 woken two', '1001 waking h-2', '1001 woken three',
             '1130 on h-1', '1130 on h-2', '1130 placed two',
             '1130 placed three', '1140 active two', '1140 active three',

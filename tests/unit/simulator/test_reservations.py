@@ -404,7 +404,7 @@ class TestEmptied(unittest.TestCase):
             small.boot(1, 'one', 4),
             reserve(1000, 'r', 3000, 1000),
             until_s=4000, reservations=RESERVATIONS)
-        self.assertIn('35 asleep h-2', found)
+        self.assertIn('45 asleep h-2', found)
         woken = [line for line in found if ' waking ' in line]
         self.assertEqual(1, len(woken), woken)
         self.assertLess(2000, int(woken[0].split()[0]))

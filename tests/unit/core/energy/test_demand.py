@@ -18,6 +18,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.core import retrying
 from nova_preempt.core.energy import demand
 from nova_preempt.core.energy import steps
 from tests.unit.core.support import LAW
@@ -114,3 +115,38 @@ class TestPromise(unittest.TestCase):
             self.assertLessEqual(sum(
                 fractions.Fraction(item.servers, item.room)
                 for item in promised if item.host == f'host{index}'), 1)
+
+
+class TestWaiting(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.states = {'a': steps.WAKING, 'b': steps.ASLEEP}
+        self.waiting = demand.Waiting(retrying.Wait(0, 60, 1)).promised('ab')
+
+    def step(self, now_s=10, **states):
+        self.states.update(states)
+        outcome, self.waiting = demand.step(
+            self.waiting, self.states.__getitem__, now_s)
+        return outcome
+
+    def test_waits_for_all_of_them(self):
+        self.assertIs(demand.Next.WAIT, self.step())
+        self.assertIs(demand.Next.WAIT, self.step(a=steps.ON))
+        self.assertIs(demand.Next.RETRY, self.step(b=steps.ON))
+        self.assertEqual({'a', 'b'}, self.waiting.tried)
+
+    def test_one_that_was_on_is_not_waited_for_again(self):
+        self.step(a=steps.ON)
+        self.assertIs(demand.Next.RETRY, self.step(a=steps.ASLEEP,
+                                                   b=steps.ON))
+        self.assertEqual({'b'}, self.waiting.tried)
+
+    def test_one_that_fails(self):
+        self.assertIs(demand.Next.RETRY, self.step(a=steps.FAILED,
+                                                   b=steps.FAILED))
+        self.assertEqual(set(), self.waiting.tried)
+
+    def test_time_is_up(self):
+        self.assertIs(demand.Next.GIVE_UP, self.step(60))
+        self.assertIs(demand.Next.RETRY, self.step(60, a=steps.ON))

@@ -19,6 +19,7 @@ from typing import Any
 
 from nova_preempt.core import capacity
 from nova_preempt.core import retrying
+from nova_preempt.core.energy import controller
 from nova_preempt.core.energy import demand
 from nova_preempt.core.energy import steps
 from nova_preempt.core.model import SECOND, Host
@@ -29,17 +30,14 @@ from nova_preempt.simulator.servers import State
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _Wait:
-    """Of one server: for how long, for which hosts, and which were in vain."""
+    """A server, and what it remembers while it waits."""
 
     server: Server
-    limit: retrying.Wait
-    hosts: list[str] = dataclasses.field(default_factory=list)
-    tried: set[str] = dataclasses.field(default_factory=set)
-    is_asked: bool = False
+    memory: demand.Waiting
 
 
-class Waking:
-    """Promises them hosts, and tells when those are there.
+class WakeOnDemand:
+    """Promises hosts to servers, and tells when those are there.
 
     :param parts: a run.Parts
     :param fleet: a power.Power
@@ -62,78 +60,75 @@ class Waking:
         return sum(each.server.state is State.WAKING
                    for each in self._waits.values())
 
+    @property
+    def _now_s(self) -> float:
+        now_us: int = self._parts.events.now_us
+        return now_us / SECOND
+
     def wait(self, server: Server, where: Any, *, may_wait: bool) -> bool:
         """Have a server wait for which there is no host; whether it does.
 
         :param where: a mask of the hosts that it may go to, None for all
         """
-        options = self._parts.options.power
+        options = self._fleet.options
         if server.kind.terms is not None or not options.demand_wakes:
             return False
-        if server.why_not:
-            # No host would be any good to it.
-            self.over(server)
-            return False
         uuid = server.boot.id
-        wait = self._waits.get(uuid)
-        if wait is None:
-            wait = _Wait(server, retrying.Wait(
-                self._parts.events.now_us / SECOND, options.demand_wait_s,
-                1))
-        now_s = self._parts.events.now_us / SECOND
-        names = self._promised(wait, where)
-        if not names or not may_wait or wait.limit.is_over(now_s):
+        wait = self._waits.get(uuid) or _Wait(
+            server, demand.Waiting(retrying.Wait(
+                self._now_s, options.demand_wait_s, 1)))
+        # No host would be any good to one that is refused for a reason.
+        names = [] if server.why_not else self._promise(wait, where)
+        if not names or not may_wait or wait.memory.limit.is_over(
+                self._now_s):
             self.over(server)
             return False
-        self._waits[uuid] = wait
-        wait.hosts = names
+        wait.memory = wait.memory.promised(names)
         server.state = State.WAKING
-        if not wait.is_asked:
-            wait.is_asked = True
+        if uuid not in self._waits:
+            self._waits[uuid] = wait
             self._parts.report.note('woken', server)
             self._parts.events.add(
                 self._parts.events.now_us
-                + options.demand_wait_s * SECOND, Turn.LOOK, self._is_late,
+                + options.demand_wait_s * SECOND, Turn.LOOK, self._look,
                 wait)
         return True
 
-    def _promised(self, wait: _Wait, where: Any) -> list[str]:
+    def _promise(self, wait: _Wait, where: Any) -> list[str]:
         """Names of hosts that will be on for it; they begin to wake."""
-        sleepers = [
-            demand.Sleeper(host.name, room, host.state == steps.WAKING,
-                           bool(self._fleet.off(host.name).why_late),
-                           host.efficiency)
-            for host, room in self._candidates(wait, where)]
         uuid = wait.server.boot.id
-        promised = [item for other in self._recent() for item in other]
+        sleepers = self._fleet.sleepers(self._rooms(wait, where))
+        promised = self._promised()
         found = demand.promise(uuid, 1, sleepers, promised)
         self._promises[uuid] = self._parts.events.now_us, [
             *found, *demand.kept(uuid, promised, self._fleet.is_on)]
         names = [item.host for item in found]
-        self._fleet.wake_some(names, 'a request finds no other host')
+        self._fleet.carry_out(controller.wakes(
+            self._fleet, self._parts.events.now_us, names))
         return names
 
-    def _candidates(self, wait: _Wait, where: Any) -> Any:
+    def _rooms(self, wait: _Wait, where: Any) -> dict[str, int]:
+        """{name of a host that will be on: how many such servers fit}."""
         request = wait.server.kind.request
-        for host in self._fleet.coming():
-            if host.name not in wait.tried and (
-                    self._parts.cloud.is_among(host.host.uuid, where)):
-                room = capacity.count(request, Host(
-                    host.name, host.host.providers), {})
-                if room:
-                    yield host, room
+        return {
+            name: room for state in steps.COMING
+            for name, powered in self._fleet.in_state(state).items()
+            if name not in wait.memory.tried
+            and self._parts.cloud.is_among(powered.host.uuid, where)
+            and (room := capacity.count(request, Host(
+                name, powered.host.providers), {}))}
 
-    def _recent(self) -> list[list[demand.Promise]]:
+    def _promised(self) -> list[demand.Promise]:
         since_us = (self._parts.events.now_us
-                    - self._parts.options.power.promised_s * SECOND)
+                    - self._fleet.options.promised_s * SECOND)
         self._promises = {uuid: item for uuid, item
                           in self._promises.items() if item[0] >= since_us}
-        return [found for _, found in self._promises.values()]
+        return [item for _, found in self._promises.values()
+                for item in found]
 
     def promised_hosts(self) -> list[str]:
         """Return them in the order in which they are to wake."""
-        return list(dict.fromkeys(item.host for found in self._recent()
-                                  for item in found))
+        return list(dict.fromkeys(item.host for item in self._promised()))
 
     def forget(self, names: frozenset[str]) -> None:
         """Nobody waits for these any more: they are of no use."""
@@ -145,24 +140,21 @@ class Waking:
     def look(self) -> None:
         """Decide those anew whose hosts are up, or are not coming."""
         for wait in list(self._waits.values()):
-            if wait.server.state is State.WAKING and not any(
-                    self._fleet.is_coming(name) for name in wait.hosts):
-                self._end(wait)
+            self._look(wait)
 
-    def _is_late(self, wait: _Wait) -> None:
-        if wait.server.state is State.WAKING and (
-                self._waits.get(wait.server.boot.id) is wait):
-            self._end(wait)
-
-    def _end(self, wait: _Wait) -> None:
-        up = {name for name in wait.hosts if self._fleet.is_on(name)}
-        if not up and wait.limit.is_over(self._parts.events.now_us / SECOND):
-            self.over(wait.server)
-            self._give_up(wait.server)
+    def _look(self, wait: _Wait) -> None:
+        server = wait.server
+        if server.state is not State.WAKING or (
+                self._waits.get(server.boot.id) is not wait):
             return
-        # What is up and did not help the request is not asked again.
-        wait.tried |= up
-        self._again(wait.server)
+        outcome, wait.memory = demand.step(
+            wait.memory, lambda name: self._fleet.states[name].state,
+            self._now_s)
+        if outcome is demand.Next.GIVE_UP:
+            self.over(server)
+            self._give_up(server)
+        elif outcome is demand.Next.RETRY:
+            self._again(server)
 
     def over(self, server: Server) -> None:
         """One waits no more.
@@ -173,10 +165,8 @@ class Waking:
 
     def served(self, server: Server) -> None:
         """One has got a host; how long that took is told."""
-        wait = self._waits.get(server.boot.id)
+        wait = self._waits.pop(server.boot.id, None)
         self._promises.pop(server.boot.id, None)
         if wait is not None:
-            self.over(server)
-            waited_s = (self._parts.events.now_us / SECOND
-                        - wait.limit.began)
-            self._parts.report.delayed(server, waited_s)
+            self._parts.report.delayed(
+                server, self._now_s - wait.memory.limit.began)

@@ -1,0 +1,397 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Controls which hosts are powered on and off; see core.controller.
+
+Step again at the same time until ``wake_at_us`` is later, and observe anew in
+between: what is intended first changes what is decided next. First hosts are
+woken for reservations and for requests that wait, then idle hosts are noted,
+then it is decided which hosts are on, then each host goes on to its next step,
+which core.energy.steps decides.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+import dataclasses
+import enum
+from typing import TypeAlias
+
+from nova_preempt.core import controller
+from nova_preempt.core.energy import candidates
+from nova_preempt.core.energy import demand
+from nova_preempt.core.energy import forecast as forecasts
+from nova_preempt.core.energy import power
+from nova_preempt.core.energy import steps
+from nova_preempt.core.energy.observed import MINUTE_US
+from nova_preempt.core.energy.observed import Host
+from nova_preempt.core.energy.observed import HostPower
+from nova_preempt.core.energy.observed import Observed
+from nova_preempt.core.model import SECOND
+
+#: States of hosts whose next step comes soon.
+MOVING = (steps.EMPTYING, steps.SLEEPING, steps.WAKING)
+
+_DEMAND = 'a request finds no other host'
+_EXCLUDED = 'an operator has it left alone, see [energy]excluded_hosts'
+
+
+class Round(enum.Enum):
+    """A part of a step; the next one observes what it has led to."""
+
+    NOTE = 'note idle hosts'
+    DECIDE = 'decide which hosts are on'
+    ADVANCE = 'take the next steps of hosts'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Memory:
+    """What a step tells the next one; without it hosts are decided at once.
+
+    :ivar noted_us: when idle hosts were noted last
+    :ivar decided_us: when it was decided last which hosts are on, or as if it
+        had been then
+    :ivar failed: (name, since when) of the hosts that had failed
+    :ivar promised: hosts that are kept for requests
+    :ivar queue_s: how long reserved hosts wake that are off
+    :ivar required: how many hosts were to be on by the last decision
+    :ivar rounds: what is left of the step of at_us
+    """
+
+    noted_us: int | None = None
+    decided_us: int | None = None
+    failed: frozenset[tuple[str, int]] = frozenset()
+    promised: frozenset[str] = frozenset()
+    queue_s: float = 0.0
+    required: int = 0
+    rounds: tuple[Round, ...] = ()
+    at_us: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Wake:
+    """Power a host on that is off, or about to be."""
+
+    host: str
+    why: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PutToSleep:
+    """Power a host off that is on."""
+
+    host: str
+    why: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NoteIdle:
+    """Count one more interval of idleness for these hosts, none for others.
+
+    :param max_gap_s: see core.energy.power.count_idle
+    """
+
+    hosts: frozenset[str]
+    max_gap_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Adopt:
+    """Write the state of a host that we have disabled, and do not know of."""
+
+    host: str
+    state: str
+    why: str = 'its compute service was disabled by us'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ForgetHosts:
+    """Delete the power states of hosts that are gone."""
+
+    hosts: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ForgetPromises:
+    """Delete what is promised of hosts that will not be on."""
+
+    hosts: frozenset[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Advance:
+    """Take the next step of each of these hosts; see core.energy.steps."""
+
+    hosts: tuple[str, ...]
+
+
+Intent: TypeAlias = (Wake | PutToSleep | NoteIdle | Adopt | ForgetHosts
+                     | ForgetPromises | Advance)
+Step: TypeAlias = controller.Step[Intent, Memory]
+
+
+def step(observed: Observed, memory: Memory, now_us: int) -> Step:
+    """Decide what to do with the power of hosts now; see the module."""
+    if memory.rounds and memory.at_us == now_us:
+        now, *later = memory.rounds
+        memory = dataclasses.replace(memory, rounds=tuple(later))
+        intents, memory = _ROUNDS[now](observed, memory, now_us)
+    else:
+        intents, memory = _begin(observed, memory, now_us)
+    return controller.Step(
+        tuple(intents), memory, now_us if memory.rounds
+        else now_us + round(observed.options.step_s * SECOND))
+
+
+def _begin(observed: Observed, memory: Memory,
+           now_us: int) -> tuple[list[Intent], Memory]:
+    """Wake hosts that are needed, and tell which rounds follow."""
+    options, needed = observed.options, _needed(observed)
+    failed = frozenset(
+        (name, host.since_us) for name, host
+        in observed.in_state(steps.FAILED).items())
+    note = _is_time(memory.noted_us, options.note_interval_s, now_us)
+    # Others are to take the place of those that have failed.
+    decide = bool(failed - memory.failed) or _is_time(
+        memory.decided_us, options.switch_interval_s, now_us)
+    due, left = _due(observed, needed, now_us)
+    promised = demand.sort_out(
+        observed.promised(), lambda name: _state(observed, name),
+        lambda names: _switchable(observed, names))
+    intents: list[Intent] = [
+        Wake(name, 'a reservation of it begins') for name in due]
+    if promised.lost:
+        intents.append(ForgetPromises(promised.lost))
+    intents += _wakes(observed, [name for name in promised.coming
+                                 if name not in due], left)
+    rounds = []
+    if note:
+        rounds.append(Round.NOTE)
+    if decide:
+        rounds.append(Round.DECIDE)
+    if rounds or intents or _names(observed, MOVING):
+        rounds.append(Round.ADVANCE)
+    return intents, dataclasses.replace(
+        memory, failed=failed, promised=promised.kept,
+        queue_s=_queue_s(observed, needed),
+        noted_us=now_us if note else memory.noted_us,
+        decided_us=now_us if decide else memory.decided_us,
+        rounds=tuple(rounds), at_us=now_us)
+
+
+def _is_time(done_us: int | None, pause_s: float, now_us: int) -> bool:
+    # A clock that was turned back must not stop us.
+    return done_us is None or not (
+        0 <= now_us - done_us < pause_s * SECOND)
+
+
+def _needed(observed: Observed) -> Mapping[str, float]:
+    """Return in how many seconds hosts are needed that may have to wake."""
+    options = observed.options
+    return observed.needed(
+        max(options.horizon_s, options.limits.boot_timeout_s)
+        + options.queue_s(sum(len(observed.in_state(state))
+                              for state in candidates.OFF)))
+
+
+def _due(observed: Observed, needed: Mapping[str, float],
+         now_us: int) -> tuple[tuple[str, ...], int]:
+    """Hosts to wake as their reservations begin; how many more may wake."""
+    options = observed.options
+    names = _switchable(observed, [name for name in needed if _state(
+        observed, name) in candidates.OFF])
+    due = power.due((_start(observed, name, needed[name]) for name in names),
+                    options.max_wakes_per_minute, options.step_s)
+    wakes, _ = _left(observed, now_us)
+    return due[:wakes], wakes - len(due[:wakes])
+
+
+def _note(observed: Observed, memory: Memory,
+          _: int) -> tuple[list[Intent], Memory]:
+    """Count for how long hosts have been idle."""
+    if not observed.is_whole():
+        return [], memory
+    hosts = observed.hosts()
+    intents: list[Intent] = []
+    if gone := frozenset(observed.states.keys() - hosts.keys()):
+        intents.append(ForgetHosts(gone))
+    intents += [
+        # A crash has left it so, or another database knew of it.
+        Adopt(name, steps.adopted(host.up)) for name, host in hosts.items()
+        if host.is_ours and _state(observed, name) == steps.ON]
+    idle = frozenset(
+        name for name, host in hosts.items() if not host.servers
+        and candidates.is_usable(_state(observed, name), up=host.up,
+                                 disabled=host.disabled)
+        and observed.is_empty(name))
+    options = observed.options
+    intents.append(NoteIdle(idle, power.max_gap_s(
+        options.note_interval_s, options.step_s)))
+    return intents, memory
+
+
+def _decide(observed: Observed, memory: Memory,
+            now_us: int) -> tuple[list[Intent], Memory]:
+    """Begin to wake hosts, or to put them to sleep."""
+    if not observed.is_whole():
+        return [], memory
+    options = observed.options
+    wakes, sleeps = _left(observed, now_us)
+    now_s = now_us // SECOND
+    switches = power.decide(
+        _candidates(observed, memory),
+        options.forecast([
+            load for window in forecasts.windows(now_s, options.parameters)
+            for load in observed.loads(*window)], now_s, options.parameters),
+        dataclasses.replace(options.policy, minimum_of=observed.minimums(),
+                            max_wakes=wakes, max_sleeps=sleeps))
+    why = f'{switches.required} hosts are needed'
+    if len(switches.wake) == wakes or len(switches.sleep) == sleeps:
+        # As many as a minute allows: there may be more to do in the next.
+        memory = dataclasses.replace(
+            memory, decided_us=now_us + MINUTE_US
+            - options.switch_interval_s * SECOND)
+    return ([*(Wake(name, why) for name in switches.wake),
+             *(PutToSleep(name, why) for name in switches.sleep)],
+            dataclasses.replace(memory, required=switches.required))
+
+
+def _candidates(observed: Observed, memory: Memory) -> list[power.PowerHost]:
+    """Return the hosts that count, as core.energy.power has them."""
+    options, needed = observed.options, _needed(observed)
+    efficiencies = observed.efficiencies()
+    horizon_s = options.horizon_s + _queue_s(observed, needed)
+    states = observed.states
+    found = []
+    for name, host in observed.hosts().items():
+        powered = states.get(name)
+        state = steps.ON if powered is None else powered.state
+        on = candidates.is_on(
+            state, operators=host.is_operators, usable=candidates.is_usable(
+                state, up=host.up, disabled=host.disabled))
+        if on is None:
+            continue
+        reserved, due = candidates.reserved(
+            _start(observed, name, needed[name]) if name in needed else None,
+            horizon_s, options.max_wakes_per_minute, options.step_s, on=on)
+        found.append(power.PowerHost(
+            name, on, on and _is_busy(name, powered, host, memory),
+            powered.idle_intervals if powered else 0, efficiencies.get(name),
+            reserved, due, options.is_excluded(name), host.aggregates))
+    return found
+
+
+def _is_busy(name: str, state: HostPower | None, host: Host,
+             memory: Memory) -> bool:
+    """Whether servers are on a host, as far as it was looked at yet."""
+    return state is None or candidates.is_busy(
+        state.state, state.idle_intervals, servers=bool(host.servers),
+        looked_at=memory.noted_us is None or state.since_us < memory.noted_us,
+        promised=name in memory.promised)
+
+
+def _advance(observed: Observed, memory: Memory,
+             now_us: int) -> tuple[list[Intent], Memory]:
+    # Those that do not move are looked at as seldom as idle ones.
+    names = _names(observed, steps.NOT_ON if memory.noted_us == now_us
+                   else MOVING)
+    return [Advance(names)] if names else [], memory
+
+
+_ROUNDS = {Round.NOTE: _note, Round.DECIDE: _decide, Round.ADVANCE: _advance}
+
+
+# -- what others ask of hosts that are off -----------------------------------
+
+def off(observed: Observed, memory: Memory, now_us: int, name: str,
+        stopped: str = '') -> candidates.Off:
+    """Tell whether a host that is not on will be in time.
+
+    :param stopped: why no host is switched now, '' if hosts are
+    """
+    host, options = observed.states[name], observed.options
+    return candidates.off(
+        host.state, (now_us - host.since_us) / SECOND, host.boots,
+        lead_s=options.lead_s(host), queue_s=memory.queue_s,
+        limits=options.limits, stopped=stopped or (
+            _EXCLUDED if options.is_excluded(name) else ''))
+
+
+def sleepers(observed: Observed, memory: Memory, now_us: int,
+             rooms: Mapping[str, int]) -> list[demand.Sleeper]:
+    """Return the hosts that will be on for a request, see demand.promise().
+
+    :param rooms: how many servers of the request fit on hosts
+    """
+    efficiencies = observed.efficiencies()
+    return [
+        demand.Sleeper(
+            name, rooms[name], observed.states[name].state == steps.WAKING,
+            bool(off(observed, memory, now_us, name).why_late),
+            efficiencies.get(name))
+        for name in _switchable(observed, [
+            name for name in rooms
+            if _state(observed, name) in steps.COMING])]
+
+
+def wakes(observed: Observed, now_us: int,
+          names: Iterable[str]) -> list[Wake]:
+    """Return as many of the hosts of a request as may wake now, in order."""
+    return _wakes(observed, names, _left(observed, now_us)[0])
+
+
+def ready_s(observed: Observed, names: Sequence[str]) -> int:
+    """How long it may take until all of these hosts are on."""
+    options = observed.options
+    return candidates.ready_s(
+        [name for name in observed.promised() if _state(observed, name) in (
+            *candidates.OFF, steps.SLEEPING)], names,
+        options.slowest_boot_s(map(observed.states.get, names)),
+        options.max_wakes_per_minute, options.step_s)
+
+
+def _wakes(observed: Observed, names: Iterable[str],
+           most: int) -> list[Wake]:
+    return [Wake(name, _DEMAND) for name in names
+            if _state(observed, name) in candidates.OFF][:most]
+
+
+def _left(observed: Observed, now_us: int) -> tuple[int, int]:
+    return observed.options.left(
+        observed.changed_since(now_us - MINUTE_US), now_us)
+
+
+def _names(observed: Observed, states: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(
+        name for state in states for name in observed.in_state(state)))
+
+
+def _state(observed: Observed, name: str) -> str:
+    host = observed.states.get(name)
+    return steps.ON if host is None else host.state
+
+
+def _switchable(observed: Observed, names: Collection[str]) -> list[str]:
+    """Return those of hosts that may be switched: no operator wants them."""
+    names = [name for name in names
+             if not observed.options.is_excluded(name)]
+    hosts = observed.recent_hosts() if names else {}
+    return [name for name in names
+            if name in hosts and not hosts[name].is_operators]
+
+
+def _start(observed: Observed, name: str, in_s: float) -> power.Start:
+    return power.Start(name, in_s,
+                       observed.options.lead_s(observed.states.get(name)))
+
+
+def _queue_s(observed: Observed, names: Iterable[str]) -> float:
+    """How long it takes to wake those of these that are off."""
+    return observed.options.queue_s(sum(
+        _state(observed, name) in candidates.OFF for name in names))

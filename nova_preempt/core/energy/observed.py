@@ -1,0 +1,173 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What the energy controller is told: options of [energy], and the hosts."""
+
+from collections.abc import Iterable, Mapping, Sequence
+import dataclasses
+import fnmatch
+from typing import Protocol
+
+from nova_preempt.core.energy import candidates
+from nova_preempt.core.energy import forecast as forecasts
+from nova_preempt.core.energy import power
+from nova_preempt.core.energy import steps
+from nova_preempt.core.model import SECOND
+
+#: How long the limits of a minute hold.
+MINUTE_US = 60 * SECOND
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """The options of [energy] of the same names, in seconds where they end so.
+
+    :param policy: but for its maxima, which the limits of a minute give
+    :param horizon_s: ``reserved_horizon_s``
+    :param excluded: patterns of names of hosts that are left alone
+    :param step_s: how long it is from one step to the next
+    """
+
+    policy: power.Policy
+    limits: steps.Limits
+    forecast: forecasts.Forecast = forecasts.ewma
+    parameters: forecasts.Parameters = forecasts.Parameters()  # noqa: RUF009
+    note_interval_s: int = 60
+    switch_interval_s: int = 300
+    horizon_s: int = 900
+    max_wakes_per_minute: int = 10
+    max_sleeps_per_minute: int = 5
+    boot_time_s: int = 300
+    demand_wakes: bool = True
+    demand_wait_s: int = 600
+    excluded: tuple[str, ...] = ()
+    minimum_hosts_per_aggregate: int = 0
+    step_s: float = 10
+
+    @property
+    def promised_s(self) -> int:
+        """How long a host is kept for a request, which may be gone."""
+        return round(self.demand_wait_s
+                     + self.limits.boots * self.limits.boot_timeout_s)
+
+    def is_excluded(self, name: str) -> bool:
+        """Whether an operator wants a host to be left alone."""
+        return any(fnmatch.fnmatchcase(name, pattern)
+                   for pattern in self.excluded)
+
+    def lead_s(self, host: 'HostPower | None') -> float:
+        """How long before it is needed a host has to be woken."""
+        return candidates.lead_s(self.slowest_boot_s([host]), self.step_s)
+
+    def slowest_boot_s(self, hosts: 'Iterable[HostPower | None]') -> int:
+        """How long the slowest of hosts may take to boot."""
+        return candidates.boot_s((None if host is None else host.boot_s
+                                  for host in hosts), self.boot_time_s)
+
+    def queue_s(self, number: int) -> float:
+        """How long it takes until so many hosts have been woken."""
+        return power.queue_s(number, self.max_wakes_per_minute, self.step_s)
+
+    def left(self, hosts: 'Iterable[HostPower]',
+             now_us: int) -> tuple[int, int]:
+        """How many may be woken and put to sleep in this minute."""
+        return candidates.left(
+            (host.state for host in hosts
+             if 0 <= now_us - host.since_us < MINUTE_US),
+            self.max_wakes_per_minute, self.max_sleeps_per_minute)
+
+
+class HostPower(Protocol):
+    """The power state of a host that was noted as idle, or was switched."""
+
+    @property
+    def state(self) -> str: ...
+
+    @property
+    def since_us(self) -> int: ...
+
+    @property
+    def boots(self) -> int: ...
+
+    @property
+    def boot_s(self) -> float | None: ...
+
+    @property
+    def idle_intervals(self) -> int: ...
+
+
+class Host(Protocol):
+    """A host as Nova has it."""
+
+    @property
+    def up(self) -> bool: ...
+
+    @property
+    def disabled(self) -> bool: ...
+
+    @property
+    def is_ours(self) -> bool: ...
+
+    @property
+    def is_operators(self) -> bool: ...
+
+    @property
+    def servers(self) -> int: ...
+
+    @property
+    def aggregates(self) -> frozenset[str]: ...
+
+
+class Observed(Protocol):
+    """What a step asks for; what is dear to read is asked for when needed.
+
+    :ivar states: power states by name of the host, as they are now; a host
+        without one is on
+    """
+
+    @property
+    def options(self) -> Options: ...
+
+    @property
+    def states(self) -> Mapping[str, HostPower]: ...
+
+    def in_state(self, state: str) -> Mapping[str, HostPower]:
+        """Return the hosts in a state that is not on."""
+
+    def changed_since(self, since_us: int) -> Iterable[HostPower]:
+        """Return the hosts that came into their states after that."""
+
+    def hosts(self) -> Mapping[str, Host]:
+        """Return all hosts, read in this step."""
+
+    def is_whole(self) -> bool:
+        """Whether no host is missing in hosts()."""
+
+    def recent_hosts(self) -> Mapping[str, Host]:
+        """Return all hosts, read lately; some may be missing."""
+
+    def is_empty(self, name: str) -> bool:
+        """Whether nothing is on a host, or on its way to it."""
+
+    def needed(self, within_s: float) -> Mapping[str, float]:
+        """Return in how many seconds reserved hosts are needed."""
+
+    def promised(self) -> Sequence[str]:
+        """Return the hosts that requests wait for, in order of waking."""
+
+    def loads(self, since_s: int, until_s: int) -> Sequence[forecasts.Load]:
+        """Return how many hosts were in use, in [since, until)."""
+
+    def efficiencies(self) -> Mapping[str, float]:
+        """Return FLOPS per watt of the hosts of which it is known."""
+
+    def minimums(self) -> Mapping[str, int]:
+        """Return how many hosts of aggregates are on at least."""

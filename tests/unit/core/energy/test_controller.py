@@ -1,0 +1,249 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Which hosts are powered on and off, step by step."""
+
+import collections
+import dataclasses
+import unittest
+
+from nova_preempt.core.energy import controller
+from nova_preempt.core.energy import forecast
+from nova_preempt.core.energy import observed
+from nova_preempt.core.energy import power
+from nova_preempt.core.energy import steps
+from nova_preempt.core.model import SECOND
+
+MINUTE = 60 * SECOND
+OPTIONS = observed.Options(
+    power.Policy(idle_intervals=2),
+    steps.Limits(10, 300, 60, 900, 3600, 2), forecast.max_window,
+    switch_interval_s=60)
+
+
+@dataclasses.dataclass
+class Host:
+    """A host, and what is written of it."""
+
+    state: str = steps.ON
+    since_us: int = 0
+    boots: int = 0
+    boot_s: float | None = None
+    idle_intervals: int = 0
+    up: bool = True
+    disabled: bool = False
+    is_ours: bool = False
+    is_operators: bool = False
+    servers: int = 0
+    aggregates: frozenset = frozenset()
+
+
+class Cloud:
+    """Hosts that a test changes; an Observed."""
+
+    def __init__(self, **hosts):
+        self.all = hosts
+        self.options = OPTIONS
+        self.whole = True
+        self.needed_s = {}
+        self.waiting = []
+        self.busy = 0
+
+    @property
+    def states(self):
+        return self.all
+
+    def in_state(self, state):
+        return {name: host for name, host in self.all.items()
+                if host.state == state}
+
+    def changed_since(self, since_us):
+        return [host for host in self.all.values()
+                if host.since_us > since_us]
+
+    def hosts(self):
+        return self.all
+
+    recent_hosts = hosts
+
+    def is_whole(self):
+        return self.whole
+
+    def is_empty(self, name):
+        return not self.all[name].servers
+
+    def needed(self, within_s):
+        return {name: in_s for name, in_s in self.needed_s.items()
+                if in_s <= within_s}
+
+    def promised(self):
+        return self.waiting
+
+    def loads(self, since_s, until_s):
+        return [forecast.Load(until_s - 1, self.busy)]
+
+    def efficiencies(self):
+        return {}
+
+    def minimums(self):
+        return {}
+
+
+class TestController(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.memory = controller.Memory()
+        self.now_us = 1000 * MINUTE
+
+    def step(self, cloud):
+        """{type of an intent: [it]} of all rounds, each carried out."""
+        found = collections.defaultdict(list)
+        while True:
+            step = controller.step(cloud, self.memory, self.now_us)
+            self.assertEqual(
+                step, controller.step(cloud, self.memory, self.now_us))
+            self.memory = step.memory
+            for intent in step.intents:
+                found[type(intent)].append(intent)
+                self.carry_out(cloud, intent)
+            if step.wake_at_us > self.now_us:
+                self.assertEqual(self.now_us + 10 * SECOND, step.wake_at_us)
+                return found
+
+    def carry_out(self, cloud, intent):
+        if isinstance(intent, controller.NoteIdle):
+            for name in intent.hosts:
+                cloud.all[name].idle_intervals += 1
+        elif isinstance(intent, (controller.Wake, controller.PutToSleep)):
+            host = cloud.all[intent.host]
+            host.state = (steps.WAKING if isinstance(intent, controller.Wake)
+                          else steps.EMPTYING)
+            host.since_us, host.idle_intervals = self.now_us, 0
+
+    def slept(self, cloud, number=3):
+        """Names of hosts that are put to sleep in steps a minute apart."""
+        found = []
+        for _ in range(number):
+            found += [intent.host for intent
+                      in self.step(cloud)[controller.PutToSleep]]
+            self.now_us += MINUTE
+        return found
+
+    def test_idle_hosts(self):
+        self.assertEqual(['a', 'b'], self.slept(Cloud(a=Host(), b=Host())))
+
+    def test_after_a_crash_at_any_round(self):
+        for rounds in range(1, 5):
+            cloud = Cloud(a=Host())
+            self.memory = controller.Memory()
+            for _ in range(rounds):
+                step = controller.step(cloud, self.memory, self.now_us)
+                self.memory = step.memory
+            self.memory = controller.Memory()
+            self.now_us += MINUTE
+            self.assertEqual(['a'], self.slept(cloud), rounds)
+
+    def test_after_a_step_that_was_broken_off(self):
+        """The next one begins anew."""
+        cloud = Cloud(a=Host())
+        self.memory = controller.step(cloud, self.memory, self.now_us).memory
+        self.assertTrue(self.memory.rounds)
+        self.now_us += MINUTE
+        self.assertEqual(['a'], self.slept(cloud))
+
+    def test_after_ten_missed_steps(self):
+        cloud = Cloud(a=Host())
+        self.slept(cloud, 1)
+        self.now_us += 10 * MINUTE
+        self.assertEqual(['a'], self.slept(cloud))
+
+    def test_clock_that_is_turned_back(self):
+        cloud = Cloud(a=Host(), b=Host(steps.ASLEEP))
+        self.slept(cloud, 1)
+        self.now_us -= 60 * MINUTE
+        self.assertEqual(['a'], self.slept(cloud))
+        # What happens in the time to come counts for no limit.
+        cloud.options = dataclasses.replace(OPTIONS, max_wakes_per_minute=1)
+        cloud.all['a'] = Host(steps.WAKING, self.now_us + MINUTE)
+        cloud.needed_s = {'b': 0}
+        self.assertEqual(
+            [controller.Wake('b', 'a reservation of it begins')],
+            self.step(cloud)[controller.Wake])
+
+    def test_nothing_to_do(self):
+        cloud = Cloud(a=Host(servers=1))
+        self.step(cloud)
+        self.now_us += 10 * SECOND
+        cloud.hosts = None          # it is not asked for them
+        self.assertEqual({}, self.step(cloud))
+
+    def test_reservations_come_before_requests(self):
+        cloud = Cloud(**{name: Host(steps.ASLEEP) for name in 'abc'})
+        cloud.options = dataclasses.replace(OPTIONS, max_wakes_per_minute=2)
+        cloud.needed_s, cloud.waiting = {'c': 10}, ['a', 'b', 'c']
+        self.assertEqual(['c', 'a'], [
+            intent.host for intent in self.step(cloud)[controller.Wake]])
+        self.now_us += MINUTE
+        self.assertEqual(['b'], [
+            intent.host for intent in self.step(cloud)[controller.Wake]])
+        self.assertEqual({'a', 'b', 'c'}, self.memory.promised)
+
+    def test_promises_of_hosts_that_will_not_be_on(self):
+        cloud = Cloud(a=Host(steps.FAILED),
+                      b=Host(steps.ASLEEP, is_operators=True),
+                      c=Host(steps.ASLEEP), d=Host())
+        cloud.options = dataclasses.replace(OPTIONS, excluded=('c',))
+        cloud.waiting = ['a', 'b', 'c', 'd']
+        found = self.step(cloud)
+        self.assertEqual([controller.ForgetPromises(frozenset('abc'))],
+                         found[controller.ForgetPromises])
+        self.assertEqual({'d'}, self.memory.promised)
+        self.assertFalse(found[controller.Wake])
+
+    def test_others_take_the_place_of_one_that_has_failed(self):
+        cloud = Cloud(a=Host(steps.WAKING), b=Host(steps.ASLEEP))
+        cloud.busy = 1
+        self.step(cloud)
+        self.now_us += 10 * SECOND
+        self.assertFalse(self.step(cloud)[controller.Wake])
+        cloud.all['a'].state = steps.FAILED
+        self.assertEqual([controller.Wake('b', '1 hosts are needed')],
+                         self.step(cloud)[controller.Wake])
+
+    def test_hosts_are_missing(self):
+        """Nothing is decided by half of the hosts."""
+        cloud = Cloud(a=Host(idle_intervals=9), b=Host(steps.ASLEEP))
+        cloud.whole, cloud.busy = False, 2
+        self.assertEqual([controller.Advance], list(self.step(cloud)))
+
+    def test_hosts_that_nobody_knows_of(self):
+        cloud = Cloud(a=Host(disabled=True, is_ours=True, up=False),
+                      b=Host(disabled=True, is_ours=True))
+        known = dict(cloud.all)
+        del cloud.all['b']
+        cloud.all['gone'] = Host()
+        cloud.hosts = lambda: known
+        found = self.step(cloud)
+        self.assertEqual([controller.ForgetHosts(frozenset({'gone'}))],
+                         found[controller.ForgetHosts])
+        self.assertEqual([('a', steps.ASLEEP), ('b', steps.WAKING)], [
+            (intent.host, intent.state)
+            for intent in found[controller.Adopt]])
+
+    def test_hosts_that_do_not_move_are_seen_to_as_idle_ones_are_noted(self):
+        cloud = Cloud(a=Host(steps.ASLEEP), b=Host(steps.WAKING))
+        advanced = []
+        for _ in range(3):
+            advanced += self.step(cloud)[controller.Advance]
+            self.now_us += 30 * SECOND
+        self.assertEqual([('a', 'b'), ('b',), ('a', 'b')],
+                         [intent.hosts for intent in advanced])
