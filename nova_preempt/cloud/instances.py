@@ -43,6 +43,9 @@ _MANY = 500
 # How long find() waits for the cells, in seconds.
 _FIND_S = 30
 
+# And find_unwanted(), for which requests wait.
+_UNWANTED_S = 2
+
 
 class NotThere(Exception):
     """A server is not on its host any more, or is about to leave it."""
@@ -238,7 +241,7 @@ def look(uuids, attrs=(), deleted=False, limit_s=None):
     return servers, unread
 
 
-def find_unwanted(uuids, limit_s):
+def find_unwanted(uuids):
     """The uuids of those of these servers that are to be nowhere, as a set.
 
     A server that is being deleted is marked so where its cell is named, and
@@ -253,7 +256,7 @@ def find_unwanted(uuids, limit_s):
             found.add(mapping.instance_uuid)
         elif mapping.queued_for_delete:
             marked.add(mapping.instance_uuid)
-    servers, _ = look(marked, limit_s=limit_s) if marked else ({}, {})
+    servers, _ = look(marked, limit_s=_UNWANTED_S) if marked else ({}, {})
     return found | marked - {uuid for uuid, server in servers.items()
                              if not server.is_deleted}
 

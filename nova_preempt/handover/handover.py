@@ -19,6 +19,7 @@ from oslo_log import log as logging
 from nova_preempt import metrics
 from nova_preempt import pauses
 from nova_preempt.cloud import instance_poller
+from nova_preempt.cloud import instances
 from nova_preempt.core import wanted
 from nova_preempt.db import backlog_rows
 from nova_preempt.db import decisions as db_decisions
@@ -71,7 +72,7 @@ class Handover:
             return process.clock().replace(tzinfo=None)
 
         def find_unwanted(uuids):
-            found = request_poller.find_unwanted(uuids)
+            found = instances.find_unwanted(uuids)
             if conf.backlog.enabled:
                 found |= backlog_rows.given_up(process.db, uuids)
             return found

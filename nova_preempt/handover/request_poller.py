@@ -20,19 +20,13 @@ Our own database tells it of reservations, and what is known of headroom says
 whether that is still short.
 """
 
-import functools
 import threading
 import time
 
 from oslo_utils import timeutils
 
 from nova_preempt import exceptions
-from nova_preempt.cloud import instances
 from nova_preempt.cloud import shared_reading
-
-# How long cells are waited for, in seconds: others wait for that, too. The
-# mark is trusted where one does not answer.
-TIMEOUT_S = 2
 
 
 class RequestPoller:
@@ -47,12 +41,10 @@ class RequestPoller:
     :param clock: returns now, naive and in UTC
     """
 
-    def __init__(self, interval_s, find=None, monotonic=time.monotonic,
+    def __init__(self, interval_s, find, monotonic=time.monotonic,
                  processor_time=time.thread_time, reservations=None,
                  headroom=None, clock=timeutils.utcnow,
                  are_hosts_emptied=lambda: True):
-        find = find or functools.partial(instances.find_unwanted,
-                                         limit_s=TIMEOUT_S)
         self._interval_s = interval_s
         self._reservations = reservations
         self._headroom = headroom

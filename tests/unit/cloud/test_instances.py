@@ -161,7 +161,7 @@ class TestUnwanted(unittest.TestCase):
                     if mapping.instance_uuid in uuids]), mock.patch.object(
                     cell_calls, 'gather', gather):
             return instances.find_unwanted(
-                [mapping.instance_uuid for mapping in mappings], 2)
+                [mapping.instance_uuid for mapping in mappings])
 
     def test_without_a_look_into_cells(self):
         self.assertEqual({'failed', 'deleted'}, self.unwanted(

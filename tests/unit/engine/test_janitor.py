@@ -15,8 +15,7 @@ import types
 import unittest
 from unittest import mock
 
-from nova import exception
-
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement
 from nova_preempt.engine import evictions
 from nova_preempt.engine import janitor
@@ -36,7 +35,7 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
                 minimum_runtime_s=0)),
             mock.Mock(), mock.Mock(), mock.Mock(), 1)
         self.addCleanup(ends.close)
-        clients = mock.Mock()
+        clients = mock.MagicMock()
         clients.placement.get_consumer.return_value = placement.Consumer(
             'a', {})
         clients.placement.get_provider_state.return_value = (
@@ -49,8 +48,8 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
                 'get_victims.return_value': [
                     ('d', types.SimpleNamespace(server_uuid=uuid))
                     for uuid in stopped]}), ends, None)
-        with mock.patch.object(audit, 'expected_allocation',
-                               return_value=({'VCPU': 1}, 'node')), \
+        with mock.patch.object(instances, 'expected_allocation',
+                               return_value=({'VCPU': 1}, 'node', {})), \
                 mock.patch.object(ends, 'begin') as begin:
             return made._allocate('a'), [
                 call.args[0].uuid for call in begin.mock_calls]
@@ -129,7 +128,7 @@ class TestGoneMeanwhile(unittest.TestCase):
 
     def clean(self, known, expected):
         """The uuids of those that got their space."""
-        clients = mock.Mock()
+        clients = mock.MagicMock()
         clients.placement.get_consumer.side_effect = (
             lambda uuid: placement.Consumer(uuid, {}))
         clients.placement.get_provider_state.return_value = (
@@ -141,17 +140,17 @@ class TestGoneMeanwhile(unittest.TestCase):
             audit.Problem(audit.NO_ALLOCATION, uuid, '') for uuid in 'ab']
         made = janitor.Janitor(mock.Mock(), clients, servers, mock.Mock(),
                                mock.Mock(), audits)
-        with mock.patch.object(audit, 'expected_allocation', expected):
+        with mock.patch.object(instances, 'expected_allocation', expected):
             made.clean()
             made.clean()
         return [consumer.uuid for call in
                 clients.placement.post_allocations.mock_calls
                 for consumer in call.args[0]]
 
-    def expected(self, cells, server):
+    def expected(self, cell, server):
         if server.uuid == 'a':
-            raise exception.InstanceNotFound(instance_id='a')
-        return {'VCPU': 1}, 'node'
+            raise instances.NotThere('a')
+        return {'VCPU': 1}, 'node', {}
 
     def test_nova_has_it_no_more(self):
         known = {uuid: test_expiry.server(uuid) for uuid in 'ab'}
