@@ -34,6 +34,7 @@ READY = model.READY
 LOST = model.LOST
 
 to_s = model.to_s
+to_us = model.to_us
 from_s = model.from_s
 
 Assignment = model.Assignment

@@ -23,6 +23,7 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import model
 from nova_preempt.core import notice
 from nova_preempt.core import terms
+from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import leases
 from nova_preempt.core.scheduling import policy
 
@@ -168,11 +169,8 @@ def why_stays(server, options):
 
     For how long it was promised to run is not asked.
     """
-    if get_rules(options).counts(server.locked_by):
-        return 'it is locked'
-    return core_actions.why_stays(
-        server, get_action(server, options.actions), server.vm_state
-    ) or eligibility.why_not_by(server, vacating_action(server, options))
+    return drain.why_stays(server, get_action(server, options.actions),
+                           get_rules(options))
 
 
 def why_not_allowed(options, get_operation):

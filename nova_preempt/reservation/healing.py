@@ -19,16 +19,16 @@ from nova_preempt.core.reservation import brake
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import healing
 from nova_preempt.core.reservation import host_query
+from nova_preempt.core.reservation import intents
 from nova_preempt.db import reservation_rows as rows
 
 LOG = logging.getLogger(__name__)
 
-# Why a host is lost, in one word, and how its owner is told.
-DOWN = 'down'
-OCCUPIED = 'occupied'
-ASLEEP = 'asleep'
-_PUBLIC = {DOWN: 'a host is down', OCCUPIED: 'a host could not be emptied',
-           ASLEEP: 'a host could not be powered on'}
+# How an owner is told why a host is lost.
+_PUBLIC = {None: '',
+           intents.Loss.DOWN: 'a host is down',
+           intents.Loss.OCCUPIED: 'a host could not be emptied',
+           intents.Loss.ASLEEP: 'a host could not be powered on'}
 
 
 class Healing:
@@ -109,7 +109,7 @@ class Healing:
         for reservation in reservations:
             lost = down.held.intersection(reservation.held)
             if lost:
-                yield len(lost), self._candidates(reservation, hosts)
+                yield len(lost), self.candidates(reservation, hosts)
 
     def _tell_owner(self, reservation, many):
         """Say in a reservation that its host is not replaced yet."""
@@ -139,119 +139,88 @@ class Healing:
         metrics.RESERVATION_BRAKE.set(bool(why))
         self._braked = why
 
-    def why_down(self, hosts, name):
-        """Why a host is taken for dead, '' if it is not."""
-        if not healing.is_given_up(
-                self._down_since.get(name), rows.to_s(self._clock()),
-                self._options.host_grace_s, braked=bool(self._braked)):
-            return ''
-        if name not in hosts:
-            return f'host {name} is gone'
-        if hosts[name].state != 'up':
-            return f'the compute service of host {name} is down'
-        return f'the compute service of host {name} is disabled'
+    def down(self, hosts):
+        """{name: why} of hosts that are given up."""
+        now_s = rows.to_s(self._clock())
+        return {
+            name: _why_down(name, hosts.get(name))
+            for name, since_s in self._down_since.items()
+            if healing.is_given_up(since_s, now_s, self._options.host_grace_s,
+                                   braked=bool(self._braked))}
 
-    def replace(self, reservation, name, kind, reason, hosts):
-        """Give another host for one, or none.
+    def replace(self, reservation, intent, why):
+        """Give another host for one, or none, or add one that is missing.
 
-        :param kind: DOWN, OCCUPIED or ASLEEP
-        :param reason: why, for people
-        :returns: the Reservation as it is then
+        :param intent: a core.reservation.intents.ReplaceHost
+        :param why: its host is lost, for operators
+        :returns: the Reservation as it is then, None if it is as before
         """
-        found = self.swap(reservation, name, kind, reason, hosts)
-        if found is None:
-            found = self._reservations.replace_host(
-                reservation.uuid, name, None, reason, _PUBLIC[kind])
-            LOG.warning('Reservation %(uuid)s loses host %(host)s: '
-                        '%(reason)s. No other host can take its place.',
-                        {'uuid': reservation.uuid, 'host': name,
-                         'reason': reason})
-            self._events.degraded(found)
-        return found
-
-    def swap(self, reservation, name, kind, reason, hosts):
-        """Give another host for one if there is one; as replace().
-
-        :returns: the Reservation as it is then, None if there is none
-        """
-        found = self._try(reservation, name, reason, _PUBLIC[kind], hosts)
-        if found is None:
-            return None
-        metrics.HOSTS_REPLACED.labels(kind).inc()
-        new = set(found.held) - set(reservation.held)
-        LOG.warning('Reservation %(uuid)s has host %(new)s in place of '
-                    '%(old)s: %(reason)s.%(stay)s',
-                    {'uuid': reservation.uuid, 'new': ', '.join(new),
-                     'old': name, 'reason': reason,
-                     'stay': '' if reservation.ready_at is None else
-                     ' Servers on it are not moved.'})
-        return found
-
-    def take_back(self, reservation, hosts):
-        """Give it back the hosts that it has lost and its servers are on.
-
-        :returns: the Reservation as it is then
-        """
-        lost = [host.host for host in reservation.hosts
-                if host.status == rows.LOST]
-        if reservation.ready_at is None or not lost:
-            return reservation
-        busy = self._reservations.calendar()
-        former = {name: self._own(reservation, name) for name in lost
-                  if name in hosts and hosts[name].is_usable
-                  and busy.is_free(name, rows.to_s(self._clock()),
-                                   reservation.end_s)}
-        held = {name: self._own(reservation, name)
-                for name in reservation.held}
-        for item in healing.returns(reservation.quantity, held, former):
+        uuid, old, public = reservation.uuid, intent.host, _PUBLIC[intent.loss]
+        for name in intent.candidates:
             try:
-                reservation = self._reservations.replace_host(
-                    reservation.uuid, item.instead_of, item.host,
-                    f'given back for host {item.host}',
-                    'a host has come back')
+                found = self._reservations.replace_host(
+                    uuid, old, name, why, public)
             except exceptions.NoHostsForReservation:
                 continue           # somebody was faster
-            LOG.info('Host %(host)s, with its servers, comes back to '
-                     'reservation %(uuid)s%(old)s.',
-                     {'host': item.host, 'uuid': reservation.uuid,
-                      'old': f' in place of {item.instead_of}'
-                      if item.instead_of else ''})
-        return reservation
+            self._tell_new_host(found, intent, name, why)
+            return found
+        if not intent.or_lose:
+            return None
+        found = self._reservations.replace_host(uuid, old, None, why, public)
+        LOG.warning('Reservation %(uuid)s loses host %(host)s: %(reason)s. '
+                    'No other host can take its place.',
+                    {'uuid': uuid, 'host': old, 'reason': why})
+        self._events.degraded(found)
+        return found
 
-    def _own(self, reservation, name):
-        """How many servers of a reservation are on a host."""
-        occupancy = self._inventory.occupancy
-        return sum(reservation.uuid in occupancy.reservations_of(item.uuid)
-                   for item in occupancy.on_node(name))
-
-    def complete(self, reservation, hosts):
-        """Add hosts that are missing, as far as there are any.
-
-        :returns: the Reservation as it is then
-        """
-        while len(reservation.held) < reservation.quantity:
-            found = self._try(reservation, None, '', '', hosts)
-            if found is None:
-                return reservation
+    @staticmethod
+    def _tell_new_host(reservation, intent, new, why):
+        if intent.host is None:
             LOG.info('Reservation %(uuid)s has %(count)s of %(quantity)s '
                      'hosts: %(hosts)s.',
-                     {'uuid': reservation.uuid, 'count': len(found.held),
-                      'quantity': found.quantity,
-                      'hosts': ', '.join(found.held)})
-            reservation = found
-        return reservation
+                     {'uuid': reservation.uuid,
+                      'count': len(reservation.held),
+                      'quantity': reservation.quantity,
+                      'hosts': ', '.join(reservation.held)})
+            return
+        metrics.HOSTS_REPLACED.labels(intent.loss.value).inc()
+        LOG.warning('Reservation %(uuid)s has host %(new)s in place of '
+                    '%(old)s: %(reason)s.%(stay)s',
+                    {'uuid': reservation.uuid, 'new': new,
+                     'old': intent.host, 'reason': why,
+                     'stay': '' if reservation.ready_at is None else
+                     ' Servers on it are not moved.'})
 
-    def _try(self, reservation, old, reason, public_reason, hosts):
-        """Another host in place of the old one, if any; None if none."""
-        for name in self._candidates(reservation, hosts):
-            try:
-                return self._reservations.replace_host(
-                    reservation.uuid, old, name, reason, public_reason)
-            except exceptions.NoHostsForReservation:
-                continue           # somebody was faster
-        return None
+    def former(self, reservation, hosts):
+        """Names of hosts that a reservation has lost and that are free."""
+        lost = [host.host for host in reservation.hosts
+                if host.status == rows.LOST]
+        busy = self._reservations.calendar() if lost else None
+        return [name for name in lost
+                if name in hosts and hosts[name].is_usable
+                and busy.is_free(name, rows.to_s(self._clock()),
+                                 reservation.end_s)]
 
-    def _candidates(self, reservation, hosts):
+    def give_back(self, reservation, intent):
+        """Give a host back on which servers of a reservation run.
+
+        :param intent: a core.reservation.healing.Return
+        :returns: the Reservation as it is then, None if it is as before
+        """
+        try:
+            found = self._reservations.replace_host(
+                reservation.uuid, intent.instead_of, intent.host,
+                f'given back for host {intent.host}', 'a host has come back')
+        except exceptions.NoHostsForReservation:
+            return None            # somebody was faster
+        LOG.info('Host %(host)s, with its servers, comes back to '
+                 'reservation %(uuid)s%(old)s.',
+                 {'host': intent.host, 'uuid': reservation.uuid,
+                  'old': f' in place of {intent.instead_of}'
+                  if intent.instead_of else ''})
+        return found
+
+    def candidates(self, reservation, hosts):
         """Names of hosts that could be added, the best ones first."""
         place = healing.make_place(
             reservation, rows.to_s(self._clock()),
@@ -275,3 +244,11 @@ class Healing:
              for name, host in hosts.items()],
             self._ranking,
             lambda name: self._inventory.is_vacant(hosts[name], counts))
+
+
+def _why_down(name, host):
+    if host is None:
+        return f'host {name} is gone'
+    if host.state != 'up':
+        return f'the compute service of host {name} is down'
+    return f'the compute service of host {name} is disabled'

@@ -19,12 +19,13 @@ from nova_preempt.db import reservable
 from nova_preempt.db import reservations as db
 from nova_preempt.handover import claim
 from nova_preempt.reservation import cleanup
-from nova_preempt.reservation import drain
 from nova_preempt.reservation import healing
 from nova_preempt.reservation import inventory
+from nova_preempt.reservation import keeper
 from nova_preempt.reservation import lease_events
 from nova_preempt.reservation import migration
 from nova_preempt.reservation import notifications
+from nova_preempt.reservation import observed
 from nova_preempt.reservation import occupancy
 from nova_preempt.reservation import reconciler
 from nova_preempt.reservation import retention
@@ -45,7 +46,7 @@ def make_inventory(conf, process, clients, servers, **power):
 
     def may_end(uuid):
         server = servers.get(uuid)
-        return server is None or not drain.stays_s(
+        return server is None or not observed.stays_s(
             server, process.options, process.clock())
 
     return inventory.Inventory(
@@ -87,16 +88,18 @@ class Lifecycle:
         self.lease_events = lease_events.LeaseEvents(
             process.db, self.reservations, tell, clock,
             lambda: options.enabled)
+        repairs = healing.Healing(
+            self.reservations, hosts, tell, options,
+            schedule.load_ranking(options.ranking), clock, sight)
         self.reconciler = reconciler.Reconciler(
-            self.reservations, self.lease_events, hosts,
-            drain.Drain(process, known, ends, options, hosts, moves, clock),
-            moves, healing.Healing(
-                self.reservations, hosts, tell, options,
-                schedule.load_ranking(options.ranking), clock, sight),
-            cleanup.Cleanup(self.reservations, clients.nova, hosts, tell,
-                            options, clock),
-            retention.Retention(process.db, options, clock), clock,
-            lambda: options.enabled)
+            self.reservations, hosts, keeper.Keeper(
+                observed.Reader(process, known, options, hosts, moves,
+                                repairs),
+                self.reservations, self.lease_events, ends, clock,
+                lambda: options.enabled),
+            moves, repairs, cleanup.Cleanup(
+                self.reservations, clients.nova, hosts, tell, options, clock),
+            retention.Retention(process.db, options, clock), clock)
 
     def close(self):
         """Tell what is still to be told, unless the bus is away."""

@@ -92,7 +92,7 @@ class Clearing:
                               asked_s=(now_us - since_us) / SECOND)
         step = cleanup.step(state, options.end_timeout_s)
         if step is cleanup.Step.RELEASE:
-            del self._book.over[uuid]
+            self._book.close(uuid)
             self._since.pop(uuid, None)
             if found:
                 self._parts.report.reservation('not cleared', uuid)

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from nova_preempt.simulator import clearing
-from nova_preempt.simulator import emptying
 from nova_preempt.simulator import endings
+from nova_preempt.simulator import keeper
 from nova_preempt.simulator import moving
 from nova_preempt.simulator import reservations
 from nova_preempt.simulator.servers import Server
@@ -31,13 +31,14 @@ def make(parts: Any, setup: Setting, ends: endings.Endings,
          ) -> tuple[reservations.Reservations, moving.Moves]:
     """Return what grants them, and what moves servers for them.
 
-    For the parameters see emptying.Emptying, moving.Moves and
+    For the parameters see keeper.Cloud, moving.Moves and
     clearing.Clearing.
     """
     book = reservations.Book(parts, setup)
     moves = moving.Moves(parts, decide, ends.not_wanted)
     parts.report.reserved = book.hold
     ends.requests.reserved = book.find
+    cloud = keeper.Cloud(parts, book, ends, moves, fleet)
     return reservations.Reservations(
-        parts, book, emptying.Emptying(parts, book, ends, moves, fleet),
+        parts, book, keeper.Keeper(cloud), cloud,
         clearing.Clearing(parts, book, ends, not_coming).begin), moves

@@ -150,7 +150,7 @@ class Report:
             if held is None:
                 held = self._held[key] = _Held(since_us=now_us)
             held.change(sign * amount, now_us)
-        if server.boot.reservation and self.reserved is not None:
+        if self.reserved is not None:
             self.reserved(server, sign)
 
     def mark(self, server: Any, kind: Kind) -> None:

@@ -12,7 +12,7 @@
 """Reservations of hosts: who gets which, when, and what others may take.
 
 When hosts are free, which of them are given and what may be asked for is the
-core's to say, as it is where a request may go; see emptying for what is done
+core's to say, as it is where a request may go; see keeper for what is done
 so that hosts are empty in time, and clearing for what follows.
 """
 
@@ -75,6 +75,12 @@ class Book:
         self.leases = leases.Leases()
         self._setup = setup
         self._hosts: dict[str, Known] | None = None
+        #: Those that have started, until they have left no server.
+        self.running: dict[str, model.Reservation] = {}
+        #: Called with the id of one on whose host a server of others is.
+        self.stranger: Callable[[str], None] = lambda uuid: None
+        # A host that a reservation has for itself: the id of that.
+        self._taken: dict[str, str] = {}
         # A reservation that has begun: its hosts; a host: its own servers.
         self._begun: dict[str, int] = {}
         self._own: dict[tuple[str, str], frozenset[str]] = {}
@@ -93,6 +99,9 @@ class Book:
         """Return the time as reservations have it."""
         return servers.at(self._parts.events.now_us).replace(tzinfo=None)
 
+    def now_us(self) -> int:
+        return _BEGIN_S * SECOND + int(self._parts.events.now_us)
+
     def now_s(self) -> int:
         return _BEGIN_S + self._parts.events.now_us // SECOND
 
@@ -106,6 +115,22 @@ class Book:
             self.leases = self.leases.updated((), [uuid])
         if uuid in self._begun:
             self._count_hosts(reservation)
+        if reservation.ready_at is not None:
+            self.running[uuid] = reservation
+            self._take(reservation)
+
+    def _take(self, reservation: model.Reservation) -> None:
+        held = (reservation.held if reservation.status in model.OPEN else ())
+        for host in reservation.hosts:
+            if host.host in held:
+                self._taken[host.host] = reservation.uuid
+            elif self._taken.get(host.host) == reservation.uuid:
+                del self._taken[host.host]
+
+    def close(self, uuid: str) -> None:
+        """One that is over has left no server."""
+        del self.over[uuid]
+        self.running.pop(uuid, None)
 
     def find(self, uuid: str) -> model.Reservation | None:
         """Return one that was granted, None once it has left no server."""
@@ -131,8 +156,12 @@ class Book:
             self._parts.report.level('hosts reserved', change)
 
     def hold(self, server: Server, sign: int) -> None:
-        """A server that names a reservation takes its place, or leaves."""
+        """A server takes its place, or leaves."""
         key = uuid, host = server.boot.reservation, server.host.name
+        if sign > 0 and self._taken.get(host, uuid) != uuid:
+            self.stranger(self._taken[host])
+        if not uuid:
+            return
         own = self._own.get(key, frozenset())
         if sign > 0:
             reservation = self.opened.get(uuid)
@@ -167,16 +196,18 @@ class Reservations:
 
     :param parts: a run.Parts
     :param book: a Book
-    :param emptying: an emptying.Emptying
+    :param keeper: a keeper.Keeper
+    :param cloud: a keeper.Cloud
     :param clear: called with a Reservation that is over
     """
 
-    def __init__(self, parts: Any, book: Book, emptying: Any,
+    def __init__(self, parts: Any, book: Book, keeper: Any, cloud: Any,
                  clear: Callable[[model.Reservation], None]) -> None:
         self._parts = parts
         self._options = parts.options.reservations
         self._book = book
-        self._emptying = emptying
+        self._keeper = keeper
+        self._cloud = cloud
         self._clear = clear
         self._ids: set[str] = set()
         self._made: dict[str, collections.deque[int]] = {}
@@ -203,7 +234,7 @@ class Reservations:
         self._book.put(found)
         for moment in lease_events.moments(found):
             self._add(moment)
-        self._emptying.watch(found.uuid)
+        self._keeper.watch(found.uuid)
 
     def _grant(self, event: Reserve) -> model.Reservation:
         """Return it as the API would grant it."""
@@ -221,11 +252,11 @@ class Reservations:
         matches = host_query.parse(event.query).matches
         hosts = admission.candidates(
             [admission.Offer(host.name, host.kind.figures.flops_per_watt,
-                             self._emptying.is_vacant(host.name))
+                             self._cloud.is_vacant(host.name))
              for host in self._book.hosts.values()
-             if self._emptying.is_usable(host.name)
+             if self._cloud.is_usable(host.name)
              and matches(host.properties)],
-            self._book.leases.busy, self._emptying.is_reservable,
+            self._book.leases.busy, self._cloud.is_reservable,
             now_s + options.evacuation_lead_s)
         made = self._made.setdefault(event.project, collections.deque())
         while made and made[0] <= self._parts.events.now_us - _DAY_US:
@@ -293,7 +324,8 @@ class Reservations:
             return
         if kind is lease_events.Kind.START:
             self._book.begin(reservation)
-            self._emptying.look(uuid)
+            self._keeper.start(reservation)
+            self._keeper.look(uuid)
             return
         changes = lease_events.change(reservation, kind, self._book.now())
         if changes:
@@ -304,7 +336,7 @@ class Reservations:
     def _finish(self, reservation: model.Reservation, event: str) -> None:
         self._book.put(reservation)
         self._parts.report.reservation(event, reservation.uuid)
-        self._emptying.forget(reservation.uuid)
+        self._keeper.forget(reservation.uuid)
         self._clear(reservation)
 
     # -- where servers may go ----------------------------------------------

@@ -18,13 +18,15 @@ it, hold here as they do wherever a server may have to end.
 
 from collections.abc import Collection, Container, Iterable, Mapping
 import dataclasses
-import datetime
 import enum
 import math
 
+from nova_preempt.core import actions
+from nova_preempt.core import eligibility
 from nova_preempt.core import model
 from nova_preempt.core import notice
 from nova_preempt.core.energy import candidates
+from nova_preempt.core.reservation import model as reservations
 
 #: How soon hosts are looked at again, in seconds: while somebody waits, and
 #: otherwise.
@@ -46,6 +48,28 @@ class Kind(enum.Enum):
     OTHERS = "others"  # of another reservation: gone after that one's end
     PREEMPTIBLE = "preemptible"  # ends
     NORMAL = "normal"  # is moved away
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Server:
+    """A server on a host, as it is now.
+
+    :ivar named: the ids of the reservations that it names
+    :ivar notice_s: the length of its notice, None of a normal one
+    :ivar lead_s: how long it takes from its notice, or from when it begins
+        to be moved, until it is gone
+    :ivar stays_s: for how long from now on it cannot begin to go
+    :ivar busy: see Resident
+    :ivar refused: see Resident
+    """
+
+    uuid: str
+    named: Collection[str] = ()
+    notice_s: int | None = None
+    lead_s: float = 0.0
+    stays_s: float = 0.0
+    busy: bool = False
+    refused: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,23 +115,32 @@ class Step:
     lead_s: float = 0.0
 
 
-def kind(
-    named: Collection[str],
+def resident(
+    server: Server,
     reservation: str,
-    running: Container[str],
-    *,
-    preemptible: bool,
-) -> Kind:
+    running: Mapping[str, reservations.Reservation],
+    now_us: int,
+) -> Resident:
     """Return what a server on a host of a reservation is to it.
 
-    :param named: the ids of the reservations that the server names
-    :param running: the ids of those whose servers stay
+    :param running: the reservations whose servers stay, by their ids
     """
-    if reservation in named:
-        return Kind.OWN
-    if any(lease_id in running for lease_id in named):
-        return Kind.OTHERS
-    return Kind.PREEMPTIBLE if preemptible else Kind.NORMAL
+    if reservation in server.named:
+        return Resident(server.uuid, Kind.OWN)
+    ends_s = [running[uuid].end_s for uuid in server.named if uuid in running]
+    if ends_s:
+        stays_s = (max(ends_s) * model.SECOND - now_us) / model.SECOND
+        return Resident(
+            server.uuid, Kind.OTHERS, stays_s=stays_s, busy=server.busy
+        )
+    return Resident(
+        server.uuid,
+        Kind.NORMAL if server.notice_s is None else Kind.PREEMPTIBLE,
+        server.lead_s,
+        server.stays_s,
+        server.busy,
+        server.refused,
+    )
 
 
 def move_lead_s(lead_s: int) -> int:
@@ -116,14 +149,6 @@ def move_lead_s(lead_s: int) -> int:
     :param lead_s: what the operator says
     """
     return max(notice.MARGIN_S, lead_s)
-
-
-def is_near(to_start_s: float, leads_s: Iterable[float]) -> bool:
-    """Whether it is time to look at the hosts of a reservation.
-
-    :param leads_s: how long before a start there is anything to do
-    """
-    return to_start_s <= max(leads_s)
 
 
 def patience_s(step: Step) -> float:
@@ -147,66 +172,9 @@ def wake(name: str, off: candidates.Off, to_start_s: float) -> Step:
                 lead_s=off.patience_s)
 
 
-def is_late(
-    to_start_s: float, looked_after_s: float, patience_s: float
-) -> bool:
-    """Whether a host should have been empty by now.
-
-    What was seen late, since it was reserved at once, came in another's
-    place or nobody looked, has the time that it would have had.
-
-    :param looked_after_s: for how long it has been emptied
-    """
-    return to_start_s <= 0 and looked_after_s >= patience_s
-
-
-class Patience:
-    """Since when hosts are waited for; keys are of the caller's choice."""
-
-    def __init__(self) -> None:
-        self._since: dict[tuple[str, str], datetime.datetime] = {}
-
-    def is_over(
-        self,
-        key: tuple[str, str],
-        start_at: datetime.datetime,
-        now: datetime.datetime,
-        patience_s: float,
-        *,
-        only_waits: bool,
-    ) -> bool:
-        """Whether a host should have been empty by now.
-
-        :param key: (uuid of the reservation, host)
-        :param patience_s: see patience_s()
-        :param only_waits: whether there is nothing to be done there but to
-            wait: that may take as long as it takes
-        """
-        if only_waits:
-            self._since[key] = now
-            return False
-        since = self._since.setdefault(key, now)
-        if not is_late(
-            (start_at - now).total_seconds(),
-            (now - since).total_seconds(),
-            patience_s,
-        ):
-            return False
-        # It may be given another try.
-        del self._since[key]
-        return True
-
-    def forget(self, uuids: Collection[str]) -> None:
-        """Forget those of reservations that are not among these."""
-        self._since = {
-            key: since for key, since in self._since.items()
-            if key[0] in uuids
-        }
-
-
 def by_notice(
-    notices: Mapping[str, int], ending: Container[str]
-) -> list[list[str]]:
+    notices: Mapping[str, int | None], ending: Container[str]
+) -> list[tuple[str, ...]]:
     """Return which servers end as one decision.
 
     Those with notices of the same length, the shortest first.
@@ -217,8 +185,26 @@ def by_notice(
     groups: dict[int, list[str]] = {}
     for uuid, length_s in notices.items():
         if uuid not in ending:
-            groups.setdefault(length_s, []).append(uuid)
-    return [groups[length_s] for length_s in sorted(groups)]
+            groups.setdefault(length_s or 0, []).append(uuid)
+    return [tuple(groups[length_s]) for length_s in sorted(groups)]
+
+
+def why_stays(
+    server: model.Server, action: str, rules: eligibility.Rules
+) -> str:
+    """Why a server must not leave a host that is needed, "" if it may.
+
+    For how long it was promised to run is not asked.
+
+    :param action: that of its terms
+    """
+    if rules.counts(server.locked_by):
+        return "it is locked"
+    return actions.why_stays(
+        server, action, server.vm_state
+    ) or eligibility.why_not_by(
+        server, actions.vacating(server, action, server.vm_state)
+    )
 
 
 def stays_s(*, kept: bool, uptime_s: float, minimum_s: float) -> float:

@@ -48,6 +48,16 @@ def from_s(time_s: int) -> datetime.datetime:
     return _EPOCH + datetime.timedelta(seconds=time_s)
 
 
+def to_us(time: datetime.datetime) -> int:
+    """Microseconds since the epoch of a naive UTC datetime."""
+    return (time - _EPOCH) // datetime.timedelta(microseconds=1)
+
+
+def from_us(time_us: int) -> datetime.datetime:
+    """The naive UTC datetime; OverflowError if there is none."""
+    return _EPOCH + datetime.timedelta(microseconds=time_us)
+
+
 @dataclasses.dataclass(frozen=True)
 class Assignment:
     """A host of a reservation, for [start_at, end_at)."""

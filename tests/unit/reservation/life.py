@@ -30,11 +30,12 @@ from nova_preempt.db import moves as db_moves
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations as db
 from nova_preempt.reservation import cleanup
-from nova_preempt.reservation import drain
 from nova_preempt.reservation import healing
+from nova_preempt.reservation import keeper
 from nova_preempt.reservation import known_host
 from nova_preempt.reservation import lease_events
 from nova_preempt.reservation import migration
+from nova_preempt.reservation import observed
 from nova_preempt.reservation import occupancy
 from nova_preempt.reservation import reconciler
 from nova_preempt.reservation import retention
@@ -322,7 +323,9 @@ class Cloud:
             'maximum_notice_s': 300, 'minimum_notice_s': 0, 'notice_s': 30,
             'minimum_runtime_s': 0, 'honored_locks': 'admin',
             'actions': ['delete', 'shelve', 'stop'], **options})
-        return SimpleNamespace(options=conf, decisions=self)
+        return SimpleNamespace(
+            options=conf, decisions=self, clock=lambda: self.clock().replace(
+                tzinfo=datetime.timezone.utc))
 
     def known(self):
         """What stands in for a handover.knowledge.Knowledge."""
@@ -361,19 +364,21 @@ class ChoresTestCase(LifeTestCase):
         self.lease_events = self.make_moments()
         moves = migration.Migration(
             cloud, cloud, db_moves.Moves(self.database), self.clock)
+        repairs = healing.Healing(
+            self.reservations, hosts, self.events, self.options,
+            schedule.load_ranking(self.options.ranking), self.clock,
+            lambda: self.blind)
+        self.reader = observed.Reader(cloud.process(), cloud.known(),
+                                      self.options, hosts, moves, repairs)
         return reconciler.Reconciler(
-            self.reservations, self.lease_events, hosts,
-            drain.Drain(cloud.process(), cloud.known(), cloud, self.options,
-                        hosts, moves, self.clock),
-            moves, healing.Healing(
-                self.reservations, hosts, self.events, self.options,
-                schedule.load_ranking(self.options.ranking), self.clock,
-                lambda: self.blind),
-            cleanup.Cleanup(self.reservations, cloud, hosts, self.events,
-                            self.options, self.clock),
+            self.reservations, hosts, keeper.Keeper(
+                self.reader, self.reservations, self.lease_events, cloud,
+                self.clock, lambda: self.enabled),
+            moves, repairs, cleanup.Cleanup(
+                self.reservations, cloud, hosts, self.events, self.options,
+                self.clock),
             retention.Retention(self.database, self.options, self.clock),
-            self.clock,
-            lambda: self.enabled)
+            self.clock)
 
     def look(self):
         self.cloud.run()

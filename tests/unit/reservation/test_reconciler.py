@@ -91,7 +91,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.cloud.add_host('h1')
         self.cloud.boot('n', 'h1', movable=False, takes_s=50)
         self.cloud.boot('p', 'h1', preemptible=True)
-        lead_s = self.reconciler._drain.lead_s(0)
+        lead_s = self.reader.lead_s(0)
         self.reserve('h1', start_s=lead_s + 60)
         self.look_until(90)
         self.assertEqual({('live_migrate', 'n')}, set(self.cloud.asked))

@@ -19,6 +19,7 @@ import unittest
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.notice import NoticeRule
+from nova_preempt.core.reservation import intents
 from nova_preempt.core.reservation import leases
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import pictures
@@ -249,7 +250,9 @@ class TestEmptied(unittest.TestCase):
         there = simulation._reservations
         reservation = there._book.find('r')
         (name,) = reservation.held
-        there._emptying._replace(reservation, name)
+        other, = {'h-1', 'h-2'} - {name}
+        there._keeper._carry_out(
+            intents.ReplaceHost(name, (other,), or_lose=True), 'r')
         simulation.run((), 6000 * SECOND)
         self.assertEqual(['4850 kept', '4862 deleted'], [
             f'{item["t"]:g} {item["event"]}' for item in records
@@ -417,7 +420,7 @@ class TestEmptied(unittest.TestCase):
             delay='constant:5000', reservations=RESERVATIONS)
         self.assertIn('2680 waking h-1', found)
         # In the time of a boot, and not after all that are tried.
-        self.assertIn('3005 reservation host replaced r', found)
+        self.assertIn('3001 reservation host replaced r', found)
         self.assertIn('3010 reservation started r', found)
         self.assertIn('4480 failed h-1', found)
 

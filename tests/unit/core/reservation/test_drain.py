@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from nova_preempt.core import model
 from nova_preempt.core import notice as core_notice
 from nova_preempt.core.reservation import drain
+from nova_preempt.core.reservation import model as reservations
 
 KINDS = {'o': drain.Kind.OWN, 'r': drain.Kind.OTHERS,
          'p': drain.Kind.PREEMPTIBLE, 'n': drain.Kind.NORMAL}
@@ -110,25 +111,36 @@ class TestDrain(unittest.TestCase):
                 kept=kept, uptime_s=uptime_s, minimum_s=minimum_s))
 
     def test_whose_server_it_is(self):
-        for named, preemptible, expected in (
-                ((), False, drain.Kind.NORMAL),
-                ((), True, drain.Kind.PREEMPTIBLE),
-                (('r1',), True, drain.Kind.OWN),
-                (('r2', 'r1'), False, drain.Kind.OWN),
-                (('r2',), True, drain.Kind.OTHERS),
+        start = reservations.from_s(0)
+        running = {uuid: reservations.Reservation(
+            uuid, 'p', 1, 60, start, 'delete', 0,
+            end_at=reservations.from_s(end_s))
+            for uuid, end_s in (('r1', 60), ('r2', 90), ('r4', 100))}
+        for named, notice_s, expected in (
+                ((), None, drain.Kind.NORMAL),
+                ((), 30, drain.Kind.PREEMPTIBLE),
+                (('r1',), 30, drain.Kind.OWN),
+                (('r2', 'r1'), None, drain.Kind.OWN),
+                (('r2',), 30, drain.Kind.OTHERS),
                 # That one is over.
-                (('r3',), True, drain.Kind.PREEMPTIBLE),
-                (('r3',), False, drain.Kind.NORMAL)):
-            with self.subTest(named=named, preemptible=preemptible):
-                self.assertIs(expected, drain.kind(
-                    named, 'r1', {'r1', 'r2'}, preemptible=preemptible))
+                (('r3',), 30, drain.Kind.PREEMPTIBLE),
+                (('r3',), None, drain.Kind.NORMAL)):
+            with self.subTest(named=named, notice_s=notice_s):
+                self.assertIs(expected, drain.resident(
+                    drain.Server('a', named, notice_s), 'r1', running,
+                    0).kind)
+        self.assertEqual(
+            drain.Resident('a', drain.Kind.OTHERS, stays_s=99.5, busy=True),
+            drain.resident(drain.Server('a', ('r2', 'r4'), busy=True), 'r1',
+                           running, 500_000))
+        self.assertEqual(
+            drain.Resident('a', drain.Kind.NORMAL, 900, 5.0, True, True),
+            drain.resident(drain.Server('a', (), None, 900, 5.0, True, True),
+                           'r1', running, 0))
 
     def test_when_to_begin(self):
         self.assertEqual([30, 900], [
             drain.move_lead_s(lead_s) for lead_s in (0, 900)])
-        self.assertEqual([False, True, True], [
-            drain.is_near(to_start_s, (900, 150))
-            for to_start_s in (901, 900, -5)])
         self.assertEqual(240, core_notice.lead_s(30, 60, 120))
         self.assertEqual(120, core_notice.lead_s(30, 60))
 
@@ -138,15 +150,10 @@ class TestDrain(unittest.TestCase):
                 ({'lead_s': 900.0, 'blocking': ('a',)}, 30)):
             self.assertEqual(expected,
                              drain.patience_s(drain.Step(**values)))
-        for to_start_s, looked_after_s, expected in (
-                (0, 60, True), (-5, 60, True), (0, 59, False),
-                (1, 60, False)):
-            self.assertIs(expected, drain.is_late(
-                to_start_s, looked_after_s, 60))
 
     def test_notices_of_one_length_end_together(self):
         self.assertEqual(
-            [['b', 'd'], ['a']],
+            [('b', 'd'), ('a',)],
             drain.by_notice({'a': 60, 'b': 0, 'c': 60, 'd': 0}, {'c'}))
 
     @hypothesis.given(RESIDENTS, st.integers(-500, 2000))

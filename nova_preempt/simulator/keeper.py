@@ -1,0 +1,335 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Carries out in a simulation what the controller of reservations decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+import dataclasses
+import math
+from typing import Any
+
+from nova_preempt.core import notice
+from nova_preempt.core.energy import candidates
+from nova_preempt.core.model import SECOND, Cap
+from nova_preempt.core.model import Server as Record
+from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import controller
+from nova_preempt.core.reservation import drain
+from nova_preempt.core.reservation import healing
+from nova_preempt.core.reservation import host_query
+from nova_preempt.core.reservation import intents
+from nova_preempt.core.reservation import lease_events
+from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import observed
+from nova_preempt.simulator import endings
+from nova_preempt.simulator import memory
+from nova_preempt.simulator import moving
+from nova_preempt.simulator import reservations
+from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.servers import Server
+from nova_preempt.simulator.servers import State
+
+#: In these a server of another's is on its host.
+_THERE = frozenset((State.BOOTING, State.RUNNING, State.NOTICE,
+                    State.ENDING, State.DELETED, State.STOPPED))
+_BUSY = frozenset((State.BOOTING, State.ENDING, State.DELETED))
+
+
+class Cloud:
+    """Hosts as reservations see them.
+
+    :param parts: a run.Parts
+    :param book: a reservations.Book
+    :param ends: an endings.Endings
+    :param moves: a moving.Moves
+    :param fleet: returns a power.Power, None if all hosts are always on
+    """
+
+    def __init__(self, parts: Any, book: reservations.Book,
+                 ends: endings.Endings, moves: moving.Moves,
+                 fleet: Callable[[], Any]) -> None:
+        self.parts = parts
+        self.options = parts.options.reservations
+        self.book = book
+        self.ends = ends
+        self.moves = moves
+        self._fleet = fleet
+
+    def host(self, name: str) -> memory.MemoryHost:
+        found: memory.MemoryHost = self.parts.cloud.by_name()[name]
+        return found
+
+    def is_usable(self, name: str) -> bool:
+        """Whether it is there, or can be woken."""
+        fleet = self._fleet()
+        return fleet is None or not fleet.has_failed(name)
+
+    def off(self, name: str) -> candidates.Off | None:
+        fleet = self._fleet()
+        found: candidates.Off | None = fleet and fleet.off(name)
+        return found
+
+    def is_reservable(self, name: str) -> bool:
+        """Whether it may be reserved at all."""
+        said = self.book.hosts[name].kind.reservable
+        return (self.options.reservable_default if said is None else said)
+
+    def is_vacant(self, name: str) -> bool:
+        """Whether nothing is there but preemptible servers that can end."""
+        off = self.off(name)
+        if off is not None and off.why_late:
+            return False
+        # Also those that have been stopped, of which there is no record.
+        return all(
+            server.kind.terms is not None and not self._stays_s(server)
+            for server in map(self.parts.servers.__getitem__,
+                              self.host(name).allocations))
+
+    def on_host(self, name: str) -> Iterator[Server]:
+        """Those that are there; others have only been promised space."""
+        host = self.host(name)
+        for uuid in host.allocations:
+            server = self.parts.servers.get(uuid)
+            if server is not None and server.host is host and (
+                    server.state in _THERE):
+                yield server
+
+    def observe(self, server: Server) -> drain.Server:
+        """Return a server as the controller sees it."""
+        uuid, terms = server.boot.id, server.kind.terms
+        named = (server.boot.reservation,) if server.boot.reservation else ()
+        busy = server.state in _BUSY or self.moves.has(server)
+        if terms is None:
+            return drain.Server(
+                uuid, named, None,
+                drain.move_lead_s(self.options.evacuation_lead_s),
+                0.0, busy, self.moves.has_failed(server))
+        notice_s = self.options.guard.notice.length_s(terms.notice_s)
+        return drain.Server(uuid, named, notice_s, self.lead_s(notice_s),
+                            self._stays_s(server), busy)
+
+    def lead_s(self, notice_s: int) -> int:
+        """How long before a start a notice of this length is given."""
+        guard = self.options.guard
+        return notice.lead_s(notice_s, guard.termination_timeout_s,
+                             guard.migrate_timeout_s)
+
+    def record(self, server: Server) -> Record:
+        """Nova's record of a preemptible server."""
+        found: Record | None = server.host.servers.get(server.boot.id)
+        if found is None:
+            # Of a stopped one nothing is known on its host.
+            found = server.record(self.parts.events.now_us, is_active=True)
+        return found
+
+    def _stays_s(self, server: Server) -> float:
+        """For how long it cannot be given notice."""
+        rules = self.options.guard.rules
+        record = self.record(server)
+        uptime_us = self.parts.events.now_us - server.launched_us
+        return drain.stays_s(
+            kept=bool(drain.why_stays(
+                record, self.parts.options.policy.action(record), rules)),
+            uptime_s=uptime_us / SECOND,
+            minimum_s=rules.promised_s(record.minimum_runtime_s))
+
+
+class _View:
+    """See the core's View."""
+
+    #: Hosts do not die in simulations.
+    down: Collection[str] = ()
+
+    def __init__(self, cloud: Cloud, reservation: model.Reservation) -> None:
+        self._cloud = cloud
+        self.reservation = reservation
+        self.running: Mapping[str, model.Reservation] = cloud.book.running
+        self.leads_s = (cloud.options.evacuation_lead_s,
+                        cloud.lead_s(cloud.options.maximum_notice_s))
+
+    def host(self, name: str) -> observed.Host:
+        return observed.Host(off=self._cloud.off(name))
+
+    def servers(self, name: str) -> list[drain.Server]:
+        return [self._cloud.observe(server)
+                for server in self._cloud.on_host(name)]
+
+    def caps(self, servers: Collection[str]) -> Collection[Cap]:
+        cloud = self._cloud
+        budgets = cloud.ends.budgets()
+        return () if budgets is None else budgets.caps(
+            cloud.record(cloud.parts.servers[uuid]) for uuid in servers)
+
+    def evicting(self) -> Collection[str]:
+        return self._cloud.ends.ending
+
+    def is_free(self, name: str, servers: Collection[str]) -> bool:
+        return set(servers) >= self._cloud.host(name).allocations.keys()
+
+    def candidates(self) -> list[str]:
+        cloud = self._cloud
+        matches = host_query.parse(self.reservation.host_properties).matches
+        busy = cloud.book.leases.busy
+        return healing.substitutes(
+            healing.make_place(self.reservation, cloud.book.now_s(),
+                               cloud.options.evacuation_lead_s),
+            (healing.Spare(
+                calendar.ReservableHost(
+                    host.name, busy.get(host.name, ()),
+                    host.kind.figures.flops_per_watt),
+                cloud.is_reservable(host.name), cloud.is_usable(host.name),
+                matches(host.properties),
+                len(cloud.host(host.name).servers), cloud.off(host.name))
+             for host in cloud.book.hosts.values()),
+            cloud.options.ranking, cloud.is_vacant)
+
+    def former(self) -> list[str]:
+        book = self._cloud.book
+        return [host.host for host in self.reservation.hosts
+                if host.status == model.LOST
+                and self._cloud.is_usable(host.host)
+                and book.leases.is_free(host.host, book.now_s(),
+                                        self.reservation.end_s)]
+
+
+class Keeper:
+    """Steps the controllers of open reservations.
+
+    :param cloud: a Cloud
+    """
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._parts = cloud.parts
+        self._book = cloud.book
+        self._memories: dict[str, controller.Memory] = {}
+        # What a reservation was like at its last step, and when to step again
+        # if it still is.
+        self._last: dict[str, tuple[Any, float]] = {}
+        self._watched: set[str] = set()
+        cloud.book.stranger = self._look_in
+
+    def watch(self, uuid: str) -> None:
+        """Look at the hosts of a reservation from when it is time."""
+        reservation = self._book.opened[uuid]
+        early_s = drain.IDLE_S * math.ceil(max(_View(
+            self._cloud, reservation).leads_s) / drain.IDLE_S + 2)
+        in_s = (reservation.start_at - self._book.now()).total_seconds()
+        # So that it is looked at its very start, too.
+        self._look_in(uuid, in_s - early_s if in_s > early_s
+                      else in_s % drain.IDLE_S)
+
+    def _look_in(self, uuid: str, in_s: float = 0.0) -> None:
+        if uuid not in self._watched:
+            self._watched.add(uuid)
+            self._parts.events.add(
+                self._parts.events.now_us + round(in_s * SECOND), Turn.LOOK,
+                self._look_again, uuid)
+
+    def _look_again(self, uuid: str) -> None:
+        self._watched.discard(uuid)
+        self.look(uuid)
+        reservation = self._book.opened.get(uuid)
+        if reservation is None:
+            return
+        now_us = self._book.now_us()
+        wake_at_us = self._last[uuid][1]
+        if now_us < reservation.start_s * SECOND:
+            # Nobody tells what changes on its hosts.
+            self._look_in(uuid, drain.IDLE_S)
+        elif wake_at_us < math.inf:
+            self._look_in(uuid, max(
+                drain.BUSY_S, (wake_at_us - now_us) / SECOND))
+
+    def look(self, uuid: str) -> None:
+        """Step, unless nothing has changed and nothing is due."""
+        now_us = self._book.now_us()
+        seen, wake_at_us = self._last.get(uuid, (None, 0))
+        has_changed = uuid in self._book.opened and (
+            wake_at_us <= now_us or seen != self._is_like(uuid))
+        while has_changed:
+            step = controller.step(
+                _View(self._cloud, self._book.opened[uuid]),
+                self._memories.get(uuid, controller.Memory()), now_us)
+            self._memories[uuid] = step.memory
+            held = self._book.opened[uuid].held
+            for intent in step.intents:
+                self._carry_out(intent, uuid)
+            wake_at_us = math.inf if (
+                step.wake_at_us is None) else step.wake_at_us
+            has_changed = wake_at_us <= now_us and (
+                held != self._book.opened[uuid].held)
+            self._last[uuid] = (self._is_like(uuid), wake_at_us)
+
+    def _is_like(self, uuid: str) -> Any:
+        """What changes where a reservation or one of its hosts does."""
+        reservation = self._book.opened[uuid]
+        return reservation, [
+            (self._cloud.host(name).generation,
+             sum(1 for _ in self._cloud.on_host(name)))
+            for name in reservation.held]
+
+    def forget(self, uuid: str) -> None:
+        """One is over."""
+        self._memories.pop(uuid, None)
+        self._last.pop(uuid, None)
+
+    # -- what is decided ---------------------------------------------------
+
+    def _carry_out(self, intent: intents.Intent, uuid: str) -> None:
+        servers, reservation = self._parts.servers, self._book.opened[uuid]
+        if isinstance(intent, intents.Evict):
+            self._cloud.ends.end_all(
+                [servers[each] for each in intent.servers], uuid)
+        elif isinstance(intent, intents.Migrate):
+            self._cloud.moves.move(servers[intent.server])
+        elif isinstance(intent, intents.SetHost):
+            self._book.put(dataclasses.replace(reservation, hosts=tuple(
+                dataclasses.replace(host, status=intent.status)
+                if host.host == intent.host else host
+                for host in reservation.hosts)))
+        elif isinstance(intent, intents.ReplaceHost):
+            new = next((name for name in intent.candidates
+                        if name not in reservation.held), None)
+            self._exchange(reservation, intent.host, new)
+        elif isinstance(intent, healing.Return):
+            self._exchange(reservation, intent.instead_of, intent.host)
+        elif isinstance(intent, intents.StartReservation):
+            self.start(reservation)
+
+    def start(self, reservation: model.Reservation) -> None:
+        """Let one start if its time has come and it is ready."""
+        now = self._book.now()
+        changes = lease_events.change(
+            reservation, lease_events.Kind.START, now)
+        if not changes:
+            return
+        found = dataclasses.replace(reservation, **changes)
+        self._book.put(found)
+        self._parts.report.started(
+            found, (now - found.start_at).total_seconds())
+
+    def _exchange(self, reservation: model.Reservation, old: str | None,
+                  new: str | None) -> None:
+        now = self._book.now().replace(microsecond=0)
+        why = f'host {old} is not empty' if old else ''
+        hosts = {host.host: host for host in reservation.hosts}
+        for item in healing.exchange(reservation, old, new, now, why, why):
+            hosts[item.host] = item
+        found = dataclasses.replace(reservation, hosts=tuple(
+            hosts[name] for name in sorted(hosts)))
+        changes: Mapping[str, Any] = healing.standing(found, why, why)
+        self._book.put(dataclasses.replace(found, **changes))
+        self._parts.report.reservation(
+            'host lost' if new is None else 'host replaced' if old
+            else 'host added', reservation.uuid, host=new or old, why=why)

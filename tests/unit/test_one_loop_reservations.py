@@ -1,0 +1,281 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The engine and the simulator keep reservations alike.
+
+Each scenario is run through the service's edge, with a database in memory and
+a cloud that does what it is asked for, and through a simulation; the events
+must be those that are recorded here.
+"""
+
+import dataclasses
+import datetime
+from unittest import mock
+
+from nova_preempt.core import eligibility
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.notice import NoticeRule
+from nova_preempt.core.reservation import controller
+from nova_preempt.core.reservation import leases
+from nova_preempt.db import reservation_rows as rows
+from nova_preempt.simulator import delays
+from nova_preempt.simulator import run
+from nova_preempt.simulator import setting
+from nova_preempt.simulator.traces import model
+from tests.unit.reservation import life
+from tests.unit.simulator import small
+
+# How long Nova takes, in seconds.
+BOOT_S, DELETE_S, MIGRATE_S = 10, 2, 60
+
+START_S = 700
+
+#: How the service's cloud says what it was asked for, in the words that
+#: simulations have.
+_WORDS = {'reservation': 'notice', 'live_migrate': 'moving',
+          'force_delete': 'clear'}
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """Servers and one reservation; times are in seconds.
+
+    :ivar hosts: how many there are, h-1 and so on
+    :ivar reservable: how many of them can be reserved; a server can only be
+        moved where not all can
+    :ivar servers: {uuid: (when it boots, when its owner deletes it, if so)};
+        p... are preemptible, n... and s... normal ones and o... are the
+        reservation's own. Each fills a host: the first one that is free. For
+        s... the scheduler knows of no reservation
+    :ivar events: [(when, what, which)] as either side has them
+    """
+
+    hosts: int
+    servers: dict
+    events: tuple
+    quantity: int = 1
+    for_s: int = 300
+    promised_s: int = 0
+    reservable: int = 9
+    until_s: int = 1100
+
+
+def _tries(until_s, *servers):
+    """Moves that are refused, each half a minute."""
+    return tuple((float(at_s), 'moving', uuid) for at_s in range(
+        400, until_s + 1, 30) for uuid in servers)
+
+
+SCENARIOS = {
+    'a preemptible server gets its notice': Scenario(
+        1, {'p1': (0, None), 'o1': (750, None)}, (
+            (520.0, 'notice', 'p1'), (700.0, 'started', 'r1'),
+            (1000.0, 'clear', 'o1'), (1000.0, 'ended', 'r1'))),
+    'a normal server is moved': Scenario(
+        2, {'n1': (0, None)}, (
+            (400.0, 'moving', 'n1'), (700.0, 'started', 'r1'),
+            (1000.0, 'ended', 'r1')), reservable=1),
+    'another host for one that will not be empty': Scenario(
+        2, {'p1': (0, None), 'n1': (0, 300)}, (
+            (240.0, 'host replaced', 'h-2'), (700.0, 'started', 'r1'),
+            (1000.0, 'ended', 'r1')), promised_s=2000),
+    'hosts that are lost, and one that is found': Scenario(
+        2, {'n1': (0, None), 'n2': (0, 1060)}, (
+            *_tries(700, 'n1', 'n2'),
+            (700.0, 'host lost', 'h-1'), (700.0, 'host lost', 'h-2'),
+            (1060.0, 'host added', 'h-2'), (1060.0, 'started', 'r1')),
+        quantity=2, for_s=2000),
+    'a server of others is turned away': Scenario(
+        2, {'s1': (800, None)}, (
+            (700.0, 'started', 'r1'), (810.0, 'moving', 's1'),
+            (1000.0, 'ended', 'r1')), reservable=1),
+}
+
+
+class Service:
+    """Runs a scenario where the engine keeps the reservation.
+
+    :param test: a life.ChoresTestCase
+    """
+
+    def __init__(self, test, scenario):
+        self.test = test
+        self.scenario = scenario
+        self.begin = test.now
+        self.events = []
+        test.options.evacuation_lead_s = 300
+        for number in range(scenario.hosts):
+            test.cloud.add_host(f'h-{number + 1}',
+                                reservable=number < scenario.reservable)
+
+    def now_s(self):
+        return (self.test.now - self.begin).total_seconds()
+
+    def run(self):
+        due = [(10, self.reserve, '')]
+        for uuid, (at_s, end_s) in self.scenario.servers.items():
+            due.append((at_s, self.boot, uuid))
+            if end_s is not None:
+                due.append((end_s, self.test.cloud.servers.pop, uuid))
+        due.sort(key=lambda item: item[0])
+        while self.now_s() <= self.scenario.until_s:
+            while due and due[0][0] <= self.now_s():
+                _, happen, uuid = due.pop(0)
+                happen(uuid)
+            self.look()
+        return sorted(self.events)
+
+    def look(self):
+        cloud = self.test.cloud
+        for server in cloud.servers.values():
+            server.uptime_s = self.now_s() - server.booted_s
+        asked, before = len(cloud.asked), self.state()
+        wait_s = self.test.look()
+        for what, *uuids in cloud.asked[asked:]:
+            self.note(_WORDS.get(what, what), *uuids)
+        self.compare(before, self.state())
+        self.test.pass_time(min(wait_s, 5 - self.now_s() % 5))
+
+    def boot(self, uuid):
+        cloud = self.test.cloud
+        used = {server.node for server in cloud.servers.values()}
+        own = uuid.startswith('o')
+        node = next(name for name in (self.test.get().held if own
+                                      else cloud.hosts) if name not in used)
+        preemptible = uuid.startswith('p')
+        cloud.boot(
+            uuid, node, preemptible=preemptible,
+            notice_s=30 if preemptible else 0,
+            takes_s=DELETE_S if preemptible or own else MIGRATE_S,
+            movable=self.scenario.reservable < self.scenario.hosts,
+            minimum_runtime_s=self.scenario.promised_s,
+            reservation='r1' if own else None)
+        server = cloud.servers[uuid]
+        server.booted_s = self.now_s()
+        server.task_state = 'spawning'
+        cloud.later.append((
+            self.test.now + datetime.timedelta(seconds=BOOT_S),
+            lambda: setattr(server, 'task_state', None)))
+
+    def reserve(self, _uuid):
+        self.test.reserve(
+            *[f'h-{number + 1}' for number in range(self.scenario.quantity)],
+            start_s=START_S - 10, duration_s=self.scenario.for_s)
+
+    def state(self):
+        if not self.test.reservations.list():
+            return None
+        return self.test.get()
+
+    def compare(self, before, after):
+        if before is None:
+            return
+        new = sorted({*after.held} - {*before.held})
+        old = sorted({*before.held} - {*after.held})
+        if new and old:
+            self.note('host replaced', *new)
+        else:
+            self.note('host added', *new)
+            self.note('host lost', *old)
+        if after.ready_at and not before.ready_at:
+            self.note('started', 'r1')
+        if rows.ENDED == after.status != before.status:
+            self.note('ended', 'r1')
+
+    def note(self, what, *uuids):
+        self.events += [(self.now_s(), what, uuid) for uuid in uuids]
+
+
+def simulated(scenario):
+    """[(when, what, which)] of a simulation of a scenario."""
+    is_open = scenario.reservable >= scenario.hosts
+    cloud = small.cloud(1, spread=False, terms=setting.Terms(
+        minimum_runtime_s=scenario.promised_s))
+    kinds = [dataclasses.replace(
+        cloud.hosts[0], name=f'h-{number + 1}', count=1,
+        reservable=number < scenario.reservable)
+        for number in range(scenario.hosts)]
+    cloud = dataclasses.replace(
+        cloud, hosts=tuple(kinds), delays=dataclasses.replace(
+            small.DELAYS, migrate=delays.Delay(f'constant:{MIGRATE_S}')))
+    options = small.options(
+        may_migrate=not is_open, reservations=setting.Reservations(
+            leases.Guard(0, NoticeRule(30), eligibility.Rules(), 120, 0), 300,
+            evacuation_lead_s=300))
+    trace = [model.Reserve(
+        10 * SECOND, 'r1', scenario.quantity, START_S,
+        duration_s=scenario.for_s, end_action='delete')]
+    for uuid, (at_s, end_s) in scenario.servers.items():
+        trace.append(small.boot(
+            at_s, uuid, 4, uuid.startswith('p'),
+            reservation='r1' if uuid.startswith('o') else ''))
+        if end_s is not None:
+            trace.append(small.end(end_s, uuid))
+    records = []
+    simulation = run.Simulation(cloud, options, 0, records.append)
+    where = simulation._reservations.where
+    with mock.patch.object(
+            simulation._reservations, 'where', lambda server: (None, '') if (
+                server.boot.id.startswith('s') and server.moves is None)
+            else where(server)):
+        simulation.run(sorted(trace, key=lambda event: event.at_us),
+                       scenario.until_s * SECOND)
+    return sorted(_told(records))
+
+
+def _told(records):
+    for item in records:
+        what = item['event'].removeprefix('reservation ')
+        if what.startswith('host '):
+            # Of each kind of hosts there is one.
+            yield item['t'], what, item['host'].removesuffix('-1')
+        elif what in ('notice', 'moving', 'not moved') or (
+                what in ('started', 'ended') and item['id'] == 'r1'):
+            yield (item['t'], what.replace('not moved', 'moving'), item['id'])
+        elif what == 'cleared':
+            yield item['t'] - DELETE_S, 'clear', item['id']
+
+
+class TestOneLoop(life.ChoresTestCase):
+
+    def check(self, name, change=lambda events: events):
+        scenario = SCENARIOS[name]
+        expected = sorted(change(scenario.events))
+        self.assertEqual(expected, Service(self, scenario).run())
+        self.assertEqual(expected, simulated(scenario))
+
+    def test_notice(self):
+        self.check('a preemptible server gets its notice')
+
+    def test_move(self):
+        self.check('a normal server is moved')
+
+    def test_replaced(self):
+        self.check('another host for one that will not be empty')
+
+    def test_lost_and_found(self):
+        self.check('hosts that are lost, and one that is found')
+
+    def test_turned_away(self):
+        self.check('a server of others is turned away')
+
+    def test_a_controller_that_waits_a_minute_longer(self):
+        """Both sides wait."""
+        def step(view, memory, now_us):
+            return real(view, memory, now_us - 60 * SECOND)
+
+        def wait(events):
+            return [(when + 60.0 * (what[0] == 'notice'), *what)
+                    for when, *what in events]
+
+        real = controller.step
+        with mock.patch.object(controller, 'step', step):
+            self.check('a preemptible server gets its notice', wait)
