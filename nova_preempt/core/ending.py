@@ -29,6 +29,7 @@ from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
 from nova_preempt.core import model
 from nova_preempt.core import victim_status
+from nova_preempt.core.model import SECOND
 
 #: Operations whose servers end wherever they are: to be somewhere else is not
 #: what they get their notice for.
@@ -247,14 +248,21 @@ def _next_step(
             return Step(What.KEEP, "it is locked")
     if progress.acting_since is None:
         return WAIT
-    patience = terms.timeout_s
-    if terms.migrate:
-        patience += terms.migrate_timeout_s
-    if now - progress.acting_since >= patience:
+    if has_passed(patience_s(terms), progress.acting_since, now):
         return Step(What.GIVE_UP)
     if not known or seen is None or is_away(seen, terms):
         return WAIT
     return _act(seen, terms, progress, now)
+
+
+def patience_s(terms: Terms) -> float:
+    """Return how long after the notice of all a victim may take to end."""
+    return terms.timeout_s + (terms.migrate_timeout_s if terms.migrate else 0)
+
+
+def has_passed(seconds: float, since: float, now: float) -> bool:
+    """Tell whether it is so long ago; to the microsecond."""
+    return round((now - since - seconds) * SECOND) >= 0
 
 
 def _is_kept_by_lock(seen: Seen, terms: Terms, progress: Progress) -> bool:
@@ -322,7 +330,7 @@ def _gone(progress: Progress, now: float, holds: bool | None) -> Step:
 
 def _is_since(when: float | None, now: float) -> bool:
     """Tell whether Nova has had the time to finish since then."""
-    return when is not None and now - when >= ASK_AGAIN_S
+    return when is not None and has_passed(ASK_AGAIN_S, when, now)
 
 
 def _away(
@@ -348,7 +356,8 @@ def _away(
 
 def _ask(what: str, progress: Progress, now: float) -> Step:
     """Ask Nova for something, not too often."""
-    if progress.asked == what and now - progress.asked_at < ASK_AGAIN_S:
+    if progress.asked == what and not has_passed(
+            ASK_AGAIN_S, progress.asked_at, now):
         return WAIT
     return Step(What.ASK, what)
 
@@ -357,7 +366,7 @@ def _follow_migration(
     seen: Seen, terms: Terms, progress: Progress, now: float
 ) -> Step:
     if seen.task_state is not None:
-        late = now - progress.asked_at >= terms.migrate_timeout_s
+        late = has_passed(terms.migrate_timeout_s, progress.asked_at, now)
         return Step(What.ASK, "abort_migration") if late else WAIT
     # What was read before Nova has shown that it has begun says nothing: who
     # gives up now would end a server on its way.

@@ -206,7 +206,7 @@ class _End:
         # Before they end no more: else they would hold what they have left,
         # and others would end in their place.
         self._left()
-        self._handover.settle([self._decision], self._work.ended)
+        self._handover.settle([self._decision], self._work.memory)
         return None
 
     def _close(self):

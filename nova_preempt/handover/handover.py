@@ -129,7 +129,7 @@ class Handover:
         """Give these claims to their servers, and close them.
 
         :param ended: what became of their victims, a
-            nova_preempt.handover.ends.Ended
+            nova_preempt.core.eviction.values.Memory
         :returns, raises: see finish()
         """
         if ended.stuck:

@@ -25,25 +25,26 @@ from nova_preempt.core import taken_back
 LOG = logging.getLogger(__name__)
 
 
-def holds(placement, end):
+def holds(placement, uuid, seen, is_gone, provider_uuid):
     """Whether a victim that has left has anything on its host still.
 
-    :param end: a nova_preempt.handover.ends.End
+    :param seen: its ending.Seen, None if Nova knows it no more
+    :param is_gone: whether it is deleted
+    :param provider_uuid: of its host
     :raises PlacementError: nobody knows
     """
-    seen = end.seen
     try:
-        allocations = placement.get_consumer(end.uuid).allocations
+        allocations = placement.get_consumer(uuid).allocations
     except placement_api.PlacementError as exc:
-        if not end.is_gone:
+        if not is_gone:
             raise
         # It does not live any more; that is what the others wait for.
         LOG.warning('Cannot see whether victim %(uuid)s has freed its '
-                    'space: %(exc)s', {'uuid': end.uuid, 'exc': exc})
+                    'space: %(exc)s', {'uuid': uuid, 'exc': exc})
         return False
-    if end.is_gone or taken_back.is_at_rest(seen):
+    if is_gone or taken_back.is_at_rest(seen):
         return bool(allocations)
-    return end.decision.provider_uuid in allocations
+    return provider_uuid in allocations
 
 
 def free(placement, victim, look):

@@ -10,33 +10,34 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Ends the victims of decisions, each on its terms, all at once.
+"""Evicts the victims of decisions, each on its terms, all at once.
 
-Each victim first gets notice, where it has a time of notice; then, where its
-flavor or the operator asks for it, Nova is asked to move it; then its action
-is taken. Which step is next is asked of nova_preempt.core.ending before each
-act, with what Nova's records show then; no step is taken for granted.
+What is done next is said by nova_preempt.core.eviction.controller, asked
+anew in each round with what Nova's records show then; this carries it out. It
+is written down before; and right before each act it is seen to that somebody
+still needs the space, and that the decision is still ours.
 """
 
+import dataclasses
+import datetime
 import time
 
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
+from oslo_utils import timeutils
 
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import parallel
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import ending
-from nova_preempt.core import ending_times
+from nova_preempt.core.eviction import controller
+from nova_preempt.core.eviction import values
+from nova_preempt.core.model import SECOND
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.handover import ends
-from nova_preempt.handover import given_way
-from nova_preempt.handover import held
-from nova_preempt.handover import hosts
-from nova_preempt.handover import notices
-from nova_preempt.handover import offloaded
+from nova_preempt.handover import claim
+from nova_preempt.handover import eviction_view
 from nova_preempt.handover import stopped
-from nova_preempt.handover import wanted
 
 LOG = logging.getLogger(__name__)
 
@@ -80,14 +81,14 @@ class Terminator:
         :param check: called before each step of a victim; what it raises
             ends all of this, and nobody else ends
         :param chosen_at: when their hosts were seen up, or before
-        :returns: an ends.Ended
+        :returns: the values.Memory of it
         :raises LostDecision: somebody has taken one over; nobody else ends
         """
         work = self.begin(decisions, check, chosen_at)
         try:
             while not work.step():
                 self._sleep(work.pause_s())
-            return work.ended
+            return work.memory
         finally:
             work.close()
 
@@ -101,75 +102,90 @@ class Terminator:
 
 
 class Work:
-    """The victims of some decisions, on their way out."""
+    """The victims of some decisions, on their way out.
+
+    :ivar memory: how far they are, a values.Memory
+    """
 
     def __init__(self, terminator, decisions, check, chosen_at):
         self._terminator = terminator
-        self._monotonic = terminator.monotonic
         self._check = check
         self._decisions = tuple(decisions)
-        self._watched = [victim.server_uuid for decision in decisions
-                         for victim in decision.victims]
-        self._acted_at = self._monotonic()
-        self.ended = ends.Ended()
-        self._pending = {}
-        self._ends = []           # also those that are done
-        self._hosts = hosts.Hosts(
-            terminator.host_is_up, self._monotonic,
-            [each.host for each in decisions if each.server_uuid], chosen_at)
-        self._wanted = wanted.Wanted(terminator.requests, decisions)
-        terminator.watch.add(self._watched)
+        self._victims = {victim.server_uuid: (decision, victim)
+                         for decision in decisions
+                         for victim in decision.victims}
+        self._view = eviction_view.EvictionView(terminator, decisions,
+                                                chosen_at)
+        self._wake_at_us = None
+        self.memory = controller.begin(self._view.victims.values(),
+                                       self._now_us())
         try:
-            for decision in decisions:
-                for victim in decision.victims:
-                    end = ends.begin(decision, victim, terminator.options,
-                                     self._acted_at)
-                    self._pending[victim.server_uuid] = end
-                    self._ends.append(end)
-            # These get no notice, so they stay though the host comes back.
-            self._unwarned = {end.uuid for end in self._ends
-                              if self._hosts.is_in_vain(end)}
-            # The claim, and the look at hosts, may have taken long.
-            self._check_all()
-            notices.give(
-                [end for end in self._ends if end.uuid not in self._unwarned],
-                terminator.clients.nova, terminator.decisions,
-                terminator.events, self._monotonic)
+            self.step()
         except BaseException:
             self.close()
             raise
 
     def close(self):
         """Wait for nobody any more."""
-        self._wanted.close()
-        self._terminator.watch.remove(self._watched)
+        self._view.close()
 
     def step(self):
-        """Do what can be done now.
+        """Do what can be done now; the first time, give notice.
 
         :returns: whether that was all
         :raises LostDecision: somebody has taken a decision over
         """
-        self._drop_unwanted()
-        if self._is_notice_over():
-            # Whoever must not end spares all of them, so all are looked at
-            # once more before the first is asked.
-            self._step_all()
-            for end in self._pending.values():
-                end.note(acting_since=self._acted_at)
-        if not self.ended.refusals:
-            self._step_all()
-        if not self._pending and not self.ended.refusals:
-            self._look_at_hosts()
-        return not self._pending or bool(self.ended.refusals)
+        self._view.begin_round()
+        while True:
+            step = controller.step(self._view.observed(), self.memory,
+                                   self._now_us())
+            self.memory, self._wake_at_us = step.memory, step.wake_at_us
+            for intent in step.intents:
+                self._carry_out(intent)
+            if self.memory.is_over:
+                return True
+            if self.memory.pending and not any(
+                    isinstance(intent, values.Look)
+                    for intent in step.intents):
+                return False
 
-    def _step_all(self):
-        for end in list(self._pending.values()):
-            self._check_all()
-            if self._step(end):
-                del self._pending[end.uuid]
-            if self.ended.refusals:
-                return
+    def pause_s(self):
+        """How long to wait until the next step()."""
+        now_us = self._now_us()
+        pause_s = self._age_s()
+        if self._wake_at_us is not None:
+            pause_s = min(pause_s,
+                          max(0, self._wake_at_us - now_us) / SECOND)
+        return pause_s
+
+    def _now_us(self):
+        return round(self._terminator.monotonic() * SECOND)
+
+    def _now(self):
+        """The time in seconds, in whole microseconds."""
+        return self._now_us() / SECOND
+
+    def _age_s(self):
+        return controller.pause_s(self._now() - self.memory.acted_at,
+                                  self._terminator.options.poll_interval_s)
+
+    def _carry_out(self, intent):
+        """Do something; some of it is left to the next round if it fails."""
+        act = _ACTS[type(intent)]
+        if not isinstance(intent, _AGAIN):
+            act(self, intent)
+            return
+        try:
+            act(self, intent)
+        except nova_api.NovaError as exc:
+            LOG.warning('Cannot end victim %(uuid)s yet: %(exc)s',
+                        {'uuid': intent.victim, 'exc': exc})
+        except (placement_api.Conflict, placement_api.PlacementError) as exc:
+            LOG.warning('Cannot see whether victim %(uuid)s has freed its '
+                        'space: %(exc)s', {'uuid': intent.victim, 'exc': exc})
+        except db_exc.DBError as exc:
+            LOG.warning('Cannot record the end of victim %(uuid)s yet: '
+                        '%(exc)s', {'uuid': intent.victim, 'exc': exc})
 
     def _check_all(self):
         """Nobody ends for what others may have taken over, or is halted.
@@ -181,124 +197,10 @@ class Work:
         if not self._terminator.owner.keeps(self._decisions):
             raise db_decisions.LostDecision(', '.join(
                 decision.uuid for decision in self._decisions))
-        if not self._has_begun():
+        if not self.memory.has_begun:
             self._terminator.halt(self._decisions[0].operation)
 
-    def _has_begun(self):
-        return any(end.progress.has_begun for end in self._ends)
-
-    def pause_s(self):
-        """How long to wait until the next step()."""
-        now = self._monotonic()
-        pause_s = self._age_s(now)
-        notices_until = [end.progress.notice_until
-                         for end in self._pending.values()
-                         if end.progress.acting_since is None]
-        if notices_until:
-            pause_s = min(pause_s, max(
-                0.0, ending_times.begin_at(notices_until) - now))
-        return pause_s
-
-    def _age_s(self, now):
-        return ending_times.pause_s(now - self._acted_at,
-                              self._terminator.options.poll_interval_s)
-
-    def _is_notice_over(self):
-        """Whether all of them may be asked to end from now on."""
-        waiting = [end for end in self._pending.values()
-                   if end.progress.acting_since is None]
-        if not waiting or not ending_times.may_begin(
-                [(end.progress, *self._look(end)) for end in waiting],
-                self._monotonic()):
-            return False
-        for end in waiting:
-            self._hosts.is_in_vain(end)  # the next step knows it, then
-        self._acted_at = self._monotonic()
-        return True
-
-    def _look_at_hosts(self):
-        """All victims have ended: see whether that was of any use."""
-        for decision in self._decisions:
-            if decision.uuid not in self.ended.unwanted and (
-                    self._hosts.is_lost(decision)):
-                self.ended.refusals[decision.uuid] = ending.host_is_down(
-                    decision.host)
-
-    # -- whether it is wanted ----------------------------------------------
-
-    def _drop_unwanted(self):
-        """Leave the victims alone of whom nobody needs the space any more."""
-        gone = self._wanted.look()
-        for end in list(self._pending.values()):
-            uuid = end.decision.uuid
-            if uuid in gone:
-                if uuid not in self.ended.unwanted:
-                    LOG.info('The victims of preemption %(uuid)s stay: '
-                             '%(why)s.', {'uuid': uuid, 'why': gone[uuid]})
-                    self.ended.unwanted[uuid] = gone[uuid]
-                del self._pending[end.uuid]
-
-    # -- one step of one victim; True once nothing more is to be done ------
-
-    def _step(self, end):
-        end.seen, known = self._look(end)
-        now = self._monotonic()
-        if known:
-            end.note_seen(now)
-        facts = {'known': known,
-                 'host_up': end.uuid not in self._unwarned
-                 and self._hosts.known(end.terms.host)}
-        try:
-            step = self._next_step(end, now, facts)
-            if step.what is ending.What.LOOK:
-                facts['holds'] = offloaded.holds(
-                    self._terminator.clients.placement, end)
-                step = self._next_step(end, now, facts)
-            elif step.what is ending.What.LOOK_AT_HOST:
-                facts['host_up'] = self._hosts.look(end.terms.host, end.uuid)
-                step = self._next_step(end, now, facts)
-            if step.what in _ON_SERVERS and not self._is_needed(end):
-                return False
-            return _ACTS[step.what](self, end, step.detail)
-        except nova_api.NovaError as exc:
-            LOG.warning('Cannot end victim %(uuid)s yet: %(exc)s',
-                        {'uuid': end.uuid, 'exc': exc})
-        except (placement_api.Conflict, placement_api.PlacementError) as exc:
-            LOG.warning('Cannot see whether victim %(uuid)s has freed its '
-                        'space: %(exc)s', {'uuid': end.uuid, 'exc': exc})
-        except db_exc.DBError as exc:
-            LOG.warning('Cannot record the end of victim %(uuid)s yet: '
-                        '%(exc)s', {'uuid': end.uuid, 'exc': exc})
-        return False
-
-    @staticmethod
-    def _next_step(end, now, facts):
-        return ending.next_step(end.seen, end.terms, end.progress, now,
-                                **facts)
-
-    def _look(self, end):
-        """(the ending.Seen of a victim, whether that is known)."""
-        try:
-            return self._terminator.watch.get(
-                end.uuid, self._age_s(self._monotonic())), True
-        except nova_api.NovaError as exc:
-            LOG.warning('Cannot see how victim %(uuid)s is: %(exc)s',
-                        {'uuid': end.uuid, 'exc': exc})
-            return None, False
-
-    def _is_needed(self, end):
-        """Whether somebody needs the space of a victim, and will have it.
-
-        :raises ClaimLost: somebody else has it; seen before the first ends,
-            so that nobody does in vain
-        """
-        return self._wanted.is_certain(end.decision) and (
-            self._has_begun() or held.is_certain(
-                self._terminator.clients.placement,
-                [decision for decision in self._decisions
-                 if decision.uuid not in self.ended.unwanted]))
-
-    def _may_act(self, end):
+    def _may_act(self, uuid):
         """Whether something may be done to a victim; asked just before.
 
         Whatever comes in between may have taken long: by then the request may
@@ -307,89 +209,143 @@ class Work:
 
         :raises TimeIsUp, LostDecision, Paused: nobody ends any more
         """
-        is_wanted = self._wanted.is_certain(end.decision)
+        decision, _ = self._victims[uuid]
+        is_wanted = self._view.why_unwanted(decision.uuid) == ''
         self._check_all()
-        now = self._monotonic()
-        if not is_wanted or not ending_times.is_fresh(end.seen.read_at, now):
+        now = self._now()
+        if not is_wanted or not self._view.is_fresh(uuid, now):
             return False
-        self._acted_at = now
+        self.memory = dataclasses.replace(self.memory, acted_at=now)
         return True
 
-    def _ask(self, end, method):
-        """Ask Nova for something."""
-        if end.progress.asked != method and (
-                not end.progress.asked or method == 'stop'):
-            self._terminator.decisions.update_victim(
-                end.decision.uuid, end.uuid, db_decisions.ENDING, asked=method)
-        if not self._may_act(end):
-            return False
-        end.note(asked=method, asked_at=self._acted_at)
+    # -- notices -----------------------------------------------------------
+
+    def _give_notice(self, intent):
+        """Tell those that have a time of notice, all at once."""
+        # The claim, and the look at hosts, may have taken long.
+        self._check_all()
+        told = [(uuid, self._note_notice(uuid)) for uuid in intent.victims
+                if self._victims[uuid][1].notice_s]
+        parallel.call(lambda item: self._tell(*item), told)
+
+    def _note_notice(self, uuid):
+        """Write down that a victim has notice, and until when."""
+        decision, victim = self._victims[uuid]
+        terminator = self._terminator
+        deadline = timeutils.utcnow() + datetime.timedelta(
+            seconds=victim.notice_s)
+        # The others are written down first: no guest ends before the time
+        # that it is told.
+        self.memory = self.memory.note(
+            uuid, notice_until=self._now() + victim.notice_s)
+        terminator.decisions.update_victim(
+            decision.uuid, uuid, db_decisions.NOTICED, deadline=deadline)
+        terminator.events.notice(decision, dataclasses.replace(
+            victim, deadline=deadline, status=db_decisions.NOTICED))
+        return deadline
+
+    def _tell(self, uuid, deadline):
+        """Tell the guest; it ends all the same if that cannot be done."""
+        decision, victim = self._victims[uuid]
         try:
-            getattr(self._terminator.clients.nova, method)(end.uuid)
+            self._terminator.clients.nova.set_notice(
+                uuid, victim.action, self._view.victims[uuid].terms.action,
+                deadline, decision.operation, decision.uuid)
+        except nova_api.NovaError as exc:
+            LOG.warning('Victim %(uuid)s cannot see its notice: %(exc)s',
+                        {'uuid': uuid, 'exc': exc})
+
+    # -- one step of one victim --------------------------------------------
+
+    def _look(self, intent):
+        self._check_all()
+        self._view.look_at_server(intent.victim, self._age_s())
+
+    def _ask(self, intent):
+        """Ask Nova for something."""
+        uuid, method = intent.victim, intent.method
+        decision, _ = self._victims[uuid]
+        if intent.is_recorded:
+            self._terminator.decisions.update_victim(
+                decision.uuid, uuid, db_decisions.ENDING, asked=method)
+        if not self._may_act(uuid):
+            return
+        self.memory = self.memory.note(uuid, asked=method,
+                                       asked_at=self.memory.acted_at)
+        try:
+            getattr(self._terminator.clients.nova, method)(uuid)
         except nova_api.NovaError as exc:
             if method != 'live_migrate':
                 raise
             # Perhaps only the answer is lost: what Nova shows tells.
             LOG.info('Cannot ask Nova to migrate victim %(uuid)s: %(exc)s',
-                     {'uuid': end.uuid, 'exc': exc})
+                     {'uuid': uuid, 'exc': exc})
         if method == 'live_migrate':
             # It may have taken long: what was read before says nothing.
-            end.note(asked_at=self._monotonic())
-        return False
+            self.memory = self.memory.note(uuid, asked_at=self._now())
 
-    def _next(self, end, detail):
-        """It cannot be moved."""
-        end.note(migration_over=True, asked='', asked_at=0.0)
-        self._acted_at = self._monotonic()
-        return self._step(end)
-
-    def _free(self, end, status):
-        self._terminator.clients.placement.delete_allocations(end.uuid)
-        return self._done(end, status)
-
-    def _lock(self, end, detail):
-        if self._may_act(end):
+    def _lock(self, intent):
+        uuid = intent.victim
+        if self._may_act(uuid):
             # Before: the answer may be lost, and our lock not count.
-            end.note(asked=ending.LOCK)
-            self._terminator.clients.nova.lock(end.uuid, stopped.LOCKED)
-            self._acted_at = self._monotonic()
-            end.note(locked_at=self._acted_at)
-        return False
+            self.memory = self.memory.note(uuid, asked=ending.LOCK)
+            self._terminator.clients.nova.lock(uuid, stopped.LOCKED)
+            now = self._now()
+            self.memory = dataclasses.replace(
+                self.memory.note(uuid, locked_at=now), acted_at=now)
 
-    def _leave_stopped(self, end, status):
-        if not self._may_act(end):
-            return False
-        stopped.leave(self._terminator.clients.placement, end.uuid)
-        return self._done(end, status)
+    def _close(self, intent):
+        """Free what was held for a victim, and note what became of it."""
+        clients, uuid = self._terminator.clients, intent.victim
+        decision, victim = self._victims[uuid]
+        if intent.first is ending.What.FREE:
+            clients.placement.delete_allocations(uuid)
+        elif intent.first is ending.What.LEAVE_STOPPED:
+            if not self._may_act(uuid):
+                return
+            stopped.leave(clients.placement, uuid)
+        if intent.status == ending.MIGRATED:
+            if self.memory.pending[uuid].may_be_locked:
+                clients.nova.unlock(uuid)
+            if victim.notice_s:
+                clients.nova.clear_notice(uuid)
+        stand_in = claim.stand_ins(decision).get(uuid)
+        if stand_in is not None:
+            clients.placement.delete_allocations(stand_in)
+        now = timeutils.utcnow()
+        lifetime_s = None
+        if victim.launched_at is not None:
+            lifetime_s = int((now - victim.launched_at).total_seconds())
+        self._terminator.decisions.update_victim(
+            decision.uuid, uuid, intent.status, ended_at=now,
+            lifetime_s=lifetime_s)
+        self._terminator.events.end(decision, victim, intent.status)
+        self.memory = self.memory.close(uuid)
 
-    def _give_up(self, end, detail):
-        self.ended.stuck.add(end.uuid)
-        return True
-
-    def _keep(self, end, why):
-        LOG.info('Victim %(uuid)s of preemption %(decision)s must not end: '
-                 '%(why)s.', {'uuid': end.uuid,
-                              'decision': end.decision.uuid, 'why': why})
-        self.ended.refusals[end.uuid] = why
-        return True
-
-    def _done(self, end, status):
-        terminator = self._terminator
-        given_way.close(end, status, terminator.clients, terminator.decisions,
-                        terminator.events)
-        return True
+    def _spare(self, intent):
+        if intent.uuid in self._victims:
+            decision, _ = self._victims[intent.uuid]
+            LOG.info('Victim %(uuid)s of preemption %(decision)s must not '
+                     'end: %(why)s.', {'uuid': intent.uuid, 'why': intent.why,
+                                       'decision': decision.uuid})
+        else:
+            LOG.info('The victims of preemption %(uuid)s stay: %(why)s.',
+                     {'uuid': intent.uuid, 'why': intent.why})
 
 
-_ON_SERVERS = (ending.What.ASK, ending.What.LOCK, ending.What.LEAVE_STOPPED)
+#: What is done again in the next round, where that cannot be done now.
+_AGAIN = (values.LookAtAllocation, values.Ask, values.Lock, values.Close)
 _ACTS = {
-    ending.What.WAIT: lambda work, end, detail: False,
-    ending.What.ASK: Work._ask,
-    ending.What.NEXT: Work._next,
-    ending.What.FREE: Work._free,
-    ending.What.LOCK: Work._lock,
-    ending.What.LEAVE_STOPPED: Work._leave_stopped,
-    ending.What.DONE: Work._done,
-    ending.What.GIVE_UP: Work._give_up,
-    ending.What.KEEP: Work._keep,
-    ending.What.LOOK_AT_HOST: lambda work, end, detail: False,
+    values.GiveNotice: Work._give_notice,
+    values.LookAtServer: Work._look,
+    values.LookAtAllocation:
+        lambda work, intent: work._view.look_at_allocation(intent),
+    values.LookAtHost:
+        lambda work, intent: work._view.look_at_host(intent),
+    values.LookAtClaim:
+        lambda work, intent: work._view.look_at_claim(work.memory.unwanted),
+    values.Ask: Work._ask,
+    values.Lock: Work._lock,
+    values.Close: Work._close,
+    values.Spare: Work._spare,
 }

@@ -20,10 +20,10 @@ from typing import Any
 
 from nova_preempt.core import actions
 from nova_preempt.core import ending
-from nova_preempt.core import ending_times
 from nova_preempt.core import terms as core_terms
 from nova_preempt.core import wanted as core_wanted
 from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.eviction import controller
 from nova_preempt.core.eviction import expiry
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import budgets as core_budgets
@@ -222,7 +222,7 @@ class Endings:
             self.ending[victim.boot.id] = victim
             parts.report.note('notice', victim, decision=decision.uuid)
         for victim in victims:
-            parts.events.add(ending_times.begin_at(until_us), Turn.STEP,
+            parts.events.add(controller.begin_at(until_us), Turn.STEP,
                              self._act, decision, victim)
 
     # -- step by step ------------------------------------------------------

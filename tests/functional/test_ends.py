@@ -25,8 +25,8 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.db import decisions
 from nova_preempt.db import queries
 from nova_preempt.embedded import cloud
+from nova_preempt.handover import eviction_view
 from nova_preempt.handover import outcomes
-from nova_preempt.handover import wanted
 from tests.functional import base
 from tests.functional import guest
 
@@ -338,8 +338,8 @@ class TestNotice(EndsTestCase):
         spots = {self.boot_spot(name, 'host2') for name in 'abc'}
         self.boot_normal('d', host='host1', flavor=self.big)
         before = self.alive()
-        with mock.patch.object(wanted.Wanted, 'is_certain',
-                               return_value=False):
+        with mock.patch.object(eviction_view.EvictionView, 'why_unwanted',
+                               return_value=None):
             server = self.act(normal, 'resize', {'flavorRef': self.big})
         self.assertEqual('ACTIVE', server['status'])
         self.assertEqual(before, self.alive())

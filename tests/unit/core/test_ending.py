@@ -18,8 +18,8 @@ import unittest
 
 from nova_preempt.core import eligibility
 from nova_preempt.core import ending
-from nova_preempt.core import ending_times
 from nova_preempt.core.ending import What
+from nova_preempt.core.eviction import controller
 
 STATES = ('active', 'paused', 'stopped', 'suspended', 'rescued', 'resized',
           'error', 'shelved', 'soft-delete', 'shelved_offloaded', 'building')
@@ -242,23 +242,23 @@ class TestNextStep(unittest.TestCase):
     def test_the_longest_notice_counts_for_all(self):
         seen = ending.Seen('active', None, 'here')
         soon = dataclasses.replace(NOTICED, notice_until=10.0)
-        self.assertEqual(100.0, ending_times.begin_at([10.0, 100.0]))
+        self.assertEqual(100.0, controller.begin_at([10.0, 100.0]))
         for now, known, expected in ((10.0, True, False), (100.0, True, True),
                                      (100.0, False, True)):
-            self.assertEqual(expected, ending_times.may_begin(
+            self.assertEqual(expected, controller.may_begin(
                 [(soon, seen, known), (NOTICED, seen, known)], now))
         # Nobody needs the rest of its notice.
-        self.assertTrue(ending_times.may_begin(
+        self.assertTrue(controller.may_begin(
             [(soon, seen, True), (NOTICED, None, True)], 10.0))
 
     def test_what_was_seen_long_ago_says_nothing(self):
-        self.assertTrue(ending_times.is_fresh(100.0, 102.0))
-        self.assertFalse(ending_times.is_fresh(100.0, 118.0))
+        self.assertTrue(controller.is_fresh(100.0, 102.0))
+        self.assertFalse(controller.is_fresh(100.0, 118.0))
 
     def test_notice(self):
         def over(vm_state, now=90.0, known=True, task_state=None):
             seen = vm_state and ending.Seen(vm_state, task_state, 'here')
-            return ending_times.notice_is_over(NOTICED, seen, known, now)
+            return controller.notice_is_over(NOTICED, seen, known, now)
 
         for vm_state in ('active', 'paused', 'rescued'):
             self.assertFalse(over(vm_state))
@@ -291,10 +291,10 @@ class TestPause(unittest.TestCase):
     def test_short_at_first(self):
         now, looks = 0.0, 0
         while now < 2.0:
-            pause_s = ending_times.pause_s(now, 0.5)
+            pause_s = controller.pause_s(now, 0.5)
             self.assertLessEqual(pause_s, max(0.05, now * 0.1))
             now += pause_s
             looks += 1
         self.assertLess(looks, 26)
-        self.assertEqual(0.5, ending_times.pause_s(100.0, 0.5))
-        self.assertEqual(0.01, ending_times.pause_s(0.0, 0.01))
+        self.assertEqual(0.5, controller.pause_s(100.0, 0.5))
+        self.assertEqual(0.01, controller.pause_s(0.0, 0.01))

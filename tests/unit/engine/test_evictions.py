@@ -23,12 +23,12 @@ from nova_preempt import pauses
 from nova_preempt.cloud import placement
 from nova_preempt.cloud import servers
 from nova_preempt.core import wanted as core
+from nova_preempt.core.eviction import values
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.engine import evictions
 from nova_preempt.engine import stepper
-from nova_preempt.handover import ends
+from nova_preempt.handover import eviction_view
 from nova_preempt.handover import terminator
-from nova_preempt.handover import wanted
 
 WAIT_S = 60
 
@@ -54,7 +54,7 @@ class FakeTerminator:
         self.noticed.append(decision.uuid)
         if len(self.noticed) == self._expected:
             self.all_noticed.set()
-        work = mock.Mock(spec=terminator.Work, ended=ends.Ended())
+        work = mock.Mock(spec=terminator.Work, memory=values.Memory({}, 0.0))
         work.step.side_effect = self.step
         work.pause_s.return_value = 0.001
         work.close.side_effect = lambda: self.closed.append(decision.uuid)
@@ -124,7 +124,7 @@ class TestEnds(testtools.TestCase):
                      .create_decision.call_args_list)
         self.assertEqual(
             core.Purpose('reservation', '', 'r', 'node1', frozenset('p')),
-            wanted._purpose(dataclasses.replace(decision, victims=(
+            eviction_view.purpose(dataclasses.replace(decision, victims=(
                 db.Victim('s1', allocations={'p': {}}),))))
 
     def test_everything_is_let_go_of(self):

@@ -18,8 +18,8 @@ from unittest import mock
 
 from oslo_db import exception as db_exc
 
+from nova_preempt.core.eviction import values
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.handover import ends
 from nova_preempt.handover import handover
 from tests import tables
 from tests.unit.db import test_decisions
@@ -50,7 +50,7 @@ class TestSeveralServers(unittest.TestCase):
                 keeps=lambda decisions: self.keeps))
 
     def settle(self):
-        return self.handover.settle(self.claimed, ends.Ended())
+        return self.handover.settle(self.claimed, values.Memory({}, 0.0))
 
     def found(self):
         return [(each.status, each.owner) for each

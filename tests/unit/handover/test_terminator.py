@@ -63,7 +63,7 @@ class Clock:
         self.now = 100.0
 
     def sleep(self, seconds):
-        self.now += seconds
+        self.now = round(self.now + seconds, 6)
 
 
 class FakeCloud:

@@ -9,13 +9,13 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""How the end of a victim begins."""
+"""Terms on which a victim is evicted."""
 
 import types
 import unittest
 
 from nova_preempt.db import decisions
-from nova_preempt.handover import ends
+from nova_preempt.handover import eviction_view
 from nova_preempt.handover import records
 
 
@@ -29,13 +29,13 @@ class TestBegin(unittest.TestCase):
             types.SimpleNamespace(uuid=uuid, one_time=uuid == 'once')
             for uuid in ('once', 'other')]
         decision = types.SimpleNamespace(
-            operation='boot', host='h',
+            uuid='d', operation='boot', host='h',
             record={'one_time': records.one_time(servers)})
         for server, expected in ((once, False), (other, True)):
-            end = ends.begin(decision, decisions.Victim(
+            victim = eviction_view.make_victim(decision, decisions.Victim(
                 server.uuid, 'p', 'u', 'spot', 0, action='delete',
-                last_resort='delete'), options, 0)
-            self.assertEqual(expected, end.terms.migrate)
+                last_resort='delete'), options)
+            self.assertEqual(expected, victim.terms.migrate)
 
 
 if __name__ == '__main__':

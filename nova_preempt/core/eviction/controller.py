@@ -1,0 +1,343 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Controller of evictions: the victims of some decisions, from notice to end.
+
+All get their notice together, and none is asked to end before the longest is
+over: until then the request can be cancelled, and nobody has ended in vain.
+For the same reason one that must not end spares all others.
+
+The edge steps in rounds. In a round it steps again for as long as it is asked
+to look at something, and then carries out the rest. What cannot be carried
+out, since too much has changed meanwhile, is left to the next round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
+from typing import TypeVar
+
+from nova_preempt.core import controller
+from nova_preempt.core import eligibility
+from nova_preempt.core import ending
+from nova_preempt.core.ending import Progress
+from nova_preempt.core.ending import Seen
+from nova_preempt.core.ending import What
+from nova_preempt.core.eviction.values import HANDOVER_AGE_S
+from nova_preempt.core.eviction.values import Ask
+from nova_preempt.core.eviction.values import Close
+from nova_preempt.core.eviction.values import GiveNotice
+from nova_preempt.core.eviction.values import Intent
+from nova_preempt.core.eviction.values import Lock
+from nova_preempt.core.eviction.values import Look
+from nova_preempt.core.eviction.values import LookAtAllocation
+from nova_preempt.core.eviction.values import LookAtClaim
+from nova_preempt.core.eviction.values import LookAtHost
+from nova_preempt.core.eviction.values import LookAtServer
+from nova_preempt.core.eviction.values import Memory
+from nova_preempt.core.eviction.values import Observed
+from nova_preempt.core.eviction.values import Spare
+from nova_preempt.core.eviction.values import Step
+from nova_preempt.core.eviction.values import Victim
+from nova_preempt.core.model import SECOND
+
+_T = TypeVar("_T", int, float)
+
+#: How long after a look at a victim one may still act by it.
+FRESH_S = 5.0
+
+#: The shortest pause between two looks at a victim.
+SHORTEST_S = 0.05
+#: A pause is this share of what was waited already: no end is seen later than
+#: by that.
+_SHARE = 0.1
+
+def begin(victims: Iterable[Victim], now_us: int) -> Memory:
+    """Return the Memory of victims to which nothing has been done yet."""
+    now = now_us / SECOND
+    return Memory({victim.uuid: Progress(now + victim.notice_s)
+                   for victim in victims}, now)
+
+
+def step(observed: Observed, memory: Memory, now_us: int) -> Step:
+    """Return what is to be done with victims now, see controller.Step.
+
+    It is done with all of them once Memory.is_over.
+    """
+    if not memory.has_notice:
+        return _give_notice(observed, memory, now_us)
+    known = memory.unwanted
+    found = _step(observed, _drop_unwanted(observed, memory),
+                  now_us / SECOND)
+    spared = tuple(Spare(uuid, why) for uuid, why
+                   in found.memory.unwanted.items() if uuid not in known)
+    return dataclasses.replace(found, intents=(*spared, *found.intents),
+                               wake_at_us=_wake_at_us(observed, found.memory))
+
+
+def _give_notice(observed: Observed, memory: Memory, now_us: int) -> Step:
+    """Nobody gets notice where a host is down: it would be in vain."""
+    pending = [observed.victims[uuid] for uuid in memory.pending]
+    looks = _looks_at_hosts(observed, pending)
+    if looks:
+        return controller.Step(looks, memory)
+    unwarned = frozenset(
+        victim.uuid for victim in pending if not victim.terms.for_good
+        and observed.hosts[victim.terms.host] is False)
+    return controller.Step(
+        (GiveNotice(tuple(uuid for uuid in memory.pending
+                          if uuid not in unwarned)),),
+        dataclasses.replace(memory, has_notice=True, unwarned=unwarned),
+        now_us)
+
+
+def _looks_at_hosts(observed: Observed, victims: Iterable[Victim]
+                    ) -> tuple[LookAtHost, ...]:
+    """Return a look at each host that was not looked at in this round."""
+    found: dict[str, str] = {}
+    for victim in victims:
+        if not victim.terms.for_good and (
+                victim.terms.host not in observed.hosts):
+            found.setdefault(victim.terms.host, victim.uuid)
+    return tuple(LookAtHost(host, uuid) for host, uuid in found.items())
+
+
+def _drop_unwanted(observed: Observed, memory: Memory) -> Memory:
+    """Leave the victims alone of whom nobody needs the space any more."""
+    unwanted = dict(memory.unwanted)
+    for uuid in memory.pending:
+        decision = observed.victims[uuid].decision
+        why = observed.unwanted.get(decision)
+        if why:
+            unwanted.setdefault(decision, why)
+            memory = memory.close(uuid)
+    return dataclasses.replace(memory, unwanted=unwanted)
+
+
+def _step(observed: Observed, memory: Memory, now: float) -> Step:
+    looks: tuple[Look, ...] = tuple(
+        LookAtServer(uuid) for uuid in memory.pending
+        if uuid not in observed.seen)
+    if looks:
+        return controller.Step(looks, memory)
+    memory = _note_seen(observed, memory, now)
+    waiting = [uuid for uuid, progress in memory.pending.items()
+               if progress.acting_since is None]
+    if waiting and may_begin(
+            [(memory.pending[uuid], *observed.seen[uuid])
+             for uuid in waiting], now):
+        looks = _looks_at_hosts(observed,
+                                map(observed.victims.__getitem__, waiting))
+        if looks:
+            return controller.Step(looks, memory)
+        for uuid in waiting:
+            memory = memory.note(uuid, acting_since=now)
+        memory = dataclasses.replace(memory, acted_at=now)
+    memory, steps = _next_steps(observed, memory, now)
+    looks = tuple(_looks(observed, memory, steps))
+    if looks:
+        return controller.Step(looks, memory)
+    return _act(observed, memory, steps)
+
+
+def _note_seen(observed: Observed, memory: Memory, now: float) -> Memory:
+    """Remember since when victims are as they were just seen."""
+    for uuid, progress in memory.pending.items():
+        seen, known = observed.seen[uuid]
+        if known:
+            terms = observed.victims[uuid].terms
+            memory = _note_since(memory, uuid, "gone_at", progress.gone_at,
+                                 now if ending.is_gone(seen, terms) else None)
+            memory = _note_since(
+                memory, uuid, "offloaded_at", progress.offloaded_at,
+                now if seen is not None and ending.is_held(seen) else None)
+    return memory
+
+
+def _note_since(memory: Memory, uuid: str, name: str, before: float | None,
+                now: float | None) -> Memory:
+    if (now is None) == (before is None):
+        return memory
+    return memory.note(uuid, **{name: now})
+
+
+def _next_steps(observed: Observed, memory: Memory, now: float
+                ) -> tuple[Memory, dict[str, ending.Step]]:
+    """Return the next step with each, and what follows where NEXT is one."""
+    steps = {}
+    for uuid in memory.pending:
+        steps[uuid] = found = _next_step(observed, memory, uuid, now)
+        if found.what is What.NEXT:
+            memory = dataclasses.replace(memory.note(
+                uuid, migration_over=True, asked="", asked_at=0.0),
+                acted_at=now)
+            steps[uuid] = _next_step(observed, memory, uuid, now)
+    return memory, steps
+
+
+def _next_step(observed: Observed, memory: Memory, uuid: str, now: float
+               ) -> ending.Step:
+    seen, known = observed.seen[uuid]
+    terms = observed.victims[uuid].terms
+    return ending.next_step(
+        seen, terms, memory.pending[uuid], now, known=known,
+        holds=observed.holds.get(uuid),
+        host_up=uuid not in memory.unwarned
+        and observed.hosts.get(terms.host))
+
+
+#: Steps that are taken only while somebody needs the space, and will have it.
+_ON_SERVERS = frozenset((What.ASK, What.LOCK, What.LEAVE_STOPPED))
+
+
+def _looks(observed: Observed, memory: Memory,
+           steps: Mapping[str, ending.Step]) -> Iterator[Look]:
+    """Yield what has to be looked at before these steps are taken."""
+    for uuid, found in steps.items():
+        host = observed.victims[uuid].terms.host
+        if found.what is What.LOOK and uuid not in observed.holds:
+            yield LookAtAllocation(uuid)
+        elif found.what is What.LOOK_AT_HOST and host not in observed.hosts:
+            yield LookAtHost(host, uuid)
+    if (observed.is_held is None and not memory.has_begun
+            and any(found.what in _ON_SERVERS for found in steps.values())):
+        yield LookAtClaim()
+
+
+def _act(observed: Observed, memory: Memory,
+         steps: Mapping[str, ending.Step]) -> Step:
+    """Return what the next steps with victims come to."""
+    refusals = dict([(uuid, found.detail) for uuid, found in steps.items()
+                     if found.what is What.KEEP][:1])
+    for uuid, found in steps.items():
+        if found.what is What.GIVE_UP:
+            memory = dataclasses.replace(memory.close(uuid),
+                                         stuck=memory.stuck | {uuid})
+    intents: list[Intent] = [
+        intent for uuid, found in steps.items() for intent
+        in _intents(observed, memory, uuid, found)
+        if isinstance(intent, Close) or not refusals]
+    intents += [Spare(uuid, why) for uuid, why in refusals.items()]
+    looks: list[LookAtHost] = []
+    if not memory.pending and not refusals:
+        looks, refusals = _lost_hosts(observed, memory)
+    return controller.Step((*intents, *looks), dataclasses.replace(
+        memory, refusals=refusals,
+        is_over=bool(refusals) or not (memory.pending or looks)))
+
+
+def _intents(observed: Observed, memory: Memory, uuid: str,
+             found: ending.Step) -> Iterator[Intent]:
+    """Yield what one step with a victim comes to."""
+    if found.what in _ON_SERVERS and (
+            observed.unwanted.get(observed.victims[uuid].decision) is None
+            or not (memory.has_begun or observed.is_held)):
+        return
+    if found.what is What.ASK:
+        asked = memory.pending[uuid].asked
+        yield Ask(uuid, found.detail, asked != found.detail
+                  and (not asked or found.detail == "stop"))
+    elif found.what is What.LOCK:
+        yield Lock(uuid)
+    elif found.what in (What.DONE, What.FREE, What.LEAVE_STOPPED):
+        yield Close(uuid, found.detail, found.what)
+
+
+def _lost_hosts(observed: Observed, memory: Memory
+                ) -> tuple[list[LookAtHost], dict[str, str]]:
+    """Return which hosts to look at, and which decisions have lost theirs.
+
+    Where it went down meanwhile the victims have ended for a server that
+    nobody can build there.
+    """
+    looks, lost = {}, {}
+    for victim in observed.victims.values():
+        host = observed.waiting.get(victim.decision)
+        if host is None or victim.decision in memory.unwanted:
+            continue
+        if host not in observed.hosts:
+            looks[host] = LookAtHost(host, victim.uuid, HANDOVER_AGE_S)
+        elif observed.hosts[host] is False:
+            lost[victim.decision] = ending.host_is_down(host)
+    return list(looks.values()), lost
+
+
+def _wake_at_us(observed: Observed, memory: Memory) -> int | None:
+    """Return when the notices are over, or else a victim is too late."""
+    notices = [each.notice_until for each in memory.pending.values()
+               if each.acting_since is None]
+    if notices:
+        return round(begin_at(notices) * SECOND)
+    return min((round((each.acting_since
+                       + ending.patience_s(observed.victims[uuid].terms))
+                      * SECOND)
+                for uuid, each in memory.pending.items()
+                if each.acting_since is not None), default=None)
+
+
+def begin_at(notices_until: Iterable[_T]) -> _T:
+    """Return when the victims of a request may be asked to end.
+
+    ``notices_until``: when the notice of each is over, by one clock.
+    """
+    return max(notices_until)
+
+
+def notice_is_over(
+    progress: Progress, seen: Seen | None, known: bool, now: float
+) -> bool:
+    """Tell whether it is late enough, or nobody needs more time."""
+    if progress.acting_since is not None or ending.has_passed(
+            0, progress.notice_until, now):
+        return True
+    # With a task it may be on its way back.
+    return known and (
+        seen is None
+        or (
+            seen.vm_state not in eligibility.RUNNING
+            and seen.task_state is None
+        )
+    )
+
+
+def may_begin(
+    victims: Iterable[tuple[Progress, Seen | None, bool]], now: float
+) -> bool:
+    """Tell whether the victims of a request may be asked to end.
+
+    See begin_at(); sooner where nobody needs the time.
+
+    ``victims``: of each what notice_is_over() takes.
+    """
+    return all(
+        notice_is_over(progress, seen, known, now)
+        for progress, seen, known in victims
+    )
+
+
+def is_fresh(read_at: float, now: float) -> bool:
+    """Tell whether a look at a victim is so recent that one may act by it.
+
+    ``read_at``: when it was read, which others may have done before.
+    """
+    return now - read_at <= FRESH_S
+
+
+def pause_s(waited_s: float, interval_s: float) -> float:
+    """Return how long to wait until victims are looked at again.
+
+    Short at first, when much happens, then ever longer.
+
+    ``waited_s``: since something was asked for last; ``interval_s``: the
+    longest.
+    """
+    return min(interval_s, max(SHORTEST_S, waited_s * _SHARE))

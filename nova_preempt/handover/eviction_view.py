@@ -1,0 +1,181 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Reads what the eviction controller observes."""
+
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core import actions as core_actions
+from nova_preempt.core import eligibility
+from nova_preempt.core import ending
+from nova_preempt.core import terms
+from nova_preempt.core import wanted
+from nova_preempt.core.eviction import controller
+from nova_preempt.core.eviction import values
+from nova_preempt.handover import claim
+from nova_preempt.handover import eviction_policy
+from nova_preempt.handover import offloaded
+
+LOG = logging.getLogger(__name__)
+
+
+class EvictionView:
+    """Looks at the victims of some decisions, and at what they depend on.
+
+    :param terminator: a nova_preempt.handover.terminator.Terminator
+    :param decisions: db.Decisions, CLAIMED
+    :param chosen_at: when their hosts were seen up, None: that is not known
+    :ivar victims: {uuid: values.Victim}
+    """
+
+    def __init__(self, terminator, decisions, chosen_at):
+        self._terminator = terminator
+        self._decisions = {each.uuid: each for each in decisions}
+        self.victims = {
+            victim.server_uuid: make_victim(each, victim, terminator.options)
+            for each in decisions for victim in each.victims}
+        self._waiting = {each.uuid: each.host for each in decisions
+                         if each.server_uuid}
+        self._servers = [each.server_uuid for each in decisions
+                         if each.server_uuid]
+        # name of a host: (when it was looked at, whether it is up)
+        self._hosts = {} if chosen_at is None else dict.fromkeys(
+            self._waiting.values(), (chosen_at, True))
+        self._facts = {}
+        terminator.requests.add(self._servers)
+        terminator.watch.add(list(self.victims))
+
+    def close(self):
+        """Wait for nobody any more."""
+        self._terminator.requests.remove(self._servers)
+        self._terminator.watch.remove(list(self.victims))
+
+    def begin_round(self):
+        """Forget all but whose victims are wanted, and look at that anew."""
+        self._facts = {
+            'seen': {}, 'holds': {}, 'hosts': {}, 'is_held': None,
+            'unwanted': {uuid: self.why_unwanted(uuid)
+                         for uuid in self._decisions}}
+
+    def observed(self):
+        """What was looked at in this round, a values.Observed."""
+        return values.Observed(self.victims, self._waiting, **self._facts)
+
+    def why_unwanted(self, decision_uuid):
+        """Why nobody needs the space of the victims of a decision.
+
+        :returns: '' if it is needed, None if nobody knows
+        """
+        requests = self._terminator.requests
+        try:
+            return wanted.why_not(purpose(self._decisions[decision_uuid]),
+                                  requests, requests.now())
+        except (nova_api.NovaError, db_exc.DBError) as exc:
+            LOG.warning('Nobody is asked to end: %s', exc)
+            return None
+
+    def is_fresh(self, uuid, now):
+        """Whether a victim was seen so lately that one may act by it."""
+        seen, _ = self._facts['seen'][uuid]
+        return controller.is_fresh(seen.read_at, now)
+
+    def look_at_server(self, uuid, max_age_s):
+        try:
+            found = self._terminator.watch.get(uuid, max_age_s), True
+        except nova_api.NovaError as exc:
+            LOG.warning('Cannot see how victim %(uuid)s is: %(exc)s',
+                        {'uuid': uuid, 'exc': exc})
+            found = None, False
+        self._facts['seen'][uuid] = found
+
+    def look_at_allocation(self, intent):
+        victim = self.victims[intent.victim]
+        seen, _ = self._facts['seen'][victim.uuid]
+        self._facts['holds'][victim.uuid] = None
+        self._facts['holds'][victim.uuid] = offloaded.holds(
+            self._terminator.clients.placement, victim.uuid, seen,
+            ending.is_gone(seen, victim.terms),
+            self._decisions[victim.decision].provider_uuid)
+
+    def look_at_host(self, intent):
+        now = self._terminator.monotonic()
+        when, is_up = self._hosts.get(intent.host, (None, None))
+        if when is None or now - when > intent.max_age_s:
+            try:
+                is_up = self._terminator.host_is_up(intent.victim, intent.host)
+                self._hosts[intent.host] = now, is_up
+            except nova_api.NovaError as exc:
+                LOG.warning('Nobody ends on host %(host)s: %(exc)s',
+                            {'host': intent.host, 'exc': exc})
+                is_up = None
+        self._facts['hosts'][intent.host] = is_up
+
+    def look_at_claim(self, unwanted):
+        """See whether stand-ins hold the space that victims end for.
+
+        :param unwanted: uuids of decisions of which that is no matter
+        :raises ClaimLost: one has lost it: victims would end in vain
+        """
+        self._facts['is_held'] = False
+        for uuid, decision in self._decisions.items():
+            stand_in = claim.stand_in(decision)
+            if not stand_in or uuid in unwanted:
+                continue
+            try:
+                consumer = self._terminator.clients.placement.get_consumer(
+                    stand_in)
+            except placement_api.PlacementError as exc:
+                LOG.warning('Nobody is asked to end: %s', exc)
+                return
+            if not consumer.allocations:
+                raise claim.ClaimLost(
+                    f'consumer {stand_in}, which held the space for server '
+                    f'{decision.server_uuid}, has lost it while the victims '
+                    'had their notice')
+        self._facts['is_held'] = True
+
+
+def make_victim(decision, victim, options):
+    """Return the terms on which a victim is evicted, a values.Victim.
+
+    :param options: [preemption] of the configuration
+    """
+    for_good = decision.operation in ending.FOR_GOOD
+    return values.Victim(victim.server_uuid, decision.uuid, ending.Terms(
+        decision.host,
+        victim.last_resort or core_actions.last_resort(
+            victim.action, options.actions),
+        tuple(options.actions),
+        migrate=not for_good and terms.is_migrated_first(
+            victim.action, options.actions,
+            one_time=victim.server_uuid in decision.record.get(
+                'one_time', ())),
+        for_good=for_good, timeout_s=options.termination_timeout_s,
+        migrate_timeout_s=options.migrate_timeout_s,
+        # No lock of its owner lengthens a maximum run time.
+        rules=eligibility.Rules() if for_good
+        else eviction_policy.get_rules(options),
+        pinned=decision.record.get('pinned', True)), victim.notice_s)
+
+
+def purpose(decision):
+    """Return the request that needs the space, a core.wanted.Purpose."""
+    record = decision.record
+    return wanted.Purpose(
+        decision.operation, decision.server_uuid,
+        record.get('asked_by', {}).get('reservation_id', ''),
+        record.get('node', ''),
+        frozenset(provider for victim in decision.victims
+                  for provider in victim.allocations))
