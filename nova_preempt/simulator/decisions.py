@@ -9,7 +9,10 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Decisions that are being carried out, and what they give up."""
+"""Decisions that are being carried out, and what they give up.
+
+Also, for the core, which requests of a simulation still exist.
+"""
 
 from __future__ import annotations
 
@@ -25,44 +28,77 @@ import dataclasses
 from typing import Any
 
 from nova_preempt.core import actions
+from nova_preempt.core import ending
 from nova_preempt.core import wanted
+from nova_preempt.core.eviction import values
 from nova_preempt.core.model import SECOND, Resources
+from nova_preempt.core.reservation import model
 from nova_preempt.core.scheduling.joining import Ending
 from nova_preempt.core.scheduling.joining import Releasing
 from nova_preempt.simulator import memory
 from nova_preempt.simulator.servers import Server
+from nova_preempt.simulator.servers import State
 
 
 @dataclasses.dataclass(eq=False, slots=True)
 class Decision:
-    """Victims that end together.
+    """Victims that are evicted together.
 
-    :ivar operation: why, as in the engine; '' for the sake of a request
     :ivar server: for whom, None if for no request
-    :ivar reservation: the id of the one that needs the host empty
-    :ivar open: those that have not given way yet, {uuid: (Server, when its
-        notice is over)}
-    :ivar attempts_left: how often another host is looked for
+    :ivar purpose: what needs the space
+    :ivar victims: {uuid: Server}
+    :ivar terms: {uuid: how it ends}
+    :ivar shown: {uuid: Nova's record of it} of those that were asked to end
     :ivar excluded: uuids of those that have not given way for it before
+    :ivar attempts_left: how often another host is looked for
     """
 
     uuid: str
     host: memory.MemoryHost
     server: Server | None
-    operation: str = ''
-    reservation: str = ''
-    attempts_left: int = 0
+    purpose: wanted.Purpose
     excluded: Collection[str] = ()
-    open: dict[str, tuple[Server, int]] = dataclasses.field(
+    attempts_left: int = 0
+    victims: dict[str, Server] = dataclasses.field(default_factory=dict)
+    terms: dict[str, values.Victim] = dataclasses.field(default_factory=dict)
+    shown: dict[str, ending.Seen | None] = dataclasses.field(
         default_factory=dict)
+    memory: values.Memory = dataclasses.field(
+        default_factory=lambda: values.Memory({}, 0.0))
     waiters: list[tuple[Server, set[str], Collection[str]]] = (
         dataclasses.field(default_factory=list))
 
-    def purpose(self) -> wanted.Purpose:
-        """Return the request that needs the space of the victims."""
-        return wanted.Purpose(
-            self.operation, '' if self.server is None else self.server.boot.id,
-            self.reservation, self.host.name, (self.host.uuid,))
+    def is_open(self, victim: Server) -> bool:
+        """Whether somebody has not given way yet."""
+        return victim.boot.id in self.memory.pending and (
+            self.victims[victim.boot.id] is victim)
+
+    def observed(self, why_unwanted: str) -> values.Observed:
+        """Return what the core is told of it; hosts are always up."""
+        return values.Observed(
+            self.terms,
+            {} if self.server is None else {self.uuid: self.host.name},
+            {uuid: (self._seen(uuid), True) for uuid in self.memory.pending},
+            dict.fromkeys(self.memory.pending, False), {self.host.name: True},
+            {self.uuid: why_unwanted})
+
+    def _seen(self, uuid: str) -> ending.Seen | None:
+        """Return what Nova's record of a victim would say."""
+        victim = self.victims[uuid]
+        if uuid in self.shown:
+            return self.shown[uuid]
+        if victim.state is State.OVER:
+            return None
+        if victim.state is State.SHELVED:
+            return ending.Seen('shelved_offloaded', None, None)
+        # Others end it, too, as once a reservation is over.
+        return ending.Seen(
+            'stopped' if victim.state is State.STOPPED else 'active',
+            None if victim.state in _AT_REST else 'deleting', self.host.name)
+
+
+#: In these nothing happens to a victim.
+_AT_REST = frozenset((State.RUNNING, State.NOTICE, State.STOPPED))
 
 
 def releasing(decisions: Iterable[Decision], joined: Iterable[Resources],
@@ -75,10 +111,12 @@ def releasing(decisions: Iterable[Decision], joined: Iterable[Resources],
     return Releasing(
         tuple(Ending(
             each.uuid,
-            {victim: actions.choose(server.kind.terms.action, allowed)
-             for victim, (server, _) in each.open.items()},
-            max(0, max(until_us for _, until_us
-                       in each.open.values()) - now_us) / SECOND)
+            {uuid: actions.choose(each.victims[uuid].kind.terms.action,
+                                  allowed) for uuid in each.memory.pending},
+            max(0, max(
+                progress.notice_until
+                for progress in each.memory.pending.values())
+                - now_us / SECOND))
             for each in decisions), tuple(joined))
 
 
@@ -116,3 +154,31 @@ class Leaving(Mapping[str, Releasing]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+class Requests:
+    """Implements core.wanted.Port.
+
+    :param parts: a run.Parts
+    :ivar reserved: returns a reservation, None if there is none
+    :ivar is_short: whether less is free than the headroom wants
+    """
+
+    def __init__(self, parts: Any) -> None:
+        self._parts = parts
+        self.reserved: Callable[[str], model.Reservation | None] = (
+            lambda uuid: None)
+        self.is_short: Callable[[], bool] = lambda: False
+
+    def is_gone(self, server_uuid: str) -> bool:
+        server = self._parts.servers.get(server_uuid)
+        return server is None or server.state is State.OVER
+
+    def are_hosts_emptied(self) -> bool:
+        return self._parts.options.reservations is not None
+
+    def reservation(self, uuid: str) -> model.Reservation | None:
+        return self.reserved(uuid)
+
+    def lacks_headroom(self, providers: Collection[str]) -> bool:
+        return self.is_short()

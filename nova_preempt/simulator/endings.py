@@ -14,17 +14,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-import dataclasses
 import itertools
+import math
 from typing import Any
 
 from nova_preempt.core import actions
 from nova_preempt.core import ending
-from nova_preempt.core import terms as core_terms
 from nova_preempt.core import wanted as core_wanted
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.eviction import controller
 from nova_preempt.core.eviction import expiry
+from nova_preempt.core.eviction import values
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import budgets as core_budgets
 from nova_preempt.core.scheduling.joining import Releasing
@@ -33,9 +33,9 @@ from nova_preempt.simulator import budgets
 from nova_preempt.simulator import memory
 from nova_preempt.simulator import servers
 from nova_preempt.simulator import stopped
-from nova_preempt.simulator import wanted
 from nova_preempt.simulator.decisions import Decision
 from nova_preempt.simulator.decisions import Leaving
+from nova_preempt.simulator.decisions import Requests
 from nova_preempt.simulator.decisions import releasing
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
@@ -44,9 +44,15 @@ from nova_preempt.simulator.servers import State
 #: As the engine names it.
 MAXIMUM_RUNTIME = 'maximum_runtime'
 
-#: What the core's step says has become of a victim.
+#: What a victim is once it has ended.
 _STATES = {ending.SHELVED: State.SHELVED, ending.STOPPED: State.STOPPED,
            ending.GONE: State.OVER}
+#: {call of Nova's API: (what is drawn, Nova's task meanwhile, Nova's state
+#: afterwards, how it has ended)}
+_CALLS = {
+    'force_delete': ('delete', 'deleting', None, ending.GONE),
+    'shelve': ('shelve', 'shelving', 'shelved_offloaded', ending.SHELVED),
+    'stop': ('stop', 'powering-off', 'stopped', ending.STOPPED)}
 
 
 class Endings:
@@ -62,7 +68,7 @@ class Endings:
     :ivar open: {uuid: Decision}
     :ivar stopped: those that were stopped
     :ivar others: tells how many wait in schedulers for other things
-    :ivar requests: a wanted.Requests
+    :ivar requests: a decisions.Requests
     """
 
     def __init__(self, parts: Any, served: Callable[[Server], None],
@@ -71,7 +77,7 @@ class Endings:
         self.ending: dict[str, Server] = {}
         self.open: dict[str, Decision] = {}
         self.others: Callable[[], int] = lambda: 0
-        self.requests = wanted.Requests(parts)
+        self.requests = Requests(parts)
         # The open ones by the uuid of their host.
         self._by_host: dict[str, dict[str, Decision]] = {}
         self._for_requests = 0
@@ -147,31 +153,15 @@ class Endings:
 
         :param reservation: the id of the one that needs the host empty
         """
-        decision = self._add(victims[0].host, None, 0, (),
-                             core_wanted.RESERVATION, reservation)
-        for victim in victims:
-            if victim.state is State.STOPPED:
-                self._offload(decision, victim)
-        self._notify(decision, [victim for victim in victims
-                                if victim.boot.id not in decision.open])
-
-    def _offload(self, decision: Decision, victim: Server) -> None:
-        """Nobody needs a notice of one that has been stopped."""
-        decision.open[victim.boot.id] = (victim, self._parts.events.now_us)
-        self.ending[victim.boot.id] = victim
-        self.stopped.offload(victim, self._is_offloaded, decision)
-
-    def _is_offloaded(self, decision: Decision, victim: Server,
-                      returns: bool) -> None:
-        if returns:
-            self._shelved(victim)
-        self._gave_way(decision, victim)
+        self._notify(self._add(
+            victims[0].host, operation=core_wanted.RESERVATION,
+            reservation=reservation), victims)
 
     def ending_for_none(self) -> list[Server]:
         """Return those that end now, for no server in their place."""
-        return [victim for decision in self.open.values()
+        return [decision.victims[uuid] for decision in self.open.values()
                 if decision.server is None
-                for victim, _ in decision.open.values()]
+                for uuid in decision.memory.pending]
 
     def budgets(self) -> core_budgets.Budgets | None:
         """Return what is left of them, None where none is set."""
@@ -192,8 +182,11 @@ class Endings:
     def _add(self, host: memory.MemoryHost, server: Server | None = None,
              attempts_left: int = 0, excluded: Collection[str] = (),
              operation: str = '', reservation: str = '') -> Decision:
-        decision = Decision(f'd{next(self._serial)}', host, server, operation,
-                            reservation, attempts_left, excluded)
+        decision = Decision(
+            f'd{next(self._serial)}', host, server, core_wanted.Purpose(
+                operation, '' if server is None else server.boot.id,
+                reservation, host.name, (host.uuid,)),
+            excluded, attempts_left)
         self.open[decision.uuid] = decision
         self._by_host.setdefault(host.uuid, {})[decision.uuid] = decision
         self._for_requests += server is not None
@@ -211,56 +204,90 @@ class Endings:
         return True
 
     def _notify(self, decision: Decision, victims: Sequence[Server]) -> None:
-        parts = self._parts
-        until_us = []
         for victim in victims:
-            record = victim.host.servers[victim.boot.id]
-            notice_s = parts.options.policy.notice_s(record)
-            until_us.append(parts.events.now_us + notice_s * SECOND)
-            victim.state = State.NOTICE
-            decision.open[victim.boot.id] = (victim, until_us[-1])
-            self.ending[victim.boot.id] = victim
-            parts.report.note('notice', victim, decision=decision.uuid)
-        for victim in victims:
-            parts.events.add(controller.begin_at(until_us), Turn.STEP,
-                             self._act, decision, victim)
+            decision.victims[victim.boot.id] = victim
+            decision.terms[victim.boot.id] = self._victim(decision, victim)
+        decision.memory = controller.begin(decision.terms.values(),
+                                           self._parts.events.now_us)
+        self._step(decision)
+
+    def _victim(self, decision: Decision, victim: Server) -> values.Victim:
+        """Return the terms on which a server ends."""
+        options = self._parts.options
+        policy, operation = options.policy, decision.purpose.operation
+        terms = victim.kind.terms
+        action = actions.choose(terms.action, policy.actions)
+        if operation == core_wanted.RESERVATION:
+            action = actions.vacating(
+                terms, action, 'stopped' if victim.state is State.STOPPED
+                else 'active')
+        return values.Victim(victim.boot.id, decision.uuid, ending.Terms(
+            decision.host.name, action, policy.actions,
+            for_good=operation in ending.FOR_GOOD,
+            timeout_s=options.termination_timeout_s),
+            policy.notice.length_s(terms.notice_s))
 
     # -- step by step ------------------------------------------------------
 
-    def _act(self, decision: Decision, victim: Server) -> None:
-        """The notice of a victim is over."""
-        known = decision.open.get(victim.boot.id)
-        if (known is None or known[0] is not victim
-                or victim.state is not State.NOTICE):
+    def _step(self, decision: Decision) -> None:
+        """Do what is due, and come again when the next thing is."""
+        if decision.uuid not in self.open:
             return
-        parts = self._parts
-        now_us = parts.events.now_us
-        if core_wanted.why_not(decision.purpose(), self.requests,
-                               servers.at(now_us).replace(tzinfo=None)):
-            self._take_back(decision)
-            return
-        record = victim.host.servers[victim.boot.id]
-        terms = core_terms.of(record, parts.options.policy.actions,
-                              parts.options.policy.notice)
-        if decision.operation == core_wanted.RESERVATION:
-            action = actions.vacating(record, terms.action, 'active')
-            terms = dataclasses.replace(
-                terms, action=action,
-                restore=record.restore and action == actions.SHELVE)
-        step = ending.next_step(
-            ending.Seen('active', None, victim.host.name),
-            self._terms(decision, terms.action),
-            ending.Progress(now_us / SECOND, now_us / SECOND),
-            now_us / SECOND, host_up=True)
-        took_us = parts.drawn.us(_KINDS[step.detail])
-        self.suspend(victim)
+        now_us = self._parts.events.now_us
+        before = [decision.victims[uuid] for uuid in decision.memory.pending]
+        step = controller.step(decision.observed(core_wanted.why_not(
+            decision.purpose, self.requests,
+            servers.at(now_us).replace(tzinfo=None))), decision.memory, now_us)
+        decision.memory = step.memory
+        for intent in step.intents:
+            self._carry_out(decision, intent)
+        if decision.memory.unwanted:
+            self._take_back(decision, before)
+        elif decision.memory.stuck:
+            self._give_up(decision)
+        elif decision.memory.is_over:
+            self._gave_way(decision)
+        elif not decision.memory.pending:
+            self._step(decision)
+        elif step.wake_at_us is not None:
+            self._parts.events.add(step.wake_at_us, Turn.STEP, self._step,
+                                   decision)
+
+    def _carry_out(self, decision: Decision, intent: values.Intent) -> None:
+        if isinstance(intent, values.GiveNotice):
+            for uuid in intent.victims:
+                self._give_notice(decision, decision.victims[uuid])
+        elif isinstance(intent, values.Ask):
+            self._ask(decision, decision.victims[intent.victim],
+                      intent.method)
+        elif isinstance(intent, values.Close):
+            self.ending.pop(intent.victim, None)
+            decision.memory = decision.memory.close(intent.victim)
+
+    def _give_notice(self, decision: Decision, victim: Server) -> None:
+        self.ending[victim.boot.id] = victim
+        # Of one that was stopped nobody runs who could know of it.
+        if victim.state is not State.STOPPED:
+            victim.state = State.NOTICE
+            self._parts.report.note('notice', victim, decision=decision.uuid)
+
+    def _ask(self, decision: Decision, victim: Server, method: str) -> None:
+        """Have happen what Nova is asked for, in the time that it takes."""
+        uuid, now_us = victim.boot.id, self._parts.events.now_us
+        kind, task, _, _ = _CALLS[method]
+        decision.memory = decision.memory.note(
+            uuid, asked=method, asked_at=now_us / SECOND)
+        took_us = self._parts.drawn.us(kind)
+        is_stopped = victim.state is State.STOPPED
+        decision.shown[uuid] = ending.Seen(
+            'stopped' if is_stopped else 'active', task, victim.host.name)
+        if is_stopped:
+            victim.epoch += 1
+        else:
+            self.suspend(victim)
         victim.state = State.ENDING
-        parts.events.add(now_us + took_us, Turn.END, self._has_ended,
-                         decision, victim, terms, victim.epoch)
-        timeout_us = parts.options.termination_timeout_s * SECOND
-        if took_us >= timeout_us and decision.server is not None:
-            parts.events.add(now_us + timeout_us, Turn.STEP, self._give_up,
-                             decision)
+        self._parts.events.add(now_us + took_us, Turn.END, self._has_ended,
+                               decision, victim, victim.epoch, method)
 
     def suspend(self, server: Server) -> None:
         """A server runs no more; what it had to do is left."""
@@ -272,32 +299,30 @@ class Endings:
         server.since_us = self._parts.events.now_us
         server.epoch += 1
 
-    def _terms(self, decision: Decision, action: str) -> ending.Terms:
-        options = self._parts.options
-        return ending.Terms(decision.host.name, action,
-                            options.policy.actions,
-                            for_good=decision.operation in ending.FOR_GOOD,
-                            timeout_s=options.termination_timeout_s)
-
-    def _has_ended(self, decision: Decision, victim: Server,
-                   terms: core_terms.Terms, epoch: int) -> None:
+    def _has_ended(self, decision: Decision, victim: Server, epoch: int,
+                   method: str) -> None:
         """What was asked for has been done."""
         if victim.epoch != epoch:
             return
-        seen = {actions.DELETE: None,
-                actions.SHELVE: ending.Seen('shelved_offloaded', None, None),
-                actions.STOP: ending.Seen('stopped', None,
-                                          victim.host.name)}[terms.action]
-        now_s = self._parts.events.now_us / SECOND
-        step = ending.next_step(
-            seen, self._terms(decision, terms.action),
-            ending.Progress(now_s, acting_since=now_s), now_s, holds=False)
-        self._leave(victim, _STATES[step.detail],
-                    returns=terms.restore
-                    and decision.operation not in ending.FOR_GOOD)
-        self._gave_way(decision, victim)
+        uuid = victim.boot.id
+        was_stopped = decision.shown[uuid].vm_state == 'stopped'
+        _, _, vm_state, status = _CALLS[method]
+        decision.shown[uuid] = vm_state and ending.Seen(
+            vm_state, None,
+            victim.host.name if vm_state == 'stopped' else None)
+        if was_stopped:
+            self._offload(victim)
+        else:
+            self._leave(victim, _STATES[status],
+                        for_good=decision.terms[uuid].terms.for_good)
+        self.ending.pop(uuid, None)
+        if uuid in decision.memory.pending:
+            # The time that was drawn for a stop is that for its lock, too.
+            decision.memory = decision.memory.note(
+                uuid, locked_at=-math.inf)
+        self._step(decision)
 
-    def _leave(self, victim: Server, state: State, *, returns: bool) -> None:
+    def _leave(self, victim: Server, state: State, *, for_good: bool) -> None:
         parts = self._parts
         uuid = victim.boot.id
         host = victim.host
@@ -319,14 +344,23 @@ class Endings:
         preemptions[uuid] = preemptions.get(uuid, 0) + 1
         if state is State.STOPPED:
             self.stopped.keep(victim)
-        elif returns:
+        elif victim.kind.terms.restore and not for_good:
             self._shelved(victim)
 
-    def _gave_way(self, decision: Decision, victim: Server) -> None:
-        self.ending.pop(victim.boot.id, None)
-        decision.open.pop(victim.boot.id, None)
-        if decision.open or not self._close(decision):
+    def _offload(self, victim: Server) -> None:
+        """One that was stopped before has left its host for good."""
+        if victim.state is State.DELETED:
+            self.stopped.forget(victim)
             return
+        self._parts.cloud.take_away(victim.host, victim.boot.id)
+        victim.state = State.SHELVED
+        self._parts.report.note('shelved', victim, host=victim.host.name)
+        if victim.kind.terms.restore:
+            self._shelved(victim)
+
+    def _gave_way(self, decision: Decision) -> None:
+        """All victims have."""
+        self._close(decision)
         if decision.server is not None:
             self._served(decision.server)
         self._release(decision)
@@ -343,43 +377,39 @@ class Endings:
     def left(self, victim: Server) -> None:
         """Somebody is gone otherwise; it may have been about to give way."""
         self.ending.pop(victim.boot.id, None)
-        decision = self._decision_of(victim)
-        if decision is not None:
-            self._gave_way(decision, victim)
+        for decision in list(self.open.values()):
+            if decision.is_open(victim):
+                self._step(decision)
 
     def not_wanted(self, server: Server) -> None:
         """The owner of one that waits has deleted it."""
         if self._joined.pop(server.boot.id, None) is None:
             for decision in list(self.open.values()):
                 if decision.server is server:
-                    self._take_back(decision)
-
-    def _decision_of(self, victim: Server) -> Decision | None:
-        return next((each for each in self.open.values()
-                     if victim.boot.id in each.open), None)
+                    self._step(decision)
 
     def _give_up(self, decision: Decision) -> None:
         """Somebody has not given way in time: look for another host."""
-        if decision.uuid not in self.open:
-            return
-        stuck = {uuid for uuid, (victim, _) in decision.open.items()
-                 if victim.state is not State.NOTICE}
-        self._parts.report.decisions['given_up'] += 1
-        self._take_back(decision)
-        self._again(decision.server, {*decision.excluded, *stuck}, (),
-                    decision.attempts_left - 1, is_stuck=True)
+        stuck = decision.memory.stuck
+        self._take_back(decision, [victim for uuid, victim
+                                   in decision.victims.items()
+                                   if uuid in stuck])
+        if decision.server is not None:
+            self._parts.report.decisions['given_up'] += 1
+            self._again(decision.server, {*decision.excluded, *stuck}, (),
+                        decision.attempts_left - 1, is_stuck=True)
 
-    def _take_back(self, decision: Decision) -> None:
+    def _take_back(self, decision: Decision, victims: Sequence[Server]
+                   ) -> None:
         """Give victims back what was taken; who ends already goes on."""
         self._close(decision)
         if decision.server is not None:
-            self._roll_back(decision)
-        for uuid, (victim, _) in list(decision.open.items()):
+            self._roll_back(decision.server, victims)
+        for victim in victims:
+            if victim.state in (State.NOTICE, State.STOPPED):
+                self.ending.pop(victim.boot.id, None)
             if victim.state is State.NOTICE:
                 victim.state = State.RUNNING
-                self.ending.pop(uuid, None)
-                # So that the end of this notice is nobody's.
-                del decision.open[uuid]
                 # Its time may have come meanwhile.
                 self._parts.events.add(
                     self._parts.events.now_us, Turn.LOOK, self.expire,
@@ -387,17 +417,18 @@ class Endings:
                 self._parts.report.note('kept', victim)
         self._release(decision)
 
-    def _roll_back(self, decision: Decision) -> None:
+    def _roll_back(self, server: Server, victims: Sequence[Server]) -> None:
         """Move the space back from a server to its victims."""
-        cloud, server = self._parts.cloud, decision.server
+        cloud = self._parts.cloud
         self._parts.report.hold(server, -1)
         cloud.take_away(server.host, server.boot.id)
         server.host = None
         self._parts.report.mark(server, Kind.QUEUED)
-        for uuid, (victim, _) in decision.open.items():
-            cloud.put(victim.host, uuid, victim.kind.resources,
-                      victim.host.servers[uuid])
+        for victim in victims:
+            if victim.state in _THERE:
+                cloud.put(victim.host, victim.boot.id, victim.kind.resources,
+                          victim.host.servers[victim.boot.id])
 
 
-#: What is drawn where Nova is asked for something.
-_KINDS = {'force_delete': 'delete', 'shelve': 'shelve', 'stop': 'stop'}
+#: In these a victim has not given way.
+_THERE = frozenset((State.NOTICE, State.ENDING, State.DELETED))

@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from nova_preempt.core import actions
@@ -66,28 +65,3 @@ class Stopped:
         victim.state = State.OVER
         self._parts.report.mark(victim, Kind.ENDED)
         self._parts.forget(victim)
-
-    def offload(self, victim: Server, done: Callable[..., None],
-                *more: Any) -> None:
-        """Shelve one, so that nothing of it is left; no notice is needed.
-
-        :param done: called with ``more``, the server, and whether it returns
-        """
-        victim.state = State.ENDING
-        victim.epoch += 1
-        self._parts.events.add(
-            self._parts.events.now_us + self._parts.drawn.us('shelve'),
-            Turn.END, self._is_offloaded, victim, done, more)
-
-    def _is_offloaded(self, victim: Server, done: Callable[..., None],
-                      more: tuple[Any, ...]) -> None:
-        returns = False
-        if victim.state is State.DELETED:
-            self.forget(victim)
-        else:
-            self._parts.cloud.take_away(victim.host, victim.boot.id)
-            victim.state = State.SHELVED
-            self._parts.report.note('shelved', victim,
-                                    host=victim.host.name)
-            returns = victim.kind.terms.restore
-        done(*more, victim, returns)
