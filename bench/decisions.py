@@ -43,8 +43,8 @@ from nova_preempt.core.model import (
 )
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.times import microseconds
-from nova_preempt.simulator import availability
 from nova_preempt.simulator import memory
+from nova_preempt.simulator.papers import availability
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 SIZES = ({'VCPU': 1, 'MEMORY_MB': 2048}, {'VCPU': 2, 'MEMORY_MB': 4096},

@@ -33,19 +33,19 @@ def load(options):
         raise exceptions.InvalidConfiguration(
             f'[backlog]ladders is true, but {exc.name} is not installed: it '
             'comes with nova-preempt[classes].') from exc
-    return Ladders(ladders, sla.SlaOptions())
+    return Ladders(ladders, sla.COPIES)
 
 
 class Ladders:
     """Which flavors of a ladder, how many servers, and which one when.
 
     :param core: nova_preempt.core.backlog.ladders
-    :param options: a core.classes.sla.SlaOptions
+    :param copies: core.classes.sla.COPIES
     """
 
-    def __init__(self, core, options):
+    def __init__(self, core, copies):
         self._core = core
-        self._options = options
+        self._copies = copies
 
     def rungs(self, flavors, priorities):
         """See nova_preempt.core.backlog.ladders.rungs()."""
@@ -53,7 +53,7 @@ class Ladders:
 
     def copies(self, priorities):
         """How many servers a request is."""
-        return self._options.copies(priorities.redundancy)
+        return self._copies[priorities.redundancy]
 
     def choosing(self, rooms, waiting, **values):
         """What chooses in a pass, see core.backlog.flavors.Ladders."""

@@ -15,10 +15,11 @@ import functools
 import statistics
 
 from nova_preempt.core.classes import rules
-from tests.unit.simulator import test_availability
-from tests.unit.simulator.test_availability import REPRIEVE
-from tests.unit.simulator.test_availability import SERVERS
-from tests.unit.simulator.test_availability import run
+from nova_preempt.simulator.papers import availability
+from tests.unit.simulator.papers import test_availability
+from tests.unit.simulator.papers.test_availability import REPRIEVE
+from tests.unit.simulator.papers.test_availability import SERVERS
+from tests.unit.simulator.papers.test_availability import run
 
 SEEDS = range(10)
 
@@ -46,7 +47,7 @@ class TestValidation(test_availability.Ranges):
 
     def test_002_v1p(self):
         self.each(self.assert_002_v1p, test_availability.VALIDATION_1,
-                  rule=rules.ByPriority)
+                  rule=availability.ByPriority)
 
     def test_002_v2q(self):
         for rule in (rules.ByPromise, REPRIEVE):
@@ -55,7 +56,7 @@ class TestValidation(test_availability.Ranges):
 
     def test_002_v2p(self):
         self.each(self.assert_002_v2p, test_availability.VALIDATION_2,
-                  rule=rules.ByPriority)
+                  rule=availability.ByPriority)
 
     def test_002_vm(self):
         self.each(self.assert_002_vm, test_availability.VALIDATION_1,

@@ -92,7 +92,7 @@ class ByPromise:
         self, held: Sequence[Held], missing: Resources
     ) -> Sequence[Held] | None:
         if not self.exact:
-            return _reprieve(held, missing, self.order)
+            return reprieve(held, missing, self.order)
         found = searches.cheapest_victims(
             (
                 Candidate(each.standing.uuid, each.resources, each.price)
@@ -118,49 +118,12 @@ class ByPromise:
         return ()
 
 
-@dataclasses.dataclass(frozen=True)
-class ByPriority:
-    """The more important class first, whatever was promised.
-
-    The last that came ends first, and that host is best where the fewest of
-    the most important class end.
-    """
-
-    classes: Classes
-
-    def price(self, standing: Standing) -> int:
-        return 0
-
-    def order(self, standing: Standing) -> Key:
-        return (
-            standing.qos.importance,
-            standing.admitted_us,
-            standing.uuid,
-        )
-
-    def may_preempt(self, one: Standing, other: Standing) -> bool:
-        return one.qos.importance < other.qos.importance
-
-    def victims(
-        self, held: Sequence[Held], missing: Resources
-    ) -> Sequence[Held] | None:
-        return _reprieve(held, missing, self.order)
-
-    def cost(self, victims: Iterable[Held]) -> Key:
-        numbers = [0] * len(self.classes)
-        for each in victims:
-            numbers[self.classes.rank(each.standing.qos)] += 1
-        return tuple(numbers)
-
-    def floor(self, held: Sequence[Held]) -> Key:
-        return ()
-
-
-def _reprieve(
+def reprieve(
     held: Sequence[Held],
     missing: Resources,
     order: Callable[[Standing], Key],
 ) -> Sequence[Held] | None:
+    """Return the victims on a host by the published search, see harm.py."""
     found = harm.reprieve(
         [(each.standing, each.resources) for each in held], missing, order
     )

@@ -26,17 +26,11 @@ requests too, which their example forgets; and all copies start, or none.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 import dataclasses
 import enum
-import fractions
 import operator
 from typing import TypeVar
-
-from nova_preempt.core.backlog.model import Priorities
-from nova_preempt.core.classes.priorities import RESPECTS
-from nova_preempt.core.classes.priorities import ByPriorities
-from nova_preempt.core.classes.priorities import Waiting
 
 
 class Service(enum.IntEnum):
@@ -63,111 +57,12 @@ CATEGORIES: Mapping[Service, Category] = {
 }
 
 
-def check(priorities: Priorities) -> None:
-    """Refuse what is no service.
-
-    :raises ValueError: another number than 1, 2 or 3
-    """
-    for name in RESPECTS:
-        value = getattr(priorities, name)
-        if value not in Service.__members__.values():
-            msg = (
-                f"priority {name} is {value}, it must be 1 (best effort), "
-                "2 (advanced) or 3 (premium)"
-            )
-            raise ValueError(msg)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SlaRequest:
-    """What waits. ``submitted_us``: in microseconds since the epoch.
-
-    :raises ValueError: see check()
-    """
-
-    uuid: str
-    submitted_us: int
-    priorities: Priorities
-
-    def __post_init__(self) -> None:
-        check(self.priorities)
-
-    @property
-    def category(self) -> Category:
-        """Of the hosts that it may go to."""
-        return CATEGORIES[Service(self.priorities.reputation)]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SlaHost:
-    """A host; one that is not active counts for the smallest only.
-
-    :raises ValueError: no core at all, or more idle ones than there are
-    """
-
-    uuid: str
-    category: Category
-    cores: int
-    idle_cores: int
-    active: bool = True
-
-    def __post_init__(self) -> None:
-        if self.cores < 1:
-            msg = f"cores of {self.uuid} is {self.cores}, it must be 1 or more"
-            raise ValueError(msg)
-        if not 0 <= self.idle_cores <= self.cores:
-            msg = (
-                f"idle_cores of {self.uuid} is {self.idle_cores}, it must be "
-                f"from 0 to {self.cores}"
-            )
-            raise ValueError(msg)
-
-
-@dataclasses.dataclass(frozen=True)
-class SlaOptions:
-    """What an operator may set.
-
-    ``replicas``: {service: how many}. ``replicas_include_primary``: whether
-    the server itself is one of them, as is usual of servers; the text has
-    them come beside it. ``patience_s``: requests age, see
-    promethee.ageing(); None where they do not, as in the text.
-
-    :raises ValueError: a service has no number of replicas, or less than one
-        copy
-    """
-
-    replicas: Mapping[Service, int] = dataclasses.field(
-        default_factory=lambda: {
-            Service.BEST_EFFORT: 1,
-            Service.ADVANCED: 2,
-            Service.PREMIUM: 3,
-        }
-    )
-    replicas_include_primary: bool = True
-    patience_s: int | None = None
-
-    def __post_init__(self) -> None:
-        for service in Service:
-            number = self.replicas.get(service)
-            least = 1 if self.replicas_include_primary else 0
-            if number is None or number < least:
-                msg = (
-                    f"replicas of {service.name} is {number}, it must be "
-                    f"{least} or more"
-                )
-                raise ValueError(msg)
-        # Says whether that many seconds can be.
-        _ = self.order
-
-    def copies(self, redundancy: int) -> int:
-        """Return how many servers a request is in all."""
-        beside = 0 if self.replicas_include_primary else 1
-        return self.replicas[Service(redundancy)] + beside
-
-    @property
-    def order(self) -> ByPriorities:
-        """How requests are put in order, all respects alike."""
-        return ByPriorities(patience_s=self.patience_s)
+#: Who asks for which redundancy is so many servers in all.
+COPIES: Mapping[Service, int] = {
+    Service.BEST_EFFORT: 1,
+    Service.ADVANCED: 2,
+    Service.PREMIUM: 3,
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -242,109 +137,3 @@ def rung(ladder: Mapping[Name, int], most: int) -> Name | None:
         if vcpus <= most
     ]
     return min(fits, key=operator.itemgetter(0, 1))[2] if fits else None
-
-
-def best_fit(
-    hosts: Iterable[SlaHost], wanted: int, copies: int
-) -> tuple[str, ...]:
-    """Return the hosts of all copies, () if they do not all have one.
-
-    On each a copy fits, no two are the same, and those are taken that have
-    the fewest idle cores left, for the fewest hosts to be in use.
-    """
-    fits = sorted(
-        (host.idle_cores, host.uuid)
-        for host in hosts
-        if host.idle_cores >= wanted
-    )
-    if len(fits) < copies:
-        return ()
-    return tuple(uuid for _, uuid in fits[:copies])
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Start:
-    """What is started: a server of so many cores on each of the hosts."""
-
-    uuid: str
-    cores: int
-    hosts: tuple[str, ...]
-
-
-def in_order(
-    queue: Collection[SlaRequest], options: SlaOptions, now_us: int
-) -> list[SlaRequest]:
-    """Return what waits, the first in order of PROMETHEE II first.
-
-    :param now_us: counts where requests age; one that is submitted later has
-        waited for 0 seconds
-    """
-    by_uuid = {request.uuid: request for request in queue}
-    best = options.order.ordered(
-        (
-            Waiting(
-                request.uuid, request.submitted_us, request.priorities
-            )
-            for request in queue
-        ),
-        now_us,
-    )
-    return [by_uuid[uuid] for uuid in best]
-
-
-def run_once(
-    queue: Sequence[SlaRequest],
-    hosts: Collection[SlaHost],
-    options: SlaOptions,
-    now_us: int,
-) -> Start | None:
-    """Return what is started next, None if nothing that waits fits.
-
-    1. The queue is put in order. A request that does not fit stays where it
-       is, and the next is tried.
-    2. Only active hosts of the category of its reputation come into question.
-    3. Its cores are its share of what is idle there.
-    4. Its copies go to the hosts where they leave the least.
-    """
-    if not queue or not hosts:
-        return None
-    limits = bounds(min(host.cores for host in hosts))
-    there = {
-        category: [
-            host
-            for host in hosts
-            if host.active and host.category is category
-        ]
-        for category in Category
-    }
-    idle = {
-        category: sum(host.idle_cores for host in found)
-        for category, found in there.items()
-    }
-    of_all = dict.fromkeys(Category, 0)
-    for request in queue:
-        of_all[request.category] += request.priorities.cores
-    for request in in_order(queue, options, now_us):
-        category = request.category
-        wanted = cores(
-            request.priorities.cores,
-            of_all[category],
-            idle[category],
-            limits,
-        )
-        chosen = best_fit(
-            there[category],
-            wanted,
-            options.copies(request.priorities.redundancy),
-        )
-        if chosen:
-            return Start(request.uuid, wanted, chosen)
-    return None
-
-
-def run_time_s(sequential_s: int, on_cores: int) -> fractions.Fraction:
-    """Return how long what takes so long on one core takes on several.
-
-    As simulations have it: all of it runs in parallel.
-    """
-    return fractions.Fraction(sequential_s, on_cores)

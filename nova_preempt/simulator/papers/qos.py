@@ -21,11 +21,11 @@ import functools
 
 from nova_preempt.core.classes import rules
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator import availability
-from nova_preempt.simulator.availability import VALIDATION_1
-from nova_preempt.simulator.availability import VALIDATION_2
+from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers import qos_comparison
+from nova_preempt.simulator.papers.availability import VALIDATION_1
+from nova_preempt.simulator.papers.availability import VALIDATION_2
 from nova_preempt.simulator.papers.figures import Figure
 from nova_preempt.simulator.papers.qos_comparison import PRIORITY
 from nova_preempt.simulator.papers.qos_comparison import PROMISE
@@ -64,7 +64,7 @@ def run(scale, seed, clock):
         classes=availability.published_classes(safety_margin_s=10))
     second = {name: _validations(VALIDATION_2, rule, seeds)
               for name, rule in ((PROMISE, _AS_PRINTED),
-                                 (PRIORITY, rules.ByPriority))}
+                                 (PRIORITY, availability.ByPriority))}
     compared = qos_comparison.Comparison(samples, seed)
     return figures.Evaluation(
         PAPER,

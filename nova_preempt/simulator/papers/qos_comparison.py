@@ -22,16 +22,16 @@ import fractions
 import math
 import random
 
-from nova_preempt.core.classes import measures
 from nova_preempt.core.classes import rules
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator import availability
+from nova_preempt.simulator.papers import availability
+from nova_preempt.simulator.papers import fairness
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
 
 PROMISE = 'by promise'
 PRIORITY = 'by priority'
-RULES = {PROMISE: rules.ByPromise, PRIORITY: rules.ByPriority}
+RULES = {PROMISE: rules.ByPromise, PRIORITY: availability.ByPriority}
 
 #: {(cores, memory) of a host, in thousandths of the largest: how often}, as
 #: machines in the trace of Google are.
@@ -151,20 +151,20 @@ class Comparison:
                 for each in outcome.availabilities.get(class_name, ())]
 
     def fulfilment(self, part, rule, class_name):
-        return float(measures.fulfilment(
+        return float(fairness.fulfilment(
             self._values(part, rule, class_name),
             self._promised[class_name]))
 
     def deficit(self, rule, parts=_PARTS[:-1]):
         """The sum of what lacks, of all classes."""
-        return float(sum(sum(measures.deficits(
+        return float(sum(sum(fairness.deficits(
             self._values(part, rule, name), promised))
             for part in parts for name, promised in self._promised.items()))
 
     def credits(self, part, rule, provider):
         """What is given back, in prices of a request: all cost the same."""
         return float(sum(
-            measures.credit(each, promised, _SCHEDULES[provider])
+            fairness.credit(each, promised, _SCHEDULES[provider])
             for name, promised in self._promised.items()
             for each in self._values(part, rule, name)))
 
@@ -187,7 +187,7 @@ class Comparison:
                 else 'all are equal by priority')
 
     def gini(self, part, rule, class_name):
-        found = [float(measures.gini(values))
+        found = [float(fairness.gini(values))
                  for outcome in self._found[part, rule]
                  if (values := outcome.availabilities.get(class_name))]
         return figures.mean(found)

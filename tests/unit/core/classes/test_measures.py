@@ -17,45 +17,14 @@ from __future__ import annotations
 import fractions
 import unittest
 
-import hypothesis
-from hypothesis import strategies as st
-
 from nova_preempt.core.classes import margin
 from nova_preempt.core.classes import measures
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.clocks import Times
-from tests.unit.core.support import LAW
 
 Fraction = fractions.Fraction
-
-
-class TestGini(unittest.TestCase):
-    def test_cases(self) -> None:
-        for values, expected in (
-            ([], 0),
-            ([0, 0], 0),
-            ([5, 5, 5], 0),
-            ([0, 0, 0, 1], Fraction(3, 4)),
-            ([1, 3], Fraction(1, 4)),
-            ([Fraction(1, 2), 0], Fraction(1, 2)),
-        ):
-            self.assertEqual(
-                expected, measures.gini(list(map(Fraction, values)))
-            )
-
-    @LAW
-    @hypothesis.given(st.lists(st.fractions(0, 1), min_size=1, max_size=9))
-    def test_as_the_mean_difference_of_all_pairs(
-        self, values: list[Fraction]
-    ) -> None:
-        total = sum(values)
-        differences = sum(abs(x - y) for x in values for y in values)
-        expected = (
-            differences / (2 * len(values) * total) if total else 0
-        )
-        self.assertEqual(expected, measures.gini(values))
 
 
 class TestKept(unittest.TestCase):
@@ -91,20 +60,6 @@ class TestKept(unittest.TestCase):
             ),
             found["bronze"],
         )
-
-
-class TestPromises(unittest.TestCase):
-    def test_kept_and_broken(self) -> None:
-        found = [Fraction(n, 10) for n in (9, 7, 10, 8)]
-        promised = Fraction(9, 10)
-        self.assertEqual(
-            Fraction(1, 2), measures.fulfilment(found, promised)
-        )
-        self.assertEqual(
-            [Fraction(1, 10), Fraction(1, 5)],
-            measures.deficits(found, promised),
-        )
-        self.assertEqual(1, measures.fulfilment([], promised))
 
 
 if __name__ == "__main__":

@@ -34,10 +34,10 @@ from nova_preempt.core.classes.margin import Standing
 from nova_preempt.core.classes.rounds import Claimant
 from nova_preempt.core.classes.rounds import Placement
 from nova_preempt.core.classes.rounds import RoundHost
-from nova_preempt.core.classes.rules import ByPriority
 from nova_preempt.core.classes.rules import ByPromise
 from nova_preempt.core.classes.rules import Rule
 from nova_preempt.core.model import SECOND
+from nova_preempt.simulator.papers.availability import ByPriority
 from tests.unit.core.classes.support import CLASSES
 from tests.unit.core.support import LAW
 

@@ -21,7 +21,7 @@ import pathlib
 import time
 from unittest import mock
 
-from nova_preempt.simulator import availability
+from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import climate
 from nova_preempt.simulator.papers import ecsched
 from nova_preempt.simulator.papers import figures

@@ -21,7 +21,7 @@ import unittest
 from nova_preempt.core import capacity
 from nova_preempt.core.classes.sla import Service
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator import availability
+from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import climate
 from nova_preempt.simulator.papers import ecsched
 from nova_preempt.simulator.papers import ecsched_figures
@@ -139,14 +139,14 @@ class TestSla(unittest.TestCase):
 
     def test_all_of_them_run(self):
         for each in sla.RUNS:
-            started = sla.simulate(each, next(iter(sla._OPTIONS.values())), 2)
+            started = sla.simulate(each, 0, 2)
             self.assertEqual(sla.CONTAINERS, len(started))
             for service, count in each.counts.items():
                 self.assertEqual(count, sum(one.service is service
                                             for one in started))
 
     def test_copies(self):
-        started = sla.simulate(sla.RUNS[0], sla._OPTIONS['copies 4, 3, 2'], 1)
+        started = sla.simulate(sla.RUNS[0], 1, 1)
         self.assertEqual({(Service.PREMIUM, 4), (Service.ADVANCED, 3),
                           (Service.BEST_EFFORT, 2)},
                          {(one.service, one.hosts) for one in started})

@@ -18,10 +18,10 @@ import unittest
 
 from nova_preempt.core.classes import rules
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator import availability
-from nova_preempt.simulator.availability import VALIDATION_1
-from nova_preempt.simulator.availability import VALIDATION_2
-from nova_preempt.simulator.availability import Arrival
+from nova_preempt.simulator.papers import availability
+from nova_preempt.simulator.papers.availability import VALIDATION_1
+from nova_preempt.simulator.papers.availability import VALIDATION_2
+from nova_preempt.simulator.papers.availability import Arrival
 
 #: As the text chooses victims.
 REPRIEVE = functools.partial(rules.ByPromise, exact=False)
@@ -89,13 +89,13 @@ class TestValidation(Ranges):
         self.assert_002_v1q(run(VALIDATION_1))
 
     def test_002_v1p_by_priority_some_starve(self):
-        self.assert_002_v1p(run(VALIDATION_1, rule=rules.ByPriority))
+        self.assert_002_v1p(run(VALIDATION_1, rule=availability.ByPriority))
 
     def test_002_v2q_of_equals_each_gets_the_same(self):
         self.assert_002_v2q(run(VALIDATION_2, rule=REPRIEVE))
 
     def test_002_v2p_by_priority_the_last_get_nothing(self):
-        self.assert_002_v2p(run(VALIDATION_2, rule=rules.ByPriority))
+        self.assert_002_v2p(run(VALIDATION_2, rule=availability.ByPriority))
 
     def test_002_vm_servers_are_preempted_less_often(self):
         self.assert_002_vm(run(VALIDATION_1, **SERVERS))
@@ -156,7 +156,7 @@ if __name__ == '__main__':
         """With what it was away for it takes longer."""
         classes = availability.published_classes()
         experiment = availability.Experiment(
-            classes, rules.ByPriority(classes), {'h': {'VCPU': 1}},
+            classes, availability.ByPriority(classes), {'h': {'VCPU': 1}},
             [Arrival(0, 'b', 'bronze', {'VCPU': 1}, run_us=30 * SECOND),
              Arrival(10 * SECOND, 'g', 'gold', {'VCPU': 1},
                      run_us=20 * SECOND)],

@@ -1,0 +1,70 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Figures of how well promises were kept."""
+
+from __future__ import annotations
+
+import fractions
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.simulator.papers import fairness
+from tests.unit.core.support import LAW
+
+Fraction = fractions.Fraction
+
+
+class TestGini(unittest.TestCase):
+    def test_cases(self) -> None:
+        for values, expected in (
+            ([], 0),
+            ([0, 0], 0),
+            ([5, 5, 5], 0),
+            ([0, 0, 0, 1], Fraction(3, 4)),
+            ([1, 3], Fraction(1, 4)),
+            ([Fraction(1, 2), 0], Fraction(1, 2)),
+        ):
+            self.assertEqual(
+                expected, fairness.gini(list(map(Fraction, values)))
+            )
+
+    @LAW
+    @hypothesis.given(st.lists(st.fractions(0, 1), min_size=1, max_size=9))
+    def test_as_the_mean_difference_of_all_pairs(
+        self, values: list[Fraction]
+    ) -> None:
+        total = sum(values)
+        differences = sum(abs(x - y) for x in values for y in values)
+        expected = (
+            differences / (2 * len(values) * total) if total else 0
+        )
+        self.assertEqual(expected, fairness.gini(values))
+
+
+class TestPromises(unittest.TestCase):
+    def test_kept_and_broken(self) -> None:
+        found = [Fraction(n, 10) for n in (9, 7, 10, 8)]
+        promised = Fraction(9, 10)
+        self.assertEqual(
+            Fraction(1, 2), fairness.fulfilment(found, promised)
+        )
+        self.assertEqual(
+            [Fraction(1, 10), Fraction(1, 5)],
+            fairness.deficits(found, promised),
+        )
+        self.assertEqual(1, fairness.fulfilment([], promised))
+
+
+if __name__ == "__main__":
+    unittest.main()
