@@ -51,7 +51,7 @@ class Backlog:
     :param make_nova: see users.Users
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param classes: what nova_preempt.handover.classes.load() returned
-    :ivar works: [(name, function)], see nova_preempt.engine.timer
+    :ivar works: [(name, function)], see nova_preempt.engine.periodic
     :ivar endpoints: what it answers over RPC
     :raises InvalidConfiguration: there is no such order, or something is not
         installed

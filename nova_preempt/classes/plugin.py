@@ -66,7 +66,7 @@ class Qos:
         return claims.Claims(database, self.table)
 
     def works(self, database, get_cells, promised):
-        """[(name, function)], see nova_preempt.engine.timer.
+        """[(name, function)], see nova_preempt.engine.periodic.
 
         :param database: a nova_preempt.db.Database
         :param get_cells: returns {uuid: CellMapping} to look for servers in

@@ -27,9 +27,8 @@ from nova_preempt.engine import expiry
 from nova_preempt.engine import headroom
 from nova_preempt.engine import health
 from nova_preempt.engine import janitor
+from nova_preempt.engine import periodic
 from nova_preempt.engine import restorer
-from nova_preempt.engine import rounds
-from nova_preempt.engine import timer
 from nova_preempt.handover import audit
 
 LOG = logging.getLogger(__name__)
@@ -196,7 +195,7 @@ class Engine:
         of this engine, returns a nova_preempt.reservation.lifecycle.Lifecycle
     :param power: a nova_preempt.power.service.Power
     :param backlog: a nova_preempt.backlog.service.Backlog
-    :param works: [(name, function)] of what else is to be done, see timer
+    :param works: [(name, function)] of what else is to be done, see periodic
     """
 
     def __init__(self, parts, options, inventory, leadership,
@@ -214,14 +213,14 @@ class Engine:
         self.power = power
         self.backlog = backlog
         self.lifecycle = make_lifecycle(self.evictions)
-        self._punctual = (
-            timer.TimedTask('inventory', inventory.keep,
-                            run=self.health.run),
-            self._make_punctual('reservations: moments', self._unless_paused(
+        self._timed = (
+            periodic.PeriodicTasks([('inventory', inventory.keep, None)],
+                                   self.health),
+            self._make_timed('reservations: moments', self._unless_paused(
                 self.lifecycle.lease_events.run)),
-            self._make_punctual('reservations: chores', self._unless_paused(
+            self._make_timed('reservations: chores', self._unless_paused(
                 self.lifecycle.reconciler.run)),
-            *(self._make_punctual(name, work)
+            *(self._make_timed(name, work)
               for more in (*(part.works for part in (power, backlog) if part),
                            works)
               for name, work in more))
@@ -240,37 +239,39 @@ class Engine:
                                     wanted=backlog.coming_back if backlog
                                     else frozenset)
         # Those with a pause of their own have it here, in seconds.
-        self.rounds = rounds.Rounds((
-            (cleaner.repair_decisions, process.options.recovery_interval_s),
-            (known.refresh, 0),
-            (old.end_old_servers, 0),
-            (old.delete_stopped, 0),
-            (keeper.keep, 0),
-            (returns.restore, 0),
-            (cycles.Cycles(process.db, options).look, CYCLES_S),
-            # Last: it waits for a cell that hangs for a minute.
-            (cleaner.clean, options.audit_interval_s),
-        ), options.interval_s, leadership, self.health, monotonic)
+        self.rounds = periodic.PeriodicTasks([
+            (work.__qualname__, work, pause_s) for work, pause_s in (
+                (cleaner.repair_decisions,
+                 process.options.recovery_interval_s),
+                (known.refresh, 0),
+                (old.end_old_servers, 0),
+                (old.delete_stopped, 0),
+                (keeper.keep, 0),
+                (returns.restore, 0),
+                (cycles.Cycles(process.db, options).look, CYCLES_S),
+                # Last: it waits for a cell that hangs for a minute.
+                (cleaner.clean, options.audit_interval_s))
+        ], self.health, leadership, options.interval_s, monotonic)
 
-    def _make_punctual(self, name, work):
-        """What only the engine that acts does."""
-        return timer.TimedTask(name, work, self._leadership,
-                               self.health.run, self.health.skip)
+    def _make_timed(self, name, work):
+        """What only the engine that acts does, in a thread of its own."""
+        return periodic.PeriodicTasks([(name, work, None)], self.health,
+                                      self._leadership)
 
     def _unless_paused(self, work):
         def run():
             if self.parts.process.pauses.why(pauses.RESERVATIONS):
-                return timer.RETRY_S
+                return periodic.RETRY_S
             return work()
 
         return run
 
     def run(self):
         """Until stop() is called."""
-        for work in self._punctual:
+        for work in self._timed:
             work.start()
         self.rounds.run()
-        for work in self._punctual:
+        for work in self._timed:
             work.stop()
         self._leadership.close()
         self.evictions.close()

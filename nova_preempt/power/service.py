@@ -36,7 +36,7 @@ class Power:
     :param clients: a nova_preempt.cloud.clients.Clients
     :param driver: see switching.Switcher; by default what is configured
     :param leads: whether this engine is the one that acts, now
-    :ivar works: [(name, function)], see nova_preempt.engine.timer
+    :ivar works: [(name, function)], see nova_preempt.engine.periodic
     :ivar endpoints: for its RPC server
     """
 

@@ -73,9 +73,10 @@ class ClassesTestCase(base.PreemptionTestCase):
 
     def look(self):
         """What threads of the engine and the scheduler do all the time."""
-        for task in self.engine._punctual:
-            if task._name == 'clocks of classes':
-                task._turn()
+        for item in self.engine._timed:
+            for name, work, _ in item.tasks:
+                if name == 'clocks of classes':
+                    work()
         self.scheduler.preemption.known.refresh()
 
     def status(self, server):
@@ -83,8 +84,7 @@ class ClassesTestCase(base.PreemptionTestCase):
 
     def run_engine(self):
         self.look()
-        self.engine.rounds._done_at.clear()
-        self.engine.run_once()
+        self.engine.rounds.run_once(at_once=True)
         self.wait_for(lambda: not self.decisions.get_open_decisions(),
                       'decisions to be closed')
 

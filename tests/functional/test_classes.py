@@ -45,9 +45,10 @@ class Looking:
     """Does what a thread of the engine does each look_interval_s."""
 
     def look(self, engine=None):
-        task, = (item for item in (engine or self.engine)._punctual
-                 if item._name == 'clocks of classes')
-        self.assertEqual(10, task._turn())
+        work, = (work for item in (engine or self.engine)._timed
+                 for name, work, _ in item.tasks
+                 if name == 'clocks of classes')
+        self.assertEqual(10, work())
         return class_servers.find(self.db)
 
     def look_until_it_runs(self, server, engine=None):

@@ -27,8 +27,8 @@ class EngineTestCase(base.PreemptionTestCase):
         self.add_hosts('host1')
         self.engine = self.start_engine()
 
-    def run_engine(self):
-        self.engine.run_once()
+    def run_engine(self, at_once=False):
+        self.engine.rounds.run_once(at_once)
         self.wait_for(lambda: not self.decisions.get_open_decisions(),
                       'decisions to be closed')
 
@@ -207,8 +207,7 @@ class TestHeadroom(EngineTestCase):
         cheap = self.boot_spot('a', 'host1', 100)
         other = self.boot_spot('b', 'host1', 1000)
         for _ in range(3):
-            self.engine.rounds._done_at.clear()
-            self.engine.run_once()
+            self.engine.rounds.run_once(at_once=True)
         decision, = self.decisions.get_decisions(statuses=[decisions.CLAIMED])
         self.assertEqual([cheap], [victim.server_uuid
                                    for victim in decision.victims])
@@ -226,8 +225,7 @@ class TestJanitor(EngineTestCase):
     def clean(self, times=2):
         self.flags(audit_interval_s=10, group='preemption_engine')
         for _ in range(times):
-            self.engine.rounds._done_at.clear()
-            self.run_engine()
+            self.run_engine(at_once=True)
 
     def test_servers_without_their_allocations(self):
         """One has none, one a part, as a crash leaves it half-way."""
@@ -316,8 +314,7 @@ class TestJanitor(EngineTestCase):
                                side_effect=nova_api.NovaError('away')):
             self.engine.run_once()
             self.assertIn(server, self.alive())
-        self.engine.rounds._done_at.clear()
-        self.run_engine()
+        self.run_engine(at_once=True)
         self.wait_gone(server)
         self.assert_consistent()
         self.assert_one_engine_acts()

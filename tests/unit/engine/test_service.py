@@ -224,21 +224,22 @@ class TestLeadership(testtools.TestCase):
 class TestEngine(testtools.TestCase):
 
     def make(self, leadership):
+        parts = mock.Mock()
+        parts.known.refresh.__qualname__ = 'Knowledge.refresh'
         return service.Engine(
-            mock.Mock(), mock.Mock(threads=1, interval_s=3600), mock.Mock(),
+            parts, mock.Mock(threads=1, interval_s=3600), mock.Mock(),
             leadership, mock.Mock())
 
     def test_nothing_of_a_round_waits_for_the_audit(self):
         """It waits for a cell that hangs, which takes a minute."""
-        tasks = [task for task, _pause_s
-                 in self.make(mock.Mock()).rounds._tasks]
-        self.assertEqual('Janitor.clean', tasks[-1].__qualname__)
+        name, _work, _pause_s = self.make(mock.Mock()).rounds.tasks[-1]
+        self.assertEqual('Janitor.clean', name)
 
     def test_who_stops_lets_another_one_act(self):
         leadership = mock.Mock()
         engine = self.make(leadership)
         # They are tested on their own.
-        engine._punctual = ()
+        engine._timed = ()
         engine.stop()
         engine.run()
         leadership.close.assert_called_once_with()
