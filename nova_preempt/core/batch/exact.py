@@ -29,14 +29,15 @@ import dataclasses
 
 import numpy as np
 
+from nova_preempt.core import capacity
 from nova_preempt.core.batch import greedy
 from nova_preempt.core.batch import model
-from nova_preempt.core.batch import units as batch_units
-from nova_preempt.core.batch.arrays import NO
+from nova_preempt.core.batch.greedy import Found
+from nova_preempt.core.batch.greedy import Unit
 from nova_preempt.core.batch.program import Program
+from nova_preempt.core.batch.table import NO
 from nova_preempt.core.batch.table import Table
-from nova_preempt.core.batch.units import Found
-from nova_preempt.core.batch.units import Unit
+from nova_preempt.core.batch.table import Where
 
 #: What part of the time who is placed may take, and one question of it.
 _COUNTS_SHARE = 0.5
@@ -53,8 +54,8 @@ def place(
 
     :param left_s: how long the solver may still take
     """
-    found = _Search(table, units, options, left_s).run()
-    batch_units.move(table, found.where)
+    found = _Search(table, units, left_s).run(options.gap)
+    table.move(found.where)
     return found
 
 
@@ -65,47 +66,37 @@ class _Search:
         self,
         table: Table,
         units: Sequence[Unit],
-        options: model.Options,
         left_s: Callable[[], float],
     ) -> None:
         self._table = table
         self._units = units
-        self._options = options
         self._left_s = left_s
         self._limit_s = left_s()
         self._best = greedy.place(table.copy(), units)
 
-    def run(self) -> Found:
+    def run(self, gap: float) -> Found:
         """Return the best placement that there is time for."""
-        if self._is_plain():
-            return dataclasses.replace(self._best, optimal=True)
-        if self._left_s() <= 0:
-            return self._best
-        program = Program(self._table, self._units)
-        proven = all(self._best.placed)
-        if not proven:
-            proven = self._add_in_order(program)
-        proven = self._improve(program) and proven
-        return dataclasses.replace(self._best, optimal=proven)
+        can = np.flatnonzero((self._table.scores > NO).any(axis=1))
+        # Of one server at most there is nothing to choose.
+        is_proven = sum(
+            unit.size for unit in self._units if unit.f in can) <= 1
+        if not is_proven and self._left_s() > 0:
+            program = Program(self._table, self._units)
+            is_proven = (
+                all(self._best.placed) or self._add_in_order(program))
+            answer = program.best_scores(
+                self._best.placed, self._left_s, gap)
+            if answer.where is not None:
+                self._keep(answer.placed, answer.where)
+            is_proven = is_proven and answer.proven
+        return dataclasses.replace(self._best, optimal=is_proven)
 
-    def _is_plain(self) -> bool:
-        """Say whether there is nothing to choose: one server at most."""
-        possible = np.flatnonzero((self._table.scores > NO).any(axis=1))
-        return sum(
-            unit.size for unit in self._units if unit.f in possible) <= 1
-
-    def _keep(self, found: Found) -> None:
+    def _keep(self, placed: tuple[bool, ...], where: Where) -> None:
         """Keep the better one: by who is placed in order, then by score."""
+        found = Found(
+            placed, where, self._table.score(where), model.PROGRAM)
         self._best = max(
             self._best, found, key=lambda one: (one.placed, one.score))
-
-    def _seconds(self) -> float:
-        """How long the next question about who is placed may take."""
-        over_s = self._limit_s * (1 - _COUNTS_SHARE)
-        return min(
-            self._limit_s * _QUESTION_SHARE, self._left_s() - over_s)
-
-    # -- who is placed -----------------------------------------------------
 
     def _add_in_order(self, program: Program) -> bool:
         """Place who comes first; say whether nobody was left out too early.
@@ -114,60 +105,55 @@ class _Search:
         """
         # None: not settled yet.
         settled: list[bool | None] = [None] * len(self._units)
-        proven = True
-        step = len(self._units)
-        while None in settled:
-            for number, placed in enumerate(self._best.placed):
-                if settled[number] is None:
-                    if not placed:
-                        break
-                    settled[number] = True
-            else:
-                break
-            seconds = self._seconds()
+        proven, step = True, len(self._units)
+        while (first := self._first_left_out(settled)) is not None:
+            seconds = min(
+                self._limit_s * _QUESTION_SHARE,
+                self._left_s() - self._limit_s * (1 - _COUNTS_SHARE))
             if seconds <= 0:
                 return False
-            first = settled.index(None)
-            tried = [
-                number for number in range(first, len(self._units))
-                if settled[number] is None
-            ][:step]
-            must = [item is True for item in settled]
-            for number in tried:
-                must[number] = True
-            may = [item is not False for item in settled]
-            answer = program.ask(must, may, seconds)
+            tried = [number for number in range(first, len(settled))
+                     if settled[number] is None][:step]
+            added = {*tried}
+            answer = program.ask(
+                [item is True or number in added
+                 for number, item in enumerate(settled)],
+                [item is not False for item in settled], seconds)
             if answer.where is not None:
                 self._grow(answer.where, answer.placed)
                 step *= 2
-            elif len(tried) == len(settled) - first > 1:
-                step = 1
             elif len(tried) > 1:
-                step = len(tried) // 2
+                # Not even all of them: one, then twice as many each time.
+                is_all = len(tried) == len(settled) - first
+                step = 1 if is_all else len(tried) // 2
             else:
                 proven = proven and answer.proven
                 self._close(first, settled)
         return proven
 
-    def _grow(
-        self, where: batch_units.Where, placed: tuple[bool, ...]
-    ) -> None:
+    def _first_left_out(self, settled: list[bool | None]) -> int | None:
+        """Settle who is placed; return the first of whom nothing is known."""
+        for number, placed in enumerate(self._best.placed):
+            if settled[number] is None:
+                if not placed:
+                    return number
+                settled[number] = True
+        return None
+
+    def _grow(self, where: Where, placed: tuple[bool, ...]) -> None:
         """Keep this, with whoever else has room then."""
         trial = self._table.copy()
-        batch_units.move(trial, where)
+        trial.move(where)
         more = greedy.place(trial, self._units, placed)
-        self._keep(self._found(
-            batch_units.add(where, more.where),
-            tuple(
-                one or other
-                for one, other in zip(placed, more.placed, strict=True)
-            ),
-        ))
+        self._keep(more.placed, capacity.total((where, more.where)))
 
     def _close(self, first: int, settled: list[bool | None]) -> None:
         """Nobody else who asks for as much is placed any more."""
         f, size = self._units[first].f, self._units[first].size
-        harder = self._asks_for_more(f)
+        # Classes whose servers fit only where those of f do.
+        problem = self._table.problem
+        harder = (problem.demand >= problem.demand[f]).all(axis=1)
+        harder &= (problem.allowed <= problem.allowed[f]).all(axis=1)
         for number in range(first, len(settled)):
             unit = self._units[number]
             if settled[number] is None and (
@@ -175,32 +161,3 @@ class _Search:
                 or (unit.base >= 0 and settled[unit.base] is False)
             ):
                 settled[number] = False
-
-    def _asks_for_more(self, f: int) -> list[bool]:
-        """Say of each class whether its servers fit only where f's do."""
-        problem = self._table.problem
-        harder = (problem.demand >= problem.demand[f]).all(axis=1)
-        harder &= (problem.allowed <= problem.allowed[f]).all(axis=1)
-        for limit in problem.limits:
-            if limit.members[f]:
-                harder &= limit.members >= limit.members[f]
-        return [bool(item) for item in harder]
-
-    # -- where -------------------------------------------------------------
-
-    def _improve(self, program: Program) -> bool:
-        """Look for better hosts; say whether there are none."""
-        placed = list(self._best.placed)
-        answer = program.best_scores(
-            placed, self._left_s, self._options.gap)
-        if answer.where is not None:
-            self._keep(self._found(answer.where, answer.placed))
-        return answer.proven
-
-    def _found(
-        self, where: batch_units.Where, placed: tuple[bool, ...]
-    ) -> Found:
-        return Found(
-            placed, where, batch_units.score(self._table, where),
-            model.PROGRAM,
-        )

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nova_preempt.core.batch import model
-from nova_preempt.core.batch.arrays import NO
 from nova_preempt.core.batch.grouping import Bundle
 from nova_preempt.core.batch.grouping import Class
 from nova_preempt.core.batch.model import Reason
+from nova_preempt.core.batch.table import NO
 from nova_preempt.core.batch.table import Table
 
 _FULL = Reason(
@@ -41,13 +41,14 @@ def explain(
     if not problem.allowed[f].any():
         return _no_host(bundle.kind, problem.hosts)
     if not (before.scores[f] > NO).any():
+        width = len(problem.scorer.largest)
         if bundle.kind.apart and (problem.allowed[f] & (
-            problem.demand[f] <= before.free
+            problem.demand[f, :width] <= before.free[:, :width]
         ).all(axis=1)).any():
             return _FULL
         return _no_room(bundle, problem.hosts, problem.allowed[f].tolist())
-    if bundle.least > 1 and not _has(after, f, bundle.least):
-        fits = int(after.times(f, bundle.least).sum())
+    fits = int(after.times(f, bundle.least).sum())
+    if 1 < bundle.least > fits:
         return Reason(
             model.LEAST,
             f"{bundle.least} servers start together, and there is room for "
@@ -56,10 +57,6 @@ def explain(
     return Reason(
         model.TAKEN, "There was room, which others of the batch have got."
     )
-
-
-def _has(table: Table, f: int, least: int) -> bool:
-    return int(table.times(f, least).sum()) >= least
 
 
 def _no_host(kind: Class, hosts: Sequence[model.HostState]) -> Reason:

@@ -76,15 +76,16 @@ class Scorer:
     def of(self, free: Array, columns: Any = slice(None)) -> Array:
         """Return scores in millionths, [f, j].
 
-        :param free: [j, k] of these hosts, in whole units
+        :param free: [j, k] of these hosts, in whole units; what comes after
+            resource classes does not count
         :param columns: which hosts these are
         """
         if self.function is None:
             weights = self.weights[columns]
             return np.broadcast_to(
                 weights, (len(self.demand), len(weights))).copy()
-        shares = (free + self.rest[columns]) / self.largest
-        scores = self.function(self.demand, shares)
+        shares = free[:, :len(self.largest)] + self.rest[columns]
+        scores = self.function(self.demand, shares / self.largest)
         # What is not possible is struck out by the caller.
         most = float(model.MOST_SCORE)
         millionths = np.clip(scores * _MILLION, -most, most)

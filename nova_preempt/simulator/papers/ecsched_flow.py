@@ -19,6 +19,7 @@ computed anew. Grouping, scores and the amounts that are left are those of
 servers than one by one where there is little room.
 """
 
+import collections
 import functools
 
 import numpy as np
@@ -26,9 +27,9 @@ import scipy.optimize
 
 from nova_preempt.core.batch import model
 from nova_preempt.core.batch import placing
-from nova_preempt.core.batch import units as batch_units
-from nova_preempt.core.batch.arrays import NO
+from nova_preempt.core.batch.greedy import Found
 from nova_preempt.core.batch.program import worth_it
+from nova_preempt.core.batch.table import NO
 
 ROUNDS = 5
 FLOW = 'flow'
@@ -56,9 +57,9 @@ def _place_in_rounds(rounds, table, units, _options, _left_s):
         for n, j in placed.items():
             table.take(units[n].f, j)
         at.update(placed)
-    return batch_units.Found(
+    return Found(
         tuple(n in at for n in range(len(units))),
-        batch_units.add(*({(units[n].f, j): 1} for n, j in at.items())),
+        collections.Counter((units[n].f, j) for n, j in at.items()),
         score, FLOW)
 
 
@@ -76,7 +77,7 @@ def assign(scores, order):
     chosen = _placeable(scores > NO, order)
     if not chosen:
         return {}
-    columns = worth_it(scores, len(order))
+    columns = worth_it(scores[sorted({*order})], len(order))
     costs = -scores[np.ix_([order[n] for n in chosen], columns)].astype(float)
     costs[costs == -NO] = np.inf
     _rows, found = scipy.optimize.linear_sum_assignment(costs)

@@ -19,7 +19,7 @@ import unittest
 import numpy as np
 
 from nova_preempt.core.batch import model
-from nova_preempt.core.batch.arrays import NO
+from nova_preempt.core.batch.table import NO
 from nova_preempt.simulator.papers import ecsched_flow
 from tests.unit.core.batch import base
 
