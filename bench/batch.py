@@ -27,7 +27,6 @@ import argparse
 import random
 import time
 
-from nova_preempt.core import model as core_model
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
 
@@ -56,13 +55,13 @@ def make_requests(chance, count=None, cores=None):
     flavors = []
     for _ in range(12):
         size = 2 ** chance.randrange(4)
-        flavors.append(core_model.Request.of({
+        flavors.append({
             'VCPU': size, 'DISK_GB': chance.choice((10, 20, 40, 80)),
-            'MEMORY_MB': size * chance.choice((1024, 2048, 4096, 8192))}))
+            'MEMORY_MB': size * chance.choice((1024, 2048, 4096, 8192))})
     requests, asked = [], 0
     while len(requests) != count:
         flavor = chance.choice(flavors)
-        asked += flavor.groups[0].resources['VCPU']
+        asked += flavor['VCPU']
         if cores is not None and asked > cores:
             break
         requests.append(model.Request(f'r{len(requests):06}', len(requests),

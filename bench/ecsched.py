@@ -27,7 +27,6 @@ Usage: python bench/ecsched.py FILE
 import dataclasses
 import sys
 
-from nova_preempt.core import model as core_model
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
 from nova_preempt.simulator.papers import ecsched_flow
@@ -84,8 +83,7 @@ def place(placer, jobs, free):
     if not jobs:
         return []
     found = placer.place(
-        [model.Request(f'{job.number:09}', order,
-                       core_model.Request.of(job.amounts))
+        [model.Request(f'{job.number:09}', order, job.amounts)
          for order, job in enumerate(jobs)],
         [model.HostState(name, amounts, dict.fromkeys(amounts, slots))
          for (name, amounts), slots in zip(

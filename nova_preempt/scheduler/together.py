@@ -18,7 +18,6 @@ what the engine has chosen (carrying.py).
 
 from nova_preempt import exceptions
 from nova_preempt.core import capacity
-from nova_preempt.core.batch import alike
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
 from nova_preempt.scheduler import states
@@ -99,7 +98,7 @@ class AlikeHosts:
                  if state.uuid in self._summaries
                  and not states.mark_of(state).victims]
         weights = self._weights(found, spec_obj)
-        return alike.place(
+        return choice.place_alike(
             self._placer, self._wanted, self._count,
             [self._room(state, weights.get(state.uuid, 0))
              for state in found], *_group(spec_obj))

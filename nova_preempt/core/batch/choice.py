@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Make what places a batch, or say at once what is not installed."""
+"""Make what places a batch, and place servers that are all alike."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ import importlib
 from typing import Protocol
 
 from nova_preempt.core.batch import model
+from nova_preempt.core.model import Resources
+
+AFFINITY = "affinity"
+ANTI_AFFINITY = "anti-affinity"
+
+_UUID = "servers"
+_GROUP = "group"
 
 
 class NotInstalled(Exception):
@@ -66,3 +73,25 @@ def make(
     from nova_preempt.core.batch import placing
 
     return placing.Batch(options, monotonic)
+
+
+def place_alike(
+    placer: Placer,
+    wanted: Resources,
+    count: int,
+    hosts: Iterable[model.HostState],
+    policy: str = "",
+    most: int = 1,
+) -> Mapping[str, int]:
+    """Return {host: how many of some servers}, {} if not all have room.
+
+    :param wanted: by each
+    :param policy: of their server group, as Nova calls it
+    :param most: of anti-affinity: on a host
+    """
+    found = placer.place([model.Request(
+        _UUID, 0, wanted, count, count,
+        together=_GROUP if policy == AFFINITY else "",
+        apart=(model.Apart(_GROUP, most),) if policy == ANTI_AFFINITY else (),
+    )], hosts)
+    return found.placed.get(_UUID, {})

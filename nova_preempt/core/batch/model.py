@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 import dataclasses
 
-from nova_preempt.core import model
 from nova_preempt.core.model import Resources
 
 # Modes.
@@ -36,14 +35,6 @@ SCORES = (DP, ML, WEIGHTS)
 
 # Which method found what is answered.
 PROGRAM = "program"
-
-# Why a request was not placed.
-GRANULAR = "granular"  # it is not for a batch
-CONFLICT = "conflict"  # its groups contradict each other
-NO_HOST = "no_host"  # its constraints leave none
-NO_ROOM = "no_room"  # none has room, whatever else is placed
-TAKEN = "taken"  # others have got the room there was
-LEAST = "least"  # fewer fit than have to start together
 
 #: A batch is cut into parts of no more servers than this, whatever is set:
 #: sums of that many scores are exact in the numbers of each solver.
@@ -70,15 +61,14 @@ class Request:
     """Servers of one flavor that somebody waits for.
 
     :param order: its place among all that wait, the lowest comes first
-    :param server: what one of its servers asks for
+    :param resources: what one of its servers asks for
     :param count: so many servers, or fewer if ``least`` is less
     :param least: so many start together, or none does
     :param hosts: the names of those that it may be on, None: any
-    :param zone: the availability zone, '' any
     :param traits: what its host must have
     :param forbidden: traits that its host must not have
-    :param together: groups (affinity) whose members are all on one host; if
-        some run already, ``hosts`` has theirs
+    :param together: the group (affinity) whose members are all on one host,
+        '' for none; if some run already, ``hosts`` has theirs
     :param apart: groups whose members are not; of those that run the batch
         is told beside its requests
     :raises ValueError: counts that make no sense
@@ -86,14 +76,13 @@ class Request:
 
     uuid: str
     order: int
-    server: model.Request
+    resources: Resources
     count: int = 1
     least: int = 1
     hosts: frozenset[str] | None = None
-    zone: str = ""
     traits: frozenset[str] = frozenset()
     forbidden: frozenset[str] = frozenset()
-    together: tuple[str, ...] = ()
+    together: str = ""
     apart: tuple[Apart, ...] = ()
 
     def __post_init__(self) -> None:
@@ -107,12 +96,10 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostState:
-    """What is known of a host: of its root provider, if it is a tree.
+    """What is known of a host.
 
     :param free: what nobody uses
     :param capacity: what an empty one has
-    :param units: what Placement grants of a class at once, where that is not
-        everything; (resource class, inventory) of which the units count
     :param weight: how good it is by the weights of one-by-one placement, in
         millionths; what the score "weights" goes by
     """
@@ -120,36 +107,8 @@ class HostState:
     name: str
     free: Resources
     capacity: Resources
-    zone: str = ""
     traits: frozenset[str] = frozenset()
-    units: tuple[tuple[str, model.Inventory], ...] = ()
     weight: int = 0
-
-    @classmethod
-    def of(
-        cls,
-        host: model.Host,
-        zone: str = "",
-        traits: frozenset[str] = frozenset(),
-        weight: int = 0,
-    ) -> HostState:
-        """Return the state of a host of the model."""
-        root = host.root
-        return cls(
-            host.name,
-            {name: root.free(name) for name in root.inventories},
-            {name: item.capacity for name, item in root.inventories.items()},
-            zone,
-            traits,
-            tuple(
-                (name, dataclasses.replace(
-                    root.inventories[name],
-                    total=0, reserved=0, allocation_ratio=1.0,
-                ))
-                for name in sorted(root.inventories)
-            ),
-            weight,
-        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -194,14 +153,6 @@ class Options:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a request was not placed."""
-
-    code: str
-    text: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Part:
     """How one part of a batch was placed.
 
@@ -218,15 +169,15 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Result:
-    """Where requests are placed, and why others are not.
+    """Where requests are placed.
 
     :param placed: {uuid: {host: how many of its servers}}
-    :param unplaced: by uuid
+    :param unplaced: the uuids of the others
     :param score: the sum over all servers of their score when their part
         began
     """
 
     placed: Mapping[str, Mapping[str, int]]
-    unplaced: Mapping[str, Reason]
+    unplaced: tuple[str, ...]
     score: int
     parts: tuple[Part, ...] = ()

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Place a batch: group it, cut it into parts, place these, say why not."""
+"""Place a batch: group it, cut it into parts, place these."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from nova_preempt.core.batch import exact
 from nova_preempt.core.batch import greedy
 from nova_preempt.core.batch import grouping
 from nova_preempt.core.batch import model
-from nova_preempt.core.batch import reasons
 from nova_preempt.core.batch.greedy import Found
 from nova_preempt.core.batch.greedy import Unit
 from nova_preempt.core.batch.grouping import Bundle
@@ -73,16 +72,18 @@ class Batch:
         :raises ValueError: something is there twice, or amounts are negative
             or too large to be added up
         """
-        bundles, unplaced = grouping.bundles(requests)
+        bundles = grouping.bundles(requests)
         run = _Run(tuple(hosts), members or {}, self._options, self._search)
         left_s = self._budget()
         # Even of an empty batch something may be wrong with the hosts.
         parts = list(run.cut(bundles)) or [[]]
         for number, part in enumerate(parts):
-            unplaced |= run.place(part, _shared(left_s, len(parts) - number))
+            run.place(part, _shared(left_s, len(parts) - number))
+        unplaced = sorted(
+            member.uuid for bundle in bundles for member in bundle.members
+            if member.uuid not in run.placed)
         return model.Result(
-            run.placed, dict(sorted(unplaced.items())), run.score,
-            tuple(run.parts))
+            run.placed, tuple(unplaced), run.score, tuple(run.parts))
 
     def _budget(self) -> Callable[[], float]:
         """Return what says how long solvers may still take."""
@@ -106,8 +107,6 @@ class _Run:
     ) -> None:
         self._options = options
         self._search = search
-        # Hosts and members of groups, before and now.
-        self._before = hosts, members
         self._left = {host.name: host for host in hosts}
         if len(self._left) < len(hosts):
             names = collections.Counter(host.name for host in hosts)
@@ -138,14 +137,13 @@ class _Run:
 
     def place(
         self, part: Sequence[Bundle], left_s: Callable[[], float]
-    ) -> dict[str, model.Reason]:
-        """Place a part; return why some are not."""
+    ) -> None:
+        """Place a part."""
         wanted = collections.Counter[Class]()
         for bundle in part:
             wanted[bundle.kind] += bundle.count
         table = make_table(
             wanted, self._left.values(), self._options.score, self._there)
-        before = table.copy()
         class_of = {
             kind: f for f, kind in enumerate(table.problem.classes)}
         units = greedy.make_units(part, class_of)
@@ -160,19 +158,6 @@ class _Run:
             self.parts.append(model.Part(
                 sum(unit.size for unit in units), found.method,
                 found.optimal))
-        late = [bundle for number, bundle in enumerate(part)
-                if number not in given]
-        if late and len(self.parts) > 1:
-            hosts_before, members = self._before
-            before = make_table(
-                wanted, hosts_before, self._options.score, members)
-        return {
-            member.uuid: reasons.explain(
-                bundle, class_of[bundle.kind], before, table)
-            for bundle in late
-            for member in bundle.members
-        }
-
     def _take(self, bundle: Bundle, hosts: Mapping[str, int]) -> None:
         """Write down where a bundle is, and leave the rest to the others."""
         for name, count in hosts.items():

@@ -30,11 +30,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nova_preempt.core import capacity
 from nova_preempt.core.batch import model
 from nova_preempt.core.batch import scores
 from nova_preempt.core.batch.grouping import Class
-from nova_preempt.core.model import Inventory
 
 Array: TypeAlias = npt.NDArray[Any]
 #: (class, host) -> how many
@@ -181,9 +179,8 @@ def make_table(
 def _class_key(item: Class) -> tuple[Any, ...]:
     """An order in which classes always come."""
     return (
-        item.demand, item.each, item.hosts is not None,
-        sorted(item.hosts or ()), item.zone, sorted(item.traits),
-        sorted(item.forbidden), item.apart,
+        item.demand, item.hosts is not None, sorted(item.hosts or ()),
+        sorted(item.traits), sorted(item.forbidden), item.apart,
     )
 
 
@@ -234,15 +231,16 @@ def _allowed(
     number_of: Mapping[str, int],
 ) -> Array:
     """[f, j]: whether a host matches all that is not an amount."""
-    kinds: dict[tuple[Any, ...], int] = {}
+    kinds: dict[frozenset[str], int] = {}
     kind_of = np.array([
-        kinds.setdefault((state.zone, state.traits, state.units), len(kinds))
-        for state in states
+        kinds.setdefault(state.traits, len(kinds)) for state in states
     ], dtype=np.intp)
     allowed = np.zeros((len(classes), len(states)), dtype=bool)
     for f, item in enumerate(classes):
-        matches = np.array(
-            [_matches(item, *kind) for kind in kinds], dtype=bool)
+        matches = np.array([
+            item.traits <= traits and not item.forbidden & traits
+            for traits in kinds
+        ], dtype=bool)
         allowed[f] = matches[kind_of]
         if item.hosts is not None:
             named = np.zeros(len(states), dtype=bool)
@@ -250,21 +248,3 @@ def _allowed(
                    if name in number_of]] = True
             allowed[f] &= named
     return allowed
-
-
-def _matches(
-    item: Class,
-    zone: str,
-    traits: frozenset[str],
-    units: tuple[tuple[str, Inventory], ...],
-) -> bool:
-    if item.zone not in ("", zone):
-        return False
-    if not item.traits <= traits or item.forbidden & traits:
-        return False
-    rules = dict(units)
-    return not units or all(
-        capacity.forbidden(name, amount, rules.get(name)) is None
-        for demand in item.each
-        for name, amount in demand
-    )

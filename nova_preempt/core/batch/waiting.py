@@ -24,7 +24,6 @@ from collections.abc import (
 import dataclasses
 
 from nova_preempt.core import capacity
-from nova_preempt.core import model as core_model
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model as backlog_model
 from nova_preempt.core.backlog.groups import Group
@@ -134,8 +133,6 @@ class _Batch:
         for room in rooms:
             for uuid, count in room.members.items():
                 self._members.setdefault(uuid, {})[room.host] = count
-        # Those that ask for the same are mostly of the same flavor.
-        self._servers: dict[int, core_model.Request] = {}
 
     def wanted(
         self, requests: Sequence[backlog_model.Request], number: int
@@ -242,9 +239,7 @@ class _Batch:
         :param totals: how many servers of each group are wanted
         """
         asked = request.alternatives[number]
-        if id(asked) not in self._servers:
-            self._servers[id(asked)] = core_model.Request.of(asked.resources)
-        near: tuple[str, ...] = ()
+        near = ""
         apart: tuple[model.Apart, ...] = ()
         hosts: frozenset[str] | None = None
         group = self._group(request)
@@ -255,12 +250,12 @@ class _Batch:
             if there or totals[group.uuid] > group.most:
                 apart = (model.Apart(group.uuid, group.most),)
         elif there or totals[group.uuid] > 1:
-            near = (group.uuid,)
+            near = group.uuid
             hosts = frozenset(there) or None
         return model.Request(
             request.uuid,
             order,
-            self._servers[id(asked)],
+            asked.resources,
             count,
             count if near else backlog_model.least(request),
             hosts=hosts,

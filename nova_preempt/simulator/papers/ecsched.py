@@ -27,7 +27,6 @@ from nova_preempt.core import capacity
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
 from nova_preempt.core.classes import rounds
-from nova_preempt.core.model import Request
 from nova_preempt.simulator.papers import ecsched_figures
 from nova_preempt.simulator.papers import ecsched_flow
 from nova_preempt.simulator.papers import figures
@@ -172,8 +171,8 @@ class _Cluster:
 def _request(container):
     return model.Request(
         f'{container.number:06}', container.number,
-        Request.of(container.resources), hosts=container.machines,
-        together=(container.together,) if container.together else ())
+        container.resources, hosts=container.machines,
+        together=container.together)
 
 
 class _Batches:
@@ -336,6 +335,6 @@ def _large(name, chance):
 
 def _flavor(chance):
     """Containers differ from one another, as in a trace."""
-    return Request.of({
+    return {
         'CPU': max(1, round(_lognormal(500, _SIGMA, chance))),
-        'MEMORY': max(1, round(_lognormal(1000, _SIGMA, chance)))})
+        'MEMORY': max(1, round(_lognormal(1000, _SIGMA, chance)))}

@@ -13,7 +13,6 @@
 
 import itertools
 
-from nova_preempt.core import model as core_model
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
 
@@ -22,13 +21,13 @@ NAMES = ('VCPU', 'MEMORY_MB', 'DISK_GB')
 
 def request(number, *demand, **more):
     """The request that comes at this place in the order."""
-    server = core_model.Request.of(dict(zip(NAMES, demand, strict=False)))
+    resources = dict(zip(NAMES, demand, strict=False))
     more.setdefault('order', number)
     for name in ('hosts', 'traits', 'forbidden'):
         if more.get(name) is not None:
             more[name] = frozenset(more[name])
     more['apart'] = tuple(map(model.Apart, more.get('apart', ())))
-    return model.Request(f'r{number}', server=server, **more)
+    return model.Request(f'r{number}', resources=resources, **more)
 
 
 def host(name, *free, capacity=None, **more):
@@ -51,14 +50,9 @@ def where(result):
     return {uuid: next(iter(hosts)) for uuid, hosts in result.placed.items()}
 
 
-def codes(result):
-    return {uuid: reason.code for uuid, reason in result.unplaced.items()}
-
-
 def used(requests, result):
     """{(host, resource class): amount}."""
-    demands = {each.uuid: each.server.groups[0].resources
-               for each in requests}
+    demands = {each.uuid: each.resources for each in requests}
     found = {}
     for uuid, hosts in result.placed.items():
         for name, count in hosts.items():
@@ -76,7 +70,7 @@ def fits_where(requests, hosts, result):
             host.name for host in hosts
             if all(not amount or amount <= host.free.get(item, 0)
                    - taken.get((host.name, item), 0)
-                   for item, amount in each.server.groups[0].resources.items()
+                   for item, amount in each.resources.items()
                    ) and (each.hosts is None or host.name in each.hosts)]
         for each in requests}
 
@@ -92,7 +86,7 @@ def all_placements(requests, hosts):
                 break
             # Of what it does not ask for there may be too little.
             asked = {item: amount for item, amount
-                     in each.server.groups[0].resources.items() if amount}
+                     in each.resources.items() if amount}
             for item, amount in asked.items():
                 left[at.name][item] = left[at.name].get(item, 0) - amount
             if any(left[at.name][item] < 0 for item in asked):

@@ -389,7 +389,7 @@ class TestLaws(unittest.TestCase):
         wanted = [
             model.Request(
                 f'r{number}', number,
-                batch_base.request(0, chance.randint(1, 3)).server,
+                batch_base.request(0, chance.randint(1, 3)).resources,
                 apart=(model.Apart(group.uuid, group.most),))
             for number, group in enumerate(
                 chance.choices(known[2:], k=6))]

@@ -48,7 +48,7 @@ def score_of(name, request, host, hosts):
     if name == model.WEIGHTS:
         return host.weight
     total = 0
-    for item, amount in request.server.groups[0].resources.items():
+    for item, amount in request.resources.items():
         if name == model.DP:
             largest = max(each.capacity[item] for each in hosts)
             total += amount * host.free[item] / largest ** 2
@@ -101,7 +101,7 @@ class TestLaws(unittest.TestCase):
         found = base.place(requests, hosts, **chosen)
         self.assertEqual({each.uuid for each in requests},
                          {*found.placed, *found.unplaced})
-        self.assertFalse(found.placed.keys() & found.unplaced.keys())
+        self.assertTrue(found.placed.keys().isdisjoint(found.unplaced))
         free = {host.name: host.free for host in hosts}
         for (host, item), amount in base.used(requests, found).items():
             self.assertLessEqual(amount, max(0, free[host][item]))
@@ -148,7 +148,7 @@ class TestLaws(unittest.TestCase):
             earlier = model.Result(
                 {other.uuid: found.placed[other.uuid]
                  for other in requests[:number]
-                 if other.uuid in found.placed}, {}, 0)
+                 if other.uuid in found.placed}, (), 0)
             self.assertEqual(
                 [], base.fits_where(requests, hosts, earlier)[each.uuid])
 

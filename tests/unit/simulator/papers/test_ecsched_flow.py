@@ -57,7 +57,7 @@ class TestPaper(unittest.TestCase):
                            mode=model.GREEDY)
         self.assertEqual({'r0': 'm2', 'r1': 'm1'}, base.where(found))
         self.assertEqual(350_000, found.score)
-        self.assertEqual({'r2': 'taken'}, base.codes(found))
+        self.assertEqual(('r2',), found.unplaced)
 
     def test_001_b(self):
         """Most loaded."""
@@ -87,7 +87,7 @@ class TestPaper(unittest.TestCase):
 
     def test_001_f(self):
         """Those that have to be together are on one machine."""
-        requests = [base.request(number, 40, together=('g',))
+        requests = [base.request(number, 40, together='g')
                     for number in (0, 1)]
         placers = [ecsched_flow.placer(model.DP).place] + [
             functools.partial(base.place, mode=mode) for mode in model.MODES]
@@ -97,10 +97,7 @@ class TestPaper(unittest.TestCase):
             self.assertEqual({'r0': 'b', 'r1': 'b'}, base.where(found))
             found = place(
                 requests, [base.host('a', 50), base.host('b', 70)])
-            self.assertEqual({'r0': 'no_room', 'r1': 'no_room'},
-                             base.codes(found))
-            self.assertIn('VCPU: 80 asked for, 70 free',
-                          found.unplaced['r0'].text)
+            self.assertEqual(('r0', 'r1'), found.unplaced)
 
     def test_rounds(self):
         """One on a machine in each, and no more rounds than said."""
@@ -111,7 +108,7 @@ class TestPaper(unittest.TestCase):
             self.assertEqual([f'r{number}' for number in range(placed)],
                              sorted(found.placed))
             self.assertLessEqual(base.used(requests, found)['a', 'VCPU'], 50)
-            self.assertEqual({'taken'}, {*base.codes(found).values()})
+            self.assertEqual(9 - placed, len(found.unplaced))
 
 
 class TestAssign(unittest.TestCase):

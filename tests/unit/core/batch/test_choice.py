@@ -13,7 +13,6 @@
 
 import unittest
 
-from nova_preempt.core.batch import alike
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
 
@@ -27,8 +26,8 @@ class TestPlace(unittest.TestCase):
 
     def place(self, count, rooms, *args, score=model.ML, wanted=2):
         placer = choice.make(model.Options(mode=model.GREEDY, score=score))
-        return dict(alike.place(placer, {'VCPU': wanted}, count, rooms,
-                                *args))
+        return dict(choice.place_alike(
+            placer, {'VCPU': wanted}, count, rooms, *args))
 
     def test_as_many_as_there_is_room_for(self):
         rooms = hosts(a=4, b=7, c=1)
@@ -45,16 +44,16 @@ class TestPlace(unittest.TestCase):
     def test_on_one_host(self):
         """Of those that have room for all the fullest."""
         rooms = hosts(a=2, b=8, c=6, d=16)
-        self.assertEqual({'c': 3}, self.place(3, rooms, alike.AFFINITY))
-        self.assertEqual({}, self.place(9, rooms, alike.AFFINITY))
+        self.assertEqual({'c': 3}, self.place(3, rooms, choice.AFFINITY))
+        self.assertEqual({}, self.place(9, rooms, choice.AFFINITY))
 
     def test_apart(self):
         rooms = hosts(a=2, b=8, c=6)
         self.assertEqual({'a': 1, 'b': 1, 'c': 1},
-                         self.place(3, rooms, alike.ANTI_AFFINITY))
-        self.assertEqual({}, self.place(4, rooms, alike.ANTI_AFFINITY))
+                         self.place(3, rooms, choice.ANTI_AFFINITY))
+        self.assertEqual({}, self.place(4, rooms, choice.ANTI_AFFINITY))
         self.assertEqual({'a': 1, 'b': 2, 'c': 2},
-                         self.place(5, rooms, alike.ANTI_AFFINITY, 2))
+                         self.place(5, rooms, choice.ANTI_AFFINITY, 2))
 
     def test_nowhere(self):
         self.assertEqual({}, self.place(2, []))
