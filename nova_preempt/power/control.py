@@ -16,8 +16,10 @@ import functools
 
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
+import oslo_messaging as messaging
 
 from nova_preempt import metrics
+from nova_preempt import rpc
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import times
@@ -62,15 +64,16 @@ class Observed:
         """Have the power states read anew."""
         self.__dict__.pop('states', None)
 
-    def in_state(self, state):
-        return {name: host for name, host in self.states.items()
-                if host.state == state}
+    @property
+    def in_state(self):
+        return {state: {name: host for name, host in self.states.items()
+                        if host.state == state} for state in steps.NOT_ON}
 
     def changed_since(self, since_us):
         return self.states.values()
 
     @functools.cached_property
-    def _hosts(self):
+    def hosts(self):
         try:
             return self._control.hosts.read()
         except compute_hosts.CellsAway as exc:
@@ -78,19 +81,18 @@ class Observed:
             self.away = exc
             return self._control.hosts.read(partly=True)
 
-    def hosts(self):
-        return self._hosts
-
+    @property
     def is_whole(self):
-        return self._hosts is not None and self.away is None
+        return self.hosts is not None and self.away is None
 
+    @property
     def recent_hosts(self):
         return self._control.hosts.read(_HOSTS_MAX_AGE_S, partly=True)
 
     def is_empty(self, name):
         """One of which nobody can tell does not count as idle."""
         try:
-            return self._control.hosts.is_empty(self._hosts[name])
+            return self._control.hosts.is_empty(self.hosts[name])
         except (placement_api.PlacementError, cell_calls.CellAway,
                 db_exc.DBError) as exc:
             LOG.warning('Host %(host)s is not noted as idle: %(exc)s',
@@ -104,6 +106,7 @@ class Observed:
             in self._control.calendar.read().leases.needed(
                 now_s, now_s + int(within_s)).items()}
 
+    @property
     def promised(self):
         found = promises.get(self._db, self.now - datetime.timedelta(
             seconds=self.options.promised_s))
@@ -114,9 +117,11 @@ class Observed:
                 for sample in db_energy.get_samples(
                     self._db, rows.from_s(since_s), rows.from_s(until_s))]
 
+    @property
     def efficiencies(self):
         return self._control.efficiencies()
 
+    @property
     def minimums(self):
         return self._control.hosts.minimums(
             self.options.minimum_hosts_per_aggregate)
@@ -180,7 +185,7 @@ class Control:
             case controller.Advance(names):
                 states = [observed.states[name] for name in names]
                 self.switcher.advance(
-                    states, observed.hosts(), self.hosts.tokens() if any(
+                    states, observed.hosts, self.hosts.tokens() if any(
                         state.state == db_energy.ASLEEP
                         for state in states) else None)
 
@@ -216,3 +221,24 @@ class Control:
             self._carry_out(intent, observed)
         observed.renew()
         return names, controller.ready_s(observed, names)
+
+
+class PowerEndpoint:
+    """An RPC endpoint. Every engine serves it, also those that do not act:
+    it only writes what is to be done.
+
+    :param control: a Control
+    :param is_stopped: whether an operator wants no host to be switched now
+    """
+
+    target = messaging.Target(namespace=rpc.ENERGY, version='1.0')
+
+    def __init__(self, control, is_stopped):
+        self._control = control
+        self._is_stopped = is_stopped
+
+    def wake(self, context, request, servers, hosts):
+        """See nova_preempt.rpc.EngineClient."""
+        names, boot_s = ([], 0.0) if self._is_stopped() else (
+            self._control.wake_for(request, servers, hosts))
+        return {'hosts': names, 'boot_s': boot_s}

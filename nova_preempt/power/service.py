@@ -20,7 +20,6 @@ from nova_preempt.power import boot_delays
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import control
 from nova_preempt.power import driver as power_driver
-from nova_preempt.power import endpoint
 from nova_preempt.power import figure_cache
 from nova_preempt.power import observer
 from nova_preempt.power import policies
@@ -61,7 +60,7 @@ class Power:
             self.control = control.Control(
                 get_options, process.db, hosts, self.switcher,
                 self.efficiencies)
-            self.endpoints.append(endpoint.PowerEndpoint(
+            self.endpoints.append(control.PowerEndpoint(
                 self.control, self._is_stopped))
             self.works.append(('power: control', self._step))
         if options.enabled or options.sources:

@@ -83,7 +83,8 @@ class Power:
     :param watts: a meter.Meter
     :param again, give_up: see wake_on_demand.WakeOnDemand
     :param needed: see Observed
-    :ivar states: {name: PoweredHost}
+    :ivar memory: the controller's
+    :ivar waking: its WakeOnDemand
     """
 
     def __init__(self, parts: Any, figures: Mapping[str, efficiency.Figures],
@@ -95,16 +96,19 @@ class Power:
             parts.options.power, step_s=parts.options.interval_s)
         self._meter = watts
         self.needed = needed
-        self.states = {host.name: PoweredHost(host)
-                       for host in parts.cloud.hosts.values()}
-        self._in_state: dict[str, dict[str, PoweredHost]] = {
+        self.states = self.hosts = self.recent_hosts = {
+            host.name: PoweredHost(host)
+            for host in parts.cloud.hosts.values()}
+        self.is_whole = True
+        self.minimums: dict[str, int] = {}
+        self.in_state: dict[str, dict[str, PoweredHost]] = {
             state: {} for state in steps.NOT_ON}
         self._moved: dict[str, PoweredHost] = {}
-        self._efficiencies = {
+        self.efficiencies = {
             name: found for name, each in figures.items()
             if (found := each.flops_per_watt) is not None}
         self._history: list[forecast.Load] = []
-        self._memory = controller.Memory()
+        self.memory = controller.Memory()
         self.waking = wake_on_demand.WakeOnDemand(parts, self, again, give_up)
         parts.events.add(0, Turn.LOOK, self._step)
 
@@ -115,40 +119,23 @@ class Power:
 
     # -- what the controller asks ------------------------------------------
 
-    def in_state(self, state: str) -> Mapping[str, PoweredHost]:
-        return self._in_state[state]
+    @property
+    def promised(self) -> Sequence[str]:
+        return self.waking.promised_hosts()
 
     def changed_since(self, since_us: int) -> Iterable[PoweredHost]:
         return itertools.takewhile(lambda host: host.since_us > since_us,
                                    reversed(self._moved.values()))
 
-    def hosts(self) -> Mapping[str, PoweredHost]:
-        return self.states
-
-    recent_hosts = hosts
-
-    def is_whole(self) -> bool:
-        return True
-
     def is_empty(self, name: str) -> bool:
         return not self.states[name].servers
 
-    def promised(self) -> Sequence[str]:
-        return self.waking.promised_hosts()
-
     def loads(self, since_s: int, until_s: int) -> Sequence[forecast.Load]:
-        return self._history[self._place(since_s):self._place(until_s)]
-
-    def _place(self, time_s: int) -> int:
-        """How many notes are from before a time."""
-        return bisect.bisect_left(self._history, time_s,
-                                  key=lambda load: load.time_s)
-
-    def efficiencies(self) -> Mapping[str, float]:
-        return self._efficiencies
-
-    def minimums(self) -> Mapping[str, int]:
-        return {}
+        since, until = (
+            bisect.bisect_left(self._history, time_s,
+                               key=lambda load: load.time_s)
+            for time_s in (since_s, until_s))
+        return self._history[since:until]
 
     # -- what others ask ---------------------------------------------------
 
@@ -162,23 +149,19 @@ class Power:
         """Whether one that is not on is on in time, None if it is on."""
         if self.is_on(name):
             return None
-        return controller.off(self, self._memory, self.now_us, name)
+        return controller.off(self, self.memory, self.now_us, name)
 
     def for_rooms(self) -> dict[str, Any]:
         """Return what Cloud.rooms() is told of hosts that are off."""
         return {'off': self.off, 'wakes': self.options.demand_wakes}
-
-    def sleepers(self, rooms: Mapping[str, int]) -> Any:
-        """See controller.sleepers()."""
-        return controller.sleepers(self, self._memory, self.now_us, rooms)
 
     # -- what is done ------------------------------------------------------
 
     def _step(self) -> None:
         now_us = wake_at_us = self.now_us
         while wake_at_us <= now_us:
-            step = controller.step(self, self._memory, now_us)
-            self._memory, wake_at_us = step.memory, step.wake_at_us
+            step = controller.step(self, self.memory, now_us)
+            self.memory, wake_at_us = step.memory, step.wake_at_us
             self.carry_out(step.intents)
         self._parts.events.add(wake_at_us, Turn.LOOK, self._step)
         self.waking.look()
@@ -212,12 +195,12 @@ class Power:
 
     def _move(self, name: str, state: str, why: str, boots: int = 0) -> None:
         host = self.states[name]
-        self._in_state.get(host.state, {}).pop(name, None)
+        self.in_state.get(host.state, {}).pop(name, None)
         host.state, host.since_us, host.boots = state, self.now_us, boots
         host.shut_down, host.idle_intervals = False, 0
         host.why, host.closed_us = why, None
         if state != steps.ON:
-            self._in_state[state][name] = host
+            self.in_state[state][name] = host
         self._moved.pop(name, None)
         self._moved[name] = host
         self._parts.report.host(state, name, why)

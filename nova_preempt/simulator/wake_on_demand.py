@@ -97,14 +97,15 @@ class WakeOnDemand:
     def _promise(self, wait: _Wait, where: Any) -> list[str]:
         """Names of hosts that will be on for it; they begin to wake."""
         uuid = wait.server.boot.id
-        sleepers = self._fleet.sleepers(self._rooms(wait, where))
+        now_us = self._parts.events.now_us
+        sleepers = controller.sleepers(
+            self._fleet, self._fleet.memory, now_us, self._rooms(wait, where))
         promised = self._promised()
         found = demand.promise(uuid, 1, sleepers, promised)
-        self._promises[uuid] = self._parts.events.now_us, [
+        self._promises[uuid] = now_us, [
             *found, *demand.kept(uuid, promised, self._fleet.is_on)]
         names = [item.host for item in found]
-        self._fleet.carry_out(controller.wakes(
-            self._fleet, self._parts.events.now_us, names))
+        self._fleet.carry_out(controller.wakes(self._fleet, now_us, names))
         return names
 
     def _rooms(self, wait: _Wait, where: Any) -> dict[str, int]:
@@ -112,7 +113,7 @@ class WakeOnDemand:
         request = wait.server.kind.request
         return {
             name: room for state in steps.COMING
-            for name, powered in self._fleet.in_state(state).items()
+            for name, powered in self._fleet.in_state[state].items()
             if name not in wait.memory.tried
             and self._parts.cloud.is_among(powered.host.uuid, where)
             and (room := capacity.count(request, Host(

@@ -24,7 +24,7 @@ from nova_preempt.core.energy import steps
 from nova_preempt.db import changes
 from nova_preempt.db import promises
 from nova_preempt.db import reservation_rows as rows
-from nova_preempt.power import endpoint
+from nova_preempt.power import control
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import run
 from nova_preempt.simulator.traces import model
@@ -125,7 +125,7 @@ class OneLoopTestCase(world.WorldTestCase):
         began = self.world.now
         self.forecast = lambda now: scenario.forecast(
             (self.world.now - began).total_seconds())
-        self.requests = endpoint.PowerEndpoint(
+        self.requests = control.PowerEndpoint(
             self.control, lambda: False)
         if scenario.reserved:
             self.reserve(*scenario.reserved)

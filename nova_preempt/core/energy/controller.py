@@ -155,14 +155,14 @@ def _begin(observed: Observed, memory: Memory,
     options, needed = observed.options, _needed(observed)
     failed = frozenset(
         (name, host.since_us) for name, host
-        in observed.in_state(steps.FAILED).items())
+        in observed.in_state[steps.FAILED].items())
     note = _is_time(memory.noted_us, options.note_interval_s, now_us)
     # Others are to take the place of those that have failed.
     decide = bool(failed - memory.failed) or _is_time(
         memory.decided_us, options.switch_interval_s, now_us)
     due, left = _due(observed, needed, now_us)
     promised = demand.sort_out(
-        observed.promised(), lambda name: _state(observed, name),
+        observed.promised, lambda name: _state(observed, name),
         lambda names: _switchable(observed, names))
     intents: list[Intent] = [
         Wake(name, 'a reservation of it begins') for name in due]
@@ -196,7 +196,7 @@ def _needed(observed: Observed) -> Mapping[str, float]:
     options = observed.options
     return observed.needed(
         max(options.horizon_s, options.limits.boot_timeout_s)
-        + options.queue_s(sum(len(observed.in_state(state))
+        + options.queue_s(sum(len(observed.in_state[state])
                               for state in candidates.OFF)))
 
 
@@ -215,9 +215,9 @@ def _due(observed: Observed, needed: Mapping[str, float],
 def _note(observed: Observed, memory: Memory,
           _: int) -> tuple[list[Intent], Memory]:
     """Count for how long hosts have been idle."""
-    if not observed.is_whole():
+    if not observed.is_whole:
         return [], memory
-    hosts = observed.hosts()
+    hosts = observed.hosts
     intents: list[Intent] = []
     if gone := frozenset(observed.states.keys() - hosts.keys()):
         intents.append(ForgetHosts(gone))
@@ -239,7 +239,7 @@ def _note(observed: Observed, memory: Memory,
 def _decide(observed: Observed, memory: Memory,
             now_us: int) -> tuple[list[Intent], Memory]:
     """Begin to wake hosts, or to put them to sleep."""
-    if not observed.is_whole():
+    if not observed.is_whole:
         return [], memory
     options = observed.options
     wakes, sleeps = _left(observed, now_us)
@@ -249,7 +249,7 @@ def _decide(observed: Observed, memory: Memory,
         options.forecast([
             load for window in forecasts.windows(now_s, options.parameters)
             for load in observed.loads(*window)], now_s, options.parameters),
-        dataclasses.replace(options.policy, minimum_of=observed.minimums(),
+        dataclasses.replace(options.policy, minimum_of=observed.minimums,
                             max_wakes=wakes, max_sleeps=sleeps))
     why = f'{switches.required} hosts are needed'
     if len(switches.wake) == wakes or len(switches.sleep) == sleeps:
@@ -265,11 +265,11 @@ def _decide(observed: Observed, memory: Memory,
 def _candidates(observed: Observed, memory: Memory) -> list[power.PowerHost]:
     """Return the hosts that count, as core.energy.power has them."""
     options, needed = observed.options, _needed(observed)
-    efficiencies = observed.efficiencies()
+    efficiencies = observed.efficiencies
     horizon_s = options.horizon_s + _queue_s(observed, needed)
     states = observed.states
     found = []
-    for name, host in observed.hosts().items():
+    for name, host in observed.hosts.items():
         powered = states.get(name)
         state = steps.ON if powered is None else powered.state
         on = candidates.is_on(
@@ -329,7 +329,7 @@ def sleepers(observed: Observed, memory: Memory, now_us: int,
 
     :param rooms: how many servers of the request fit on hosts
     """
-    efficiencies = observed.efficiencies()
+    efficiencies = observed.efficiencies
     return [
         demand.Sleeper(
             name, rooms[name], observed.states[name].state == steps.WAKING,
@@ -350,7 +350,7 @@ def ready_s(observed: Observed, names: Sequence[str]) -> int:
     """How long it may take until all of these hosts are on."""
     options = observed.options
     return candidates.ready_s(
-        [name for name in observed.promised() if _state(observed, name) in (
+        [name for name in observed.promised if _state(observed, name) in (
             *candidates.OFF, steps.SLEEPING)], names,
         options.slowest_boot_s(map(observed.states.get, names)),
         options.max_wakes_per_minute, options.step_s)
@@ -369,7 +369,7 @@ def _left(observed: Observed, now_us: int) -> tuple[int, int]:
 
 def _names(observed: Observed, states: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(
-        name for state in states for name in observed.in_state(state)))
+        name for state in states for name in observed.in_state[state]))
 
 
 def _state(observed: Observed, name: str) -> str:
@@ -381,7 +381,7 @@ def _switchable(observed: Observed, names: Collection[str]) -> list[str]:
     """Return those of hosts that may be switched: no operator wants them."""
     names = [name for name in names
              if not observed.options.is_excluded(name)]
-    hosts = observed.recent_hosts() if names else {}
+    hosts = observed.recent_hosts if names else {}
     return [name for name in names
             if name in hosts and not hosts[name].is_operators]
 

@@ -131,6 +131,13 @@ class Observed(Protocol):
 
     :ivar states: power states by name of the host, as they are now; a host
         without one is on
+    :ivar in_state: by a state that is not on, the hosts that are in it
+    :ivar hosts: all hosts, read in this step
+    :ivar is_whole: whether no host is missing in hosts
+    :ivar recent_hosts: all hosts, read lately; some may be missing
+    :ivar promised: the hosts that requests wait for, in order of waking
+    :ivar efficiencies: FLOPS per watt of the hosts of which it is known
+    :ivar minimums: how many hosts of aggregates are on at least
     """
 
     @property
@@ -139,20 +146,29 @@ class Observed(Protocol):
     @property
     def states(self) -> Mapping[str, HostPower]: ...
 
-    def in_state(self, state: str) -> Mapping[str, HostPower]:
-        """Return the hosts in a state that is not on."""
+    @property
+    def in_state(self) -> Mapping[str, Mapping[str, HostPower]]: ...
+
+    @property
+    def hosts(self) -> Mapping[str, Host]: ...
+
+    @property
+    def is_whole(self) -> bool: ...
+
+    @property
+    def recent_hosts(self) -> Mapping[str, Host]: ...
+
+    @property
+    def promised(self) -> Sequence[str]: ...
+
+    @property
+    def efficiencies(self) -> Mapping[str, float]: ...
+
+    @property
+    def minimums(self) -> Mapping[str, int]: ...
 
     def changed_since(self, since_us: int) -> Iterable[HostPower]:
         """Return the hosts that came into their states after that."""
-
-    def hosts(self) -> Mapping[str, Host]:
-        """Return all hosts, read in this step."""
-
-    def is_whole(self) -> bool:
-        """Whether no host is missing in hosts()."""
-
-    def recent_hosts(self) -> Mapping[str, Host]:
-        """Return all hosts, read lately; some may be missing."""
 
     def is_empty(self, name: str) -> bool:
         """Whether nothing is on a host, or on its way to it."""
@@ -160,14 +176,5 @@ class Observed(Protocol):
     def needed(self, within_s: float) -> Mapping[str, float]:
         """Return in how many seconds reserved hosts are needed."""
 
-    def promised(self) -> Sequence[str]:
-        """Return the hosts that requests wait for, in order of waking."""
-
     def loads(self, since_s: int, until_s: int) -> Sequence[forecasts.Load]:
         """Return how many hosts were in use, in [since, until)."""
-
-    def efficiencies(self) -> Mapping[str, float]:
-        """Return FLOPS per watt of the hosts of which it is known."""
-
-    def minimums(self) -> Mapping[str, int]:
-        """Return how many hosts of aggregates are on at least."""

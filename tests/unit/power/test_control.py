@@ -25,7 +25,7 @@ from nova_preempt.db import pauses as db_pauses
 from nova_preempt.db import promises
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.power import compute_hosts
-from nova_preempt.power import endpoint
+from nova_preempt.power import control
 from nova_preempt.power import policies
 from tests.unit.power import world
 
@@ -291,7 +291,7 @@ class TestRequests(ControlTestCase):
         super().setUp()
         self.until_asleep(*NAMES)
         self.seconds = 0
-        self.requests = endpoint.PowerEndpoint(
+        self.requests = control.PowerEndpoint(
             self.control,
             lambda: pauses.Pauses(self.db, lambda: self.seconds).why(
                 db_pauses.POWER))
@@ -353,7 +353,7 @@ class TestRequests(ControlTestCase):
         names = [f'host{number:02}' for number in range(40)]
         self.start(world.World(*names))
         self.until_asleep(*names)
-        self.requests = endpoint.PowerEndpoint(
+        self.requests = control.PowerEndpoint(
             self.control, lambda: False)
         self.set(max_wakes_per_minute=10)
         room = dict.fromkeys(names, 2)
@@ -436,7 +436,7 @@ class TestRequests(ControlTestCase):
 
     def test_of_two_engines(self):
         """What one has promised the other one knows."""
-        other = endpoint.PowerEndpoint(
+        other = control.PowerEndpoint(
             self.control, lambda: False)
         self.wake('r1', 2)
         self.assertEqual(['b'], other.wake(None, 'r2', 1,

@@ -44,7 +44,7 @@ class TestWakeOnDemand(unittest.TestCase):
         return self.waking.wait(self.server, None, may_wait=True)
 
     def in_state(self, state):
-        return list(self.fleet.in_state(state))
+        return list(self.fleet.in_state[state])
 
     def test_one_whose_boot_hangs_comes_last(self):
         self.set('h-1', steps.WAKING, 10_000)

@@ -50,51 +50,32 @@ class Cloud:
     """Hosts that a test changes; an Observed."""
 
     def __init__(self, **hosts):
-        self.all = hosts
+        self.states = self.hosts = self.recent_hosts = hosts
         self.options = OPTIONS
-        self.whole = True
+        self.is_whole = True
+        self.efficiencies = self.minimums = {}
         self.needed_s = {}
-        self.waiting = []
+        self.promised = []
         self.busy = 0
 
     @property
-    def states(self):
-        return self.all
-
-    def in_state(self, state):
-        return {name: host for name, host in self.all.items()
-                if host.state == state}
+    def in_state(self):
+        return {state: {name: host for name, host in self.states.items()
+                        if host.state == state} for state in steps.STATES}
 
     def changed_since(self, since_us):
-        return [host for host in self.all.values()
+        return [host for host in self.states.values()
                 if host.since_us > since_us]
 
-    def hosts(self):
-        return self.all
-
-    recent_hosts = hosts
-
-    def is_whole(self):
-        return self.whole
-
     def is_empty(self, name):
-        return not self.all[name].servers
+        return not self.states[name].servers
 
     def needed(self, within_s):
         return {name: in_s for name, in_s in self.needed_s.items()
                 if in_s <= within_s}
 
-    def promised(self):
-        return self.waiting
-
     def loads(self, since_s, until_s):
         return [forecast.Load(until_s - 1, self.busy)]
-
-    def efficiencies(self):
-        return {}
-
-    def minimums(self):
-        return {}
 
 
 class TestController(unittest.TestCase):
@@ -122,9 +103,9 @@ class TestController(unittest.TestCase):
     def carry_out(self, cloud, intent):
         if isinstance(intent, controller.NoteIdle):
             for name in intent.hosts:
-                cloud.all[name].idle_intervals += 1
+                cloud.states[name].idle_intervals += 1
         elif isinstance(intent, (controller.Wake, controller.PutToSleep)):
-            host = cloud.all[intent.host]
+            host = cloud.states[intent.host]
             host.state = (steps.WAKING if isinstance(intent, controller.Wake)
                           else steps.EMPTYING)
             host.since_us, host.idle_intervals = self.now_us, 0
@@ -173,7 +154,7 @@ class TestController(unittest.TestCase):
         self.assertEqual(['a'], self.slept(cloud))
         # What happens in the time to come counts for no limit.
         cloud.options = dataclasses.replace(OPTIONS, max_wakes_per_minute=1)
-        cloud.all['a'] = Host(steps.WAKING, self.now_us + MINUTE)
+        cloud.states['a'] = Host(steps.WAKING, self.now_us + MINUTE)
         cloud.needed_s = {'b': 0}
         self.assertEqual(
             [controller.Wake('b', 'a reservation of it begins')],
@@ -189,7 +170,7 @@ class TestController(unittest.TestCase):
     def test_reservations_come_before_requests(self):
         cloud = Cloud(**{name: Host(steps.ASLEEP) for name in 'abc'})
         cloud.options = dataclasses.replace(OPTIONS, max_wakes_per_minute=2)
-        cloud.needed_s, cloud.waiting = {'c': 10}, ['a', 'b', 'c']
+        cloud.needed_s, cloud.promised = {'c': 10}, ['a', 'b', 'c']
         self.assertEqual(['c', 'a'], [
             intent.host for intent in self.step(cloud)[controller.Wake]])
         self.now_us += MINUTE
@@ -202,7 +183,7 @@ class TestController(unittest.TestCase):
                       b=Host(steps.ASLEEP, is_operators=True),
                       c=Host(steps.ASLEEP), d=Host())
         cloud.options = dataclasses.replace(OPTIONS, excluded=('c',))
-        cloud.waiting = ['a', 'b', 'c', 'd']
+        cloud.promised = ['a', 'b', 'c', 'd']
         found = self.step(cloud)
         self.assertEqual([controller.ForgetPromises(frozenset('abc'))],
                          found[controller.ForgetPromises])
@@ -215,23 +196,23 @@ class TestController(unittest.TestCase):
         self.step(cloud)
         self.now_us += 10 * SECOND
         self.assertFalse(self.step(cloud)[controller.Wake])
-        cloud.all['a'].state = steps.FAILED
+        cloud.states['a'].state = steps.FAILED
         self.assertEqual([controller.Wake('b', '1 hosts are needed')],
                          self.step(cloud)[controller.Wake])
 
     def test_hosts_are_missing(self):
         """Nothing is decided by half of the hosts."""
         cloud = Cloud(a=Host(idle_intervals=9), b=Host(steps.ASLEEP))
-        cloud.whole, cloud.busy = False, 2
+        cloud.is_whole, cloud.busy = False, 2
         self.assertEqual([controller.Advance], list(self.step(cloud)))
 
     def test_hosts_that_nobody_knows_of(self):
         cloud = Cloud(a=Host(disabled=True, is_ours=True, up=False),
                       b=Host(disabled=True, is_ours=True))
-        known = dict(cloud.all)
-        del cloud.all['b']
-        cloud.all['gone'] = Host()
-        cloud.hosts = lambda: known
+        known = dict(cloud.states)
+        del cloud.states['b']
+        cloud.states['gone'] = Host()
+        cloud.hosts = known
         found = self.step(cloud)
         self.assertEqual([controller.ForgetHosts(frozenset({'gone'}))],
                          found[controller.ForgetHosts])
