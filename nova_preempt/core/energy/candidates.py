@@ -15,7 +15,6 @@
 What follows from it is in power.py.
 """
 
-from collections.abc import Collection, Iterable, Sequence
 import dataclasses
 import math
 
@@ -24,12 +23,6 @@ from nova_preempt.core.energy import steps
 
 #: States of hosts that are woken if they are wanted.
 OFF = (steps.ASLEEP, steps.EMPTYING)
-
-# A host is given more than its last boot has taken.
-_MARGIN = 1.2
-# It takes up to one look to see that a host must wake, and up to another one
-# to see that it is up.
-_LOOKS = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -117,43 +110,3 @@ def reserved(start: power.Start | None, horizon_s: float, per_minute: int,
     due = bool(power.due((start,), per_minute, step_s))
     # One that is off has the time of a boot before it must wake.
     return due or (on and start.in_s <= horizon_s), due
-
-
-def boot_s(measured: Iterable[float | None], default_s: int) -> int:
-    """How long the slowest of hosts may take to boot.
-
-    :param measured: how long each took the last time, None if nobody knows
-    :param default_s: what the operator says of those
-    """
-    return max((default_s if last_s is None else math.ceil(_MARGIN * last_s)
-                for last_s in measured), default=0)
-
-
-def lead_s(boot_s: int, step_s: float) -> float:
-    """How long before it is needed a host has to be woken."""
-    return boot_s + _LOOKS * step_s
-
-
-def ready_s(waiting: Sequence[str], names: Collection[str], boot_s: int,
-            per_minute: int, step_s: float) -> int:
-    """How long it may take until all of these are on.
-
-    :param waiting: names of hosts in the order in which they are to wake
-    """
-    # Their turn is in the next minute at the earliest.
-    ahead = max((position + per_minute for position, name
-                 in enumerate(waiting) if name in names), default=0)
-    return boot_s + round(power.queue_s(ahead, per_minute, step_s))
-
-
-def left(recent: Iterable[str], max_wakes: int,
-         max_sleeps: int) -> tuple[int, int]:
-    """How many may be woken and put to sleep in this minute.
-
-    :param recent: the states of hosts that have changed them in it
-    """
-    states = list(recent)
-    sleeps = sum(states.count(state) for state in (
-        steps.EMPTYING, steps.SLEEPING, steps.ASLEEP))
-    return (max(0, max_wakes - states.count(steps.WAKING)),
-            max(0, max_sleeps - sleeps))

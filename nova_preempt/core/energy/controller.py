@@ -18,7 +18,7 @@ then it is decided which hosts are on, then each host goes on to its next step,
 which core.energy.steps decides.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 import dataclasses
 import enum
 from typing import TypeAlias
@@ -346,14 +346,16 @@ def wakes(observed: Observed, now_us: int,
     return _wakes(observed, names, _left(observed, now_us)[0])
 
 
-def ready_s(observed: Observed, names: Sequence[str]) -> int:
+def ready_s(observed: Observed, names: Collection[str]) -> int:
     """How long it may take until all of these hosts are on."""
     options = observed.options
-    return candidates.ready_s(
-        [name for name in observed.promised if _state(observed, name) in (
-            *candidates.OFF, steps.SLEEPING)], names,
-        options.slowest_boot_s(map(observed.states.get, names)),
-        options.max_wakes_per_minute, options.step_s)
+    to_wake = [name for name in observed.promised if _state(observed, name)
+               in (*candidates.OFF, steps.SLEEPING)]
+    # Their turn is in the next minute at the earliest.
+    ahead = max((position + options.max_wakes_per_minute for position, name
+                 in enumerate(to_wake) if name in names), default=0)
+    return (options.boot_s(map(observed.states.get, names))
+            + round(options.queue_s(ahead)))
 
 
 def _wakes(observed: Observed, names: Iterable[str],

@@ -14,9 +14,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 import fnmatch
+import math
 from typing import Protocol
 
-from nova_preempt.core.energy import candidates
 from nova_preempt.core.energy import forecast as forecasts
 from nova_preempt.core.energy import power
 from nova_preempt.core.energy import steps
@@ -24,6 +24,13 @@ from nova_preempt.core.model import SECOND
 
 #: How long the limits of a minute hold.
 MINUTE_US = 60 * SECOND
+
+# A host is given more than its last boot has taken.
+_MARGIN = 1.2
+# It takes up to one look to see that a host must wake, and up to another one
+# to see that it is up.
+_LOOKS = 2
+_PUT_TO_SLEEP = (steps.EMPTYING, steps.SLEEPING, steps.ASLEEP)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,14 +70,16 @@ class Options:
         return any(fnmatch.fnmatchcase(name, pattern)
                    for pattern in self.excluded)
 
+    def boot_s(self, hosts: 'Iterable[HostPower | None]') -> int:
+        """How long the slowest of hosts may take to boot."""
+        return max((
+            self.boot_time_s if host is None or host.boot_s is None
+            else math.ceil(_MARGIN * host.boot_s) for host in hosts),
+            default=0)
+
     def lead_s(self, host: 'HostPower | None') -> float:
         """How long before it is needed a host has to be woken."""
-        return candidates.lead_s(self.slowest_boot_s([host]), self.step_s)
-
-    def slowest_boot_s(self, hosts: 'Iterable[HostPower | None]') -> int:
-        """How long the slowest of hosts may take to boot."""
-        return candidates.boot_s((None if host is None else host.boot_s
-                                  for host in hosts), self.boot_time_s)
+        return self.boot_s([host]) + _LOOKS * self.step_s
 
     def queue_s(self, number: int) -> float:
         """How long it takes until so many hosts have been woken."""
@@ -78,11 +87,13 @@ class Options:
 
     def left(self, hosts: 'Iterable[HostPower]',
              now_us: int) -> tuple[int, int]:
-        """How many may be woken and put to sleep in this minute."""
-        return candidates.left(
-            (host.state for host in hosts
-             if 0 <= now_us - host.since_us < MINUTE_US),
-            self.max_wakes_per_minute, self.max_sleeps_per_minute)
+        """How many of hosts may be woken and put to sleep in this minute."""
+        states = [host.state for host in hosts
+                  if 0 <= now_us - host.since_us < MINUTE_US]
+        sleeps = sum(state in _PUT_TO_SLEEP for state in states)
+        return (max(0, self.max_wakes_per_minute
+                    - states.count(steps.WAKING)),
+                max(0, self.max_sleeps_per_minute - sleeps))
 
 
 class HostPower(Protocol):

@@ -91,28 +91,3 @@ class TestCandidates(unittest.TestCase):
                 start = None if in_s is None else power.Start('a', in_s, 300)
                 self.assertEqual(expected, candidates.reserved(
                     start, 1000, 1, 10, on=on))
-
-
-class TestTimes(unittest.TestCase):
-
-    def test_boot(self):
-        for measured, expected in (
-                ((), 0), ((None,), 300), ((100.0,), 120), ((10.1,), 13),
-                ((None, 1000.0, 10.0), 1200)):
-            self.assertEqual(expected, candidates.boot_s(measured, 300))
-        self.assertEqual(140, candidates.lead_s(120, 10))
-
-    def test_ready(self):
-        for names, expected in (
-                ('', 100), ('x', 100), ('a', 170), ('b', 170), ('c', 240),
-                ('ac', 240)):
-            with self.subTest(names):
-                self.assertEqual(expected, candidates.ready_s(
-                    ['a', 'b', 'c'], names, 100, 2, 10))
-
-    def test_left_in_this_minute(self):
-        self.assertEqual((2, 3), candidates.left([], 2, 3))
-        self.assertEqual((1, 0), candidates.left(
-            [steps.WAKING, steps.ASLEEP, steps.EMPTYING, steps.SLEEPING,
-             steps.ON, steps.FAILED], 2, 3))
-        self.assertEqual((0, 3), candidates.left(3 * [steps.WAKING], 2, 3))

@@ -228,3 +228,37 @@ class TestController(unittest.TestCase):
             self.now_us += 30 * SECOND
         self.assertEqual([('a', 'b'), ('b',), ('a', 'b')],
                          [intent.hosts for intent in advanced])
+
+
+class TestTimes(unittest.TestCase):
+
+    def test_boot(self):
+        for measured, expected in (
+                ((), 0), ((None,), 300), ((100.0,), 120), ((10.1,), 13),
+                ((None, 1000.0, 10.0), 1200)):
+            self.assertEqual(expected, OPTIONS.boot_s(
+                Host(boot_s=each) for each in measured))
+        self.assertEqual(300, OPTIONS.boot_s([None]))
+        self.assertEqual(140, OPTIONS.lead_s(Host(boot_s=100.0)))
+
+    def test_ready(self):
+        cloud = Cloud(**{name: Host(steps.ASLEEP, boot_s=80.0)
+                         for name in 'abcx'})
+        cloud.options = dataclasses.replace(OPTIONS, max_wakes_per_minute=2)
+        cloud.promised = ['a', 'b', 'c']
+        for names, expected in (
+                ('x', 96), ('a', 166), ('b', 166), ('c', 236), ('ac', 236)):
+            with self.subTest(names):
+                self.assertEqual(expected, controller.ready_s(cloud, names))
+
+    def test_left_in_this_minute(self):
+        options = dataclasses.replace(
+            OPTIONS, max_wakes_per_minute=2, max_sleeps_per_minute=3)
+        for states, expected in (
+                ((), (2, 3)),
+                ((steps.WAKING, steps.ASLEEP, steps.EMPTYING, steps.SLEEPING,
+                  steps.ON, steps.FAILED), (1, 0)),
+                (3 * (steps.WAKING,), (0, 3))):
+            hosts = [Host(state, MINUTE) for state in states]
+            self.assertEqual(expected, options.left(hosts, 2 * MINUTE - 1))
+            self.assertEqual((2, 3), options.left(hosts, 2 * MINUTE))
