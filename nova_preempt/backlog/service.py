@@ -93,7 +93,7 @@ class Backlog:
             self._passes.ranking()
         self._retention = retention.Retention(
             process.db, conf.reservation, self._now,
-            purge.delete_old_requests, 'requests')
+            purge.REQUESTS.delete_old, 'requests')
         self.works = [('backlog', self._run)]
         self.endpoints = [endpoint.BacklogEndpoint(self)]
 

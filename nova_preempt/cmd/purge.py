@@ -88,23 +88,19 @@ def _archive(args):
 def _remove(args, write):
     """Write and delete, batch by batch, in this order."""
     database = db.Database(CONF)
-    decisions = reservations = requests = servers = 0
-    for rows in purge.find_decisions(database, args.before):
-        decisions += len(rows)
-        if not args.dry_run:
-            write('decisions', rows)
-            purge.delete_decisions(database, [row['uuid'] for row in rows])
-    for rows in purge.find_reservations(database, args.before):
-        reservations += len(rows)
-        if not args.dry_run:
-            write('reservations', rows)
-            purge.delete_reservations(database, [row['uuid'] for row in rows])
-    for rows in purge.find_requests(database, args.before):
-        requests += len(rows)
-        if not args.dry_run:
-            write('backlog_requests', rows)
-            purge.delete_requests(database, [row['uuid'] for row in rows])
-    for rows in purge.find_hinted(database, args.before):
+    counts = []
+    for table, kind in (('decisions', purge.DECISIONS),
+                        ('reservations', purge.RESERVATIONS),
+                        ('backlog_requests', purge.REQUESTS)):
+        counts.append(0)
+        for rows in kind.find(database, args.before):
+            counts[-1] += len(rows)
+            if not args.dry_run:
+                write(table, rows)
+                kind.delete(database, [row['uuid'] for row in rows])
+    decisions, reservations, requests = counts
+    servers = 0
+    for rows in purge.HINTED.find(database, args.before):
         living = existing([row['uuid'] for row in rows])
         rows = [row for row in rows if row['uuid'] not in living]
         servers += len(rows)

@@ -11,12 +11,11 @@
 # under the License.
 """The database of nova_preempt: intents, decision records, hinted servers."""
 
-# So that the models are all there, whoever asks for them.
+# So that all models are there, whoever asks for one.
 from nova_preempt.db import backlog_models  # noqa: F401 (see above)
-from nova_preempt.db import class_models  # noqa: F401 (see above)
 from nova_preempt.db.database import Database
-from nova_preempt.db.decisions import Decision
 from nova_preempt.db.decisions import Decisions
-from nova_preempt.db.decisions import Victim
+from nova_preempt.db.rows import Decision
+from nova_preempt.db.rows import Victim
 
 __all__ = ('Database', 'Decision', 'Decisions', 'Victim')

@@ -9,31 +9,22 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The calendar of reservations as it is read from the database."""
+"""The calendar of reservations, of which only changes are read again."""
 
+import bisect
 import dataclasses
-import json
+import operator
 import threading
 
 import sqlalchemy as sa
 
 from nova_preempt.core.reservation import leases as core
 from nova_preempt.db import changes
-from nova_preempt.db import leases
 from nova_preempt.db import models
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.db import reservation_rows
+from nova_preempt.db import rows
 
-
-@dataclasses.dataclass(frozen=True)
-class HostSettings:
-    """What an administrator says of a host.
-
-    reservable is None if nothing is said, extra {name of a property: value}.
-    """
-
-    host: str
-    reservable: bool | None = None
-    extra: dict = dataclasses.field(default_factory=dict)
+HostSettings = rows.HostSettings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +91,7 @@ class CalendarCache:
 
     def _load(self, session, generation=None):
         mark = changes.get_mark(session, generation)
-        self._known = Calendar(mark, core.Leases(leases.fetch(session)),
+        self._known = Calendar(mark, core.Leases(get_leases(session)),
                                get_settings(session))
         return self._known
 
@@ -120,7 +111,7 @@ class CalendarCache:
 def _with_leases(session, before, uuids):
     if not uuids:
         return before
-    found = leases.fetch(session, uuids)
+    found = get_leases(session, uuids)
     return before.updated(found, uuids.difference(
         lease.id for lease in found))
 
@@ -138,11 +129,102 @@ def get_settings(session, hosts=None):
 
     :param hosts: of these only, of all if None
     """
-    # A table: see leases.
-    row = models.ReservableHost.__table__
-    query = sa.select(row.c.host, row.c.reservable, row.c.extra)
-    queries = [query] if hosts is None else [
-        query.where(row.c.host.in_(batch)) for batch in rows.batches(hosts)]
-    return {host: HostSettings(host, reservable, json.loads(extra))
-            for query in queries
-            for host, reservable, extra in session.execute(query)}
+    row = models.ReservableHost
+    query = sa.select(*rows.columns(row, HostSettings))
+    return {host: HostSettings(host, *values)
+            for some in _in_batches(query, row.host, hosts)
+            for host, *values in session.execute(some)}
+
+
+def get_leases(session, uuids=None):
+    """The core's Leases of the open reservations, in no order.
+
+    :param uuids: of those of these uuids; of all if None
+    """
+    # Tables, not classes: of so many rows SQLAlchemy makes tuples faster.
+    row = models.Reservation.__table__
+    host = models.ReservationHost.__table__
+    query = (sa.select(row.c.uuid, row.c.project_id, row.c.status,
+                       row.c.ready_at, row.c.start_at, row.c.end_at,
+                       host.c.host, host.c.status.label('how'))
+             .outerjoin(host, (host.c.reservation_uuid == row.c.uuid)
+                        & (host.c.status != reservation_rows.LOST))
+             .where(row.c.status.in_(reservation_rows.OPEN)))
+    found = {}
+    for some in _in_batches(query, row.c.uuid, uuids):
+        for *values, name, how in session.execute(some):
+            hosts = found.setdefault(values[0], (values, {}))[1]
+            if name is not None:
+                hosts[name] = how
+    to_s = reservation_rows.to_s
+    return [core.make(uuid, project_id, status, to_s(start_at), to_s(end_at),
+                      hosts, ready=ready_at is not None)
+            for (uuid, project_id, status, ready_at, start_at, end_at), hosts
+            in found.values()]
+
+
+def _in_batches(query, column, values):
+    """The queries for rows with these values; the query alone if None."""
+    return [query] if values is None else [
+        query.where(column.in_(some)) for some in rows.batches(values)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """What is reserved: the open reservations, by start and uuid.
+
+    What Reservations.update() and set_host() change without raising the
+    generation may be as it was when the reservation was read.
+
+    :ivar mark: the changes.Mark up to which it is
+    """
+
+    mark: changes.Mark
+    reservations: tuple[reservation_rows.Reservation, ...]
+
+    @property
+    def generation(self):
+        return self.mark.generation
+
+
+class Snapshots:
+    """What was read last.
+
+    :param database: a db.Database
+    """
+
+    def __init__(self, database):
+        self._db = database
+        self._last = None
+
+    def read(self):
+        """The Snapshot as it is; what has not changed is the same object."""
+        with self._db.reader() as session:
+            before = self._last
+            new = before and changes.get_since(session, before.mark)
+            if new is None:
+                self._last = _read_open(session)
+            elif new.mark != before.mark:
+                self._last = _update_open(session, before, new)
+            return self._last
+
+
+def _read_open(session):
+    # Before what it counts: at worst some of it is read once more.
+    mark = changes.get_mark(session)
+    found = reservation_rows.fetch_open(session)
+    return Snapshot(mark, tuple(sorted(found, key=_by_start)))
+
+
+def _update_open(session, before, new):
+    """The Snapshot with the Changes, and with nothing else read."""
+    found = list(before.reservations)
+    if new.reservations:
+        found = [item for item in found if item.uuid not in new.reservations]
+        for batch in rows.batches(new.reservations):
+            for item in reservation_rows.fetch_open(session, batch):
+                bisect.insort(found, item, key=_by_start)
+    return Snapshot(new.mark, tuple(found))
+
+
+_by_start = operator.attrgetter('start_at', 'uuid')

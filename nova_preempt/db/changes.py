@@ -21,7 +21,6 @@ knows may go on from there. Everybody else reads everything anew.
 """
 
 import dataclasses
-import json
 
 from oslo_utils import uuidutils
 import sqlalchemy as sa
@@ -81,8 +80,7 @@ def raise_generation(session, *, reservations, hosts=()):
         | (log.generation >= generation)))
     session.execute(sa.insert(log).values(
         generation=generation, stamp=uuidutils.generate_uuid(dashed=False),
-        reservations=json.dumps(sorted(reservations)),
-        hosts=json.dumps(sorted(hosts))))
+        reservations=sorted(reservations), hosts=sorted(hosts)))
     return generation
 
 
@@ -124,7 +122,7 @@ def get_since(session, mark, generation=None):
         return None
     reservations, hosts = set(), set()
     for row in rows[1:]:
-        reservations.update(json.loads(row.reservations))
-        hosts.update(json.loads(row.hosts))
+        reservations.update(row.reservations)
+        hosts.update(row.hosts)
     return Changes(Mark(last, rows[-1].stamp), frozenset(reservations),
                    frozenset(hosts))

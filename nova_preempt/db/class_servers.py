@@ -26,16 +26,15 @@ from nova_preempt.core.classes import clocks as core
 from nova_preempt.core.classes import records
 from nova_preempt.core.times import microseconds
 from nova_preempt.db import backlog_models
-from nova_preempt.db import class_models
 from nova_preempt.db import clock
 from nova_preempt.db import decisions
 from nova_preempt.db import models
-from nova_preempt.db import reservation_rows
 from nova_preempt.db import retries
+from nova_preempt.db import rows
 
-_SERVER = class_models.ClassServer
-_OVERHEAD = class_models.ClassOverhead
-_CELL = class_models.ClassCell
+_SERVER = models.ClassServer
+_OVERHEAD = models.ClassOverhead
+_CELL = models.ClassCell
 
 # Of a server of a request that may be in Nova.
 _THERE = (model.BUILDING, model.RUNNING, model.AWAY)
@@ -84,7 +83,7 @@ def find(database, uuids=None):
         if uuids is None:
             found.update(_fetch(session, sa.select(*_SERVER.__table__.c)))
         else:
-            for some in reservation_rows.batches(sorted(uuids)):
+            for some in rows.batches(sorted(uuids)):
                 found.update(_fetch(session, sa.select(
                     *_SERVER.__table__.c).where(_SERVER.uuid.in_(some))))
     return found
@@ -110,8 +109,7 @@ def uuids_of(database, cell_uuid, kind=None):
     query = sa.select(_SERVER.uuid).where(_SERVER.cell_uuid == cell_uuid)
     if kind is not None:
         query = query.where(_SERVER.kind == kind)
-    with database.reader() as session:
-        return set(session.execute(query).scalars())
+    return set(database.scalars(query))
 
 
 def overheads(database):
@@ -119,10 +117,8 @@ def overheads(database):
 
     The mean of what was seen; of a kind that is not there nothing was.
     """
-    with database.reader() as session:
-        return {(row.flavor, row.from_volume): row.mean_us
-                for row in session.execute(sa.select(
-                    *_OVERHEAD.__table__.c))}
+    return {(row.flavor, row.from_volume): row.mean_us
+            for row in database.read(sa.select(*_OVERHEAD.__table__.c))}
 
 
 def looked_ago_s(database):
@@ -130,19 +126,15 @@ def looked_ago_s(database):
 
     Up to then everything is written down that has become of them.
     """
-    with database.reader() as session:
-        return {row.cell_uuid: (row.now - row.looked_at).total_seconds()
-                for row in session.execute(sa.select(
-                    _CELL.cell_uuid, _CELL.looked_at,
-                    clock.now().label('now')))}
+    return {row.cell_uuid: (row.now - row.looked_at).total_seconds()
+            for row in database.read(sa.select(
+                _CELL.cell_uuid, _CELL.looked_at, clock.now().label('now')))}
 
 
 def cells(database):
     """The uuids of all cells of which anything is known."""
-    with database.reader() as session:
-        return set(session.execute(sa.union(
-            sa.select(_CELL.cell_uuid), sa.select(_SERVER.cell_uuid)
-        )).scalars())
+    return set(database.scalars(sa.union(
+        sa.select(_CELL.cell_uuid), sa.select(_SERVER.cell_uuid))))
 
 
 def of_requests(database, uuids=None):
@@ -152,12 +144,11 @@ def of_requests(database, uuids=None):
     """
     request, server = (backlog_models.BacklogRequest,
                        backlog_models.BacklogServer)
-    with database.reader() as session:
-        return {row.uuid: row.class_name for row in session.execute(
-            sa.select(server.uuid, request.class_name)
-            .join(request, request.uuid == server.request_uuid)
-            .where(request.class_name > '', server.state.in_(_THERE),
-                   *([] if uuids is None else [server.uuid.in_(uuids)])))}
+    return {row.uuid: row.class_name for row in database.read(
+        sa.select(server.uuid, request.class_name)
+        .join(request, request.uuid == server.request_uuid)
+        .where(request.class_name > '', server.state.in_(_THERE),
+               *([] if uuids is None else [server.uuid.in_(uuids)])))}
 
 
 def unread_of_requests(database, names):
@@ -173,15 +164,13 @@ def unread_of_requests(database, names):
                        backlog_models.BacklogServer)
     name = sa.case((request.class_name.in_(sorted(names)),
                     request.class_name), else_='')
-    with database.reader() as session:
-        return {row.uuid: row.name for row in session.execute(
-            sa.select(server.uuid, name.label('name'))
-            .join(request, request.uuid == server.request_uuid)
-            .outerjoin(_SERVER, _SERVER.uuid == server.uuid)
-            .where(server.state.in_(_THERE),
-                   sa.or_(request.state.in_(model.OPEN),
-                          request.trust_id > ''),
-                   name != sa.func.coalesce(_SERVER.class_name, '')))}
+    return {row.uuid: row.name for row in database.read(
+        sa.select(server.uuid, name.label('name'))
+        .join(request, request.uuid == server.request_uuid)
+        .outerjoin(_SERVER, _SERVER.uuid == server.uuid)
+        .where(server.state.in_(_THERE),
+               sa.or_(request.state.in_(model.OPEN), request.trust_id > ''),
+               name != sa.func.coalesce(_SERVER.class_name, '')))}
 
 
 def preemptions(database, uuids):
@@ -194,7 +183,7 @@ def preemptions(database, uuids):
     decision, victim = models.Decision, models.Victim
     found = {}
     with database.reader() as session:
-        for some in reservation_rows.batches(sorted(uuids)):
+        for some in rows.batches(sorted(uuids)):
             for row in session.execute(
                     sa.select(victim.server_uuid, decision.created_at,
                               victim.ended_at)
@@ -224,7 +213,7 @@ def write(database, servers, means=None):
                                  in servers})
         for kind, mean_us in sorted((means or {}).items()):
             flavor, from_volume = kind
-            _upsert(session, _OVERHEAD, {
+            rows.upsert(session, _OVERHEAD, {
                 'flavor': flavor, 'from_volume': from_volume},
                 {'mean_us': mean_us})
 
@@ -236,19 +225,19 @@ def looked(database, cell_uuid, ago_s):
     :param ago_s: how many seconds ago that began
     """
     with database.writer() as session:
-        _upsert(session, _CELL, {'cell_uuid': cell_uuid},
+        rows.upsert(session, _CELL, {'cell_uuid': cell_uuid},
                 {'looked_at': clock.after(-max(0, math.ceil(ago_s)))})
 
 
-def _write_servers(session, rows):
+def _write_servers(session, found):
     """Write many at once: one by one thousands take longer than to read them.
 
-    :param rows: {uuid: values}
+    :param found: {uuid: values}
     """
-    for uuids in reservation_rows.batches(sorted(rows)):
+    for uuids in rows.batches(sorted(found)):
         known = set(session.execute(sa.select(_SERVER.uuid).where(
             _SERVER.uuid.in_(uuids))).scalars())
-        new = [{'uuid': uuid, **rows[uuid]} for uuid in uuids
+        new = [{'uuid': uuid, **found[uuid]} for uuid in uuids
                if uuid not in known]
         if new:
             session.execute(sa.insert(_SERVER.__table__), new)
@@ -257,9 +246,9 @@ def _write_servers(session, rows):
                 sa.update(_SERVER.__table__)
                 .where(_SERVER.uuid == sa.bindparam('of'))
                 .values({name: sa.bindparam(f'new_{name}')
-                         for name in rows[uuids[0]]}),
+                         for name in found[uuids[0]]}),
                 [{'of': uuid, **{f'new_{name}': value for name, value
-                                 in rows[uuid].items()}}
+                                 in found[uuid].items()}}
                  for uuid in uuids if uuid in known])
 
 
@@ -274,19 +263,11 @@ def _values(server):
         'changed_at': server.changed_at, 'read_at': server.read_at}
 
 
-def _upsert(session, table, key, values):
-    found = session.execute(sa.update(table).where(*(
-        getattr(table, name) == value for name, value in key.items())).values(
-        **values)).rowcount
-    if not found:
-        session.execute(sa.insert(table).values(**key, **values))
-
-
 @retries.retried
 def forget(database, uuids):
     """Forget servers that are deleted, or of no class any more."""
     with database.writer() as session:
-        for some in reservation_rows.batches(sorted(uuids)):
+        for some in rows.batches(sorted(uuids)):
             session.execute(sa.delete(_SERVER).where(_SERVER.uuid.in_(some)))
 
 

@@ -114,6 +114,21 @@ class Database:
         """A transaction that writes, for a with statement: its session."""
         return _named(self._facade.writer.using(_Context()))
 
+    def read(self, query):
+        """The rows of a query, in a transaction of their own."""
+        with self.reader() as session:
+            return session.execute(query).all()
+
+    def scalars(self, query):
+        """The first values of the rows of a query."""
+        with self.reader() as session:
+            return session.scalars(query).all()
+
+    def write(self, statement):
+        """Write in a transaction of its own; how many rows that concerns."""
+        with self.writer() as session:
+            return session.execute(statement).rowcount
+
 
 @contextlib.contextmanager
 def _named(transaction):

@@ -15,10 +15,6 @@ A decision is only changed by its owner: every change is conditioned on it
 (compare and swap), and whoever finds it changed has lost it to the recovery.
 """
 
-import dataclasses
-import datetime
-import json
-
 from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 import sqlalchemy as sa
@@ -26,8 +22,8 @@ import sqlalchemy as sa
 from nova_preempt.core import victim_status
 from nova_preempt.db import clock
 from nova_preempt.db import models
-from nova_preempt.db import reservation_rows
 from nova_preempt.db import retries
+from nova_preempt.db import rows
 
 # Statuses of a decision. Those in OPEN need somebody to finish them.
 INTENT = 'intent'              # written, the space may be ours or not
@@ -77,54 +73,10 @@ _BUDGETS_LOCK = 'budgets'
 # SQLAlchemy have nothing to keep in step.
 _DECISIONS = models.Decision.__table__
 _VICTIMS = models.Victim.__table__
-_LOCKS = models.Lock.__table__
 
 
-@dataclasses.dataclass(frozen=True)
-class Victim:
-    server_uuid: str
-    project_id: str = ''
-    user_id: str = ''
-    flavor: str = ''
-    cost_us: int = 0
-    # {provider uuid: {'resources': {class: amount}}}
-    allocations: dict = dataclasses.field(default_factory=dict)
-    # Under whom these stand in Placement; empty if that is not known.
-    consumer_project_id: str = ''
-    consumer_user_id: str = ''
-    status: str = PENDING
-    # Times are naive and UTC, as Nova's are.
-    launched_at: datetime.datetime | None = None
-    action: str = 'delete'
-    notice_s: int = 0
-    deadline: datetime.datetime | None = None
-    ended_at: datetime.datetime | None = None
-    lifetime_s: int | None = None
-    restore: bool = False
-    tries: int = 0
-    next_try_at: datetime.datetime | None = None
-    last_resort: str = ''
-    asked: str = ''
-
-
-@dataclasses.dataclass(frozen=True)
-class Decision:
-    uuid: str
-    server_uuid: str
-    owner: str = ''
-    status: str = INTENT
-    reason: str = ''
-    request_id: str = ''
-    operation: str = ''
-    project_id: str = ''
-    user_id: str = ''
-    host: str = ''
-    provider_uuid: str = ''
-    cost_us: int = 0
-    record: dict = dataclasses.field(default_factory=dict)
-    victims: tuple[Victim, ...] = ()
-    created_at: datetime.datetime | None = dataclasses.field(
-        default=None, compare=False)
+Decision = rows.Decision
+Victim = rows.Victim
 
 
 class Decisions:
@@ -154,21 +106,15 @@ class Decisions:
 
     @retries.retried
     def _create_decision(self, decision, check, since):
-        values = _columns(decision)
-        values.pop('victims')
-        values['record'] = json.dumps(decision.record, sort_keys=True)
-        values.update(created_at=timeutils.utcnow(), updated_at=clock.now())
-        victims = [{**_columns(victim), 'decision_uuid': decision.uuid,
-                    'allocations': json.dumps(victim.allocations,
-                                              sort_keys=True)}
+        values = {**rows.values(decision, 'victims'),
+                  'created_at': timeutils.utcnow(), 'updated_at': clock.now()}
+        victims = [{**rows.values(victim), 'decision_uuid': decision.uuid}
                    for victim in decision.victims]
         with self._database.writer() as session:
             if check is not None:
                 # Without it neither of two transactions would see what the
                 # other one has written, except in SQLite.
-                session.execute(sa.update(_LOCKS).where(
-                    models.Lock.name == _BUDGETS_LOCK).values(
-                        name=_BUDGETS_LOCK))
+                rows.lock(session, models.Lock, _BUDGETS_LOCK)
             session.execute(sa.insert(_DECISIONS).values(**values))
             if victims:
                 session.execute(sa.insert(_VICTIMS), victims)
@@ -266,7 +212,7 @@ class Decisions:
         """A Decision, None if there is none."""
         with self._database.reader() as session:
             row = session.get(models.Decision, uuid)
-            return row and _decision(row)
+            return row and load(row)
 
     @retries.retried
     def get_decisions(self, *, statuses=None, server_uuid=None,
@@ -288,11 +234,12 @@ class Decisions:
             query = query.where(models.Decision.victims.any(
                 models.Victim.server_uuid == victim_uuid))
         if stand_in is not None:
-            query = query.where(models.Decision.record.contains(stand_in))
+            query = query.where(sa.type_coerce(
+                models.Decision.record, sa.Text).contains(stand_in))
         if statuses is not None:
             query = query.where(models.Decision.status.in_(statuses))
         with self._database.reader() as session:
-            return [_decision(row) for row in
+            return [load(row) for row in
                     session.execute(query).unique().scalars()]
 
     def get_victims(self, status):
@@ -305,7 +252,7 @@ class Decisions:
                  .order_by(models.Victim.ended_at,
                            models.Victim.server_uuid))
         with self._database.reader() as session:
-            return [(row.decision_uuid, _victim(row))
+            return [(row.decision_uuid, rows.load(Victim, row))
                     for row in session.execute(query).scalars()]
 
     def get_statuses(self, uuids):
@@ -317,13 +264,13 @@ class Decisions:
         victim, decision = models.Victim, models.Decision
         found = {}
         with self._database.reader() as session:
-            for some in reservation_rows.batches(sorted(uuids)):
-                rows = session.execute(
+            for some in rows.batches(sorted(uuids)):
+                found.update(session.execute(
                     sa.select(victim.server_uuid, victim.status)
                     .join(decision, decision.uuid == victim.decision_uuid)
                     .where(victim.server_uuid.in_(some), has_effect())
-                    .order_by(decision.created_at, decision.uuid))
-                found.update(rows.tuples().all())
+                    .order_by(decision.created_at, decision.uuid)
+                ).tuples().all())
         return found
 
     def get_claimed_uuids(self):
@@ -362,7 +309,7 @@ class Decisions:
                  .order_by(models.Decision.created_at, models.Decision.uuid))
         with self._database.reader() as session:
             now = session.execute(sa.select(clock.now())).scalar_one()
-            return [(_decision(row), (now - row.updated_at).total_seconds())
+            return [(load(row), (now - row.updated_at).total_seconds())
                     for row in session.execute(query).unique().scalars()]
 
 
@@ -376,24 +323,10 @@ def has_effect():
         & models.Victim.status.not_in(UNTOUCHED))
 
 
-def _columns(item):
-    return {field.name: getattr(item, field.name)
-            for field in dataclasses.fields(item)}
-
-
-def _decision(row):
-    values = {field.name: getattr(row, field.name)
-              for field in dataclasses.fields(Decision)}
-    values['record'] = json.loads(row.record)
-    values['victims'] = tuple(_victim(victim) for victim in row.victims)
-    return Decision(**values)
-
-
-def _victim(row):
-    values = {field.name: getattr(row, field.name)
-              for field in dataclasses.fields(Victim)}
-    values['allocations'] = json.loads(row.allocations)
-    return Victim(**values)
+def load(row):
+    """The Decision of a row, with its victims."""
+    return rows.load(Decision, row, victims=tuple(
+        rows.load(Victim, victim) for victim in row.victims))
 
 
 def _ending(session, since):

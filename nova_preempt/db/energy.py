@@ -17,16 +17,15 @@ transaction begins with a write.
 
 import collections
 import dataclasses
-import datetime
 import math
 
 import sqlalchemy as sa
 
-from nova_preempt.core import times
 from nova_preempt.core.energy import power
 from nova_preempt.core.energy import steps
 from nova_preempt.db import models
 from nova_preempt.db import retries
+from nova_preempt.db import rows
 
 # States of a host.
 ON = steps.ON
@@ -37,102 +36,25 @@ WAKING = steps.WAKING
 FAILED = steps.FAILED
 STATES = steps.STATES
 
-# So many hosts are named in one statement.
-_BATCH = 500
-
-
-@dataclasses.dataclass(frozen=True)
-class HostPower:
-    """A host that has been noted as idle, or was switched.
-
-    :param boot_s: how long its last boot has taken, None if not seen yet
-    :param boots: how many boots beyond the first were begun to wake it
-    """
-
-    host: str
-    state: str
-    since: datetime.datetime
-    reason: str = ''
-    idle_intervals: int = 0
-    noted_at: datetime.datetime | None = None
-    boot_s: float | None = None
-    boots: int = 0
-
-    @property
-    def since_us(self):
-        return times.microseconds(self.since)
-
-
-@dataclasses.dataclass(frozen=True)
-class HostFigures:
-    """What a host delivers and draws; see core.energy.efficiency.Figures."""
-
-    host: str
-    flops: float | None
-    watts: float | None
-    idle_watts: float | None
-    measured_at: datetime.datetime
-    source: str = ''
-
-
-@dataclasses.dataclass(frozen=True)
-class HostReading:
-    """What a host drew when it was last read."""
-
-    host: str
-    watts: float
-    measured_at: datetime.datetime
-    source: str = ''
-
-
-@dataclasses.dataclass(frozen=True)
-class Sample:
-    """The whole cloud at a time; see core.energy.savings.Sample.
-
-    :param hosts_on: with those that are booting
-    :param hosts_busy: with servers, for the forecast
-    """
-
-    sampled_at: datetime.datetime
-    hosts_on: int
-    hosts_busy: int
-    hosts_asleep: int
-    cores_total: int
-    cores_off: int
-    cores_used: int
-    watts: float | None = None
-    watts_saved: float = 0.0
-
-
-@dataclasses.dataclass(frozen=True)
-class Wake:
-    """A server whose request has waited for hosts to wake.
-
-    :param duration_s: how long it ran, None while it is there
-    """
-
-    server_uuid: str
-    waited_at: datetime.datetime
-    cores: int
-    boot_s: float
-    duration_s: float | None = None
+HostPower = rows.HostPower
+HostFigures = rows.HostFigures
+HostReading = rows.HostReading
+Sample = rows.Sample
+Wake = rows.Wake
 
 
 # -- power states ----------------------------------------------------------
 
 def get_power(database, states=None):
     """{host: HostPower} of those that are in one of the states, if given."""
-    query = sa.select(models.HostPower).order_by(models.HostPower.host)
-    if states is not None:
-        query = query.where(models.HostPower.state.in_(states))
-    return {item.host: item
-            for item in _select(database, query, HostPower)}
+    return _by_host(database, models.HostPower, HostPower, *(
+        [] if states is None else [models.HostPower.state.in_(states)]))
 
 
 def get_power_of(database, host):
     """The HostPower of one host, None if nothing is written of it."""
-    query = sa.select(models.HostPower).where(models.HostPower.host == host)
-    return next(iter(_select(database, query, HostPower)), None)
+    return _by_host(database, models.HostPower, HostPower,
+                    models.HostPower.host == host).get(host)
 
 
 @retries.retried_upsert
@@ -167,7 +89,7 @@ def set_power(database, host, state, now, *, from_states, reason='',
 def forget_power(database, hosts):
     """Delete what is written of the states of hosts that are no more."""
     with database.writer() as session:
-        for names in _batches(hosts):
+        for names in rows.batches(sorted(hosts)):
             session.execute(sa.delete(models.HostPower).where(
                 models.HostPower.host.in_(names)))
 
@@ -199,7 +121,7 @@ def note_idle(database, idle, now, max_gap_s):
             values = {'idle_intervals': count}
             if count:
                 values['noted_at'] = now
-            for names in _batches(hosts):
+            for names in rows.batches(sorted(hosts)):
                 session.execute(sa.update(table).where(table.host.in_(names))
                                 .values(**values))
         session.add_all(
@@ -217,9 +139,7 @@ def _age_s(time, now):
 
 def get_figures(database):
     """{host: HostFigures}, by name."""
-    query = sa.select(models.PowerFigures).order_by(models.PowerFigures.host)
-    return {item.host: item
-            for item in _select(database, query, HostFigures)}
+    return _by_host(database, models.PowerFigures, HostFigures)
 
 
 def put_figures(database, figures):
@@ -232,19 +152,15 @@ def put_figures(database, figures):
 
 def delete_figures(database, host):
     """Whether there were any."""
-    with database.writer() as session:
-        return bool(session.execute(
-            sa.delete(models.PowerFigures)
-            .where(models.PowerFigures.host == host)).rowcount)
+    return bool(database.write(sa.delete(models.PowerFigures).where(
+        models.PowerFigures.host == host)))
 
 
 def get_readings(database, since=None):
     """{host: HostReading} of those read since then, by name."""
-    query = sa.select(models.PowerReading).order_by(models.PowerReading.host)
-    if since is not None:
-        query = query.where(models.PowerReading.measured_at >= since)
-    return {item.host: item
-            for item in _select(database, query, HostReading)}
+    table = models.PowerReading
+    return _by_host(database, table, HostReading, *(
+        [] if since is None else [table.measured_at >= since]))
 
 
 def put_readings(database, readings):
@@ -262,14 +178,10 @@ def add_sample(database, sample):
     """Write a Sample; the last one of a second stays."""
     sample = dataclasses.replace(
         sample, sampled_at=sample.sampled_at.replace(microsecond=0))
-    table = models.PowerSample
-    values = dataclasses.asdict(sample)
     with database.writer() as session:
-        if not session.execute(
-                sa.update(table)
-                .where(table.sampled_at == sample.sampled_at)
-                .values(**values)).rowcount:
-            session.add(table(**values))
+        rows.upsert(session, models.PowerSample,
+                    {'sampled_at': sample.sampled_at},
+                    rows.values(sample, 'sampled_at'))
 
 
 def get_samples(database, since=None, until=None):
@@ -277,15 +189,13 @@ def get_samples(database, since=None, until=None):
 
     What is there before since, the last one, is not among them.
     """
-    table = models.PowerSample
-    query = sa.select(table).order_by(table.sampled_at)
-    return _select(database, _between(query, table.sampled_at, since, until),
-                   Sample)
+    return _between(database, models.PowerSample, Sample, 'sampled_at',
+                    since, until)
 
 
 def add_wake(database, wake):
-    with database.writer() as session:
-        session.add(models.Wake(**dataclasses.asdict(wake)))
+    """Write a Wake."""
+    database.write(sa.insert(models.Wake).values(**rows.values(wake)))
 
 
 def set_duration(database, server_uuid, duration_s):
@@ -294,33 +204,38 @@ def set_duration(database, server_uuid, duration_s):
              .where(models.Wake.server_uuid == server_uuid)
              .where(models.Wake.duration_s.is_(None))
              .values(duration_s=duration_s))
-    with database.writer() as session:
-        session.execute(query)
+    database.write(query)
 
 
 def get_wakes(database, since=None, until=None):
     """[Wake], oldest first, in [since, until)."""
-    table = models.Wake
-    query = sa.select(table).order_by(table.waited_at, table.id)
-    return _select(database, _between(query, table.waited_at, since, until),
-                   Wake)
+    return _between(database, models.Wake, Wake, 'waited_at', since, until)
 
 
 def purge(database, before):
     """Delete samples and waits from before then; how many."""
-    with database.writer() as session:
-        return sum(
-            session.execute(sa.delete(column.class_).where(
-                column < before)).rowcount
-            for column in (models.PowerSample.sampled_at,
-                           models.Wake.waited_at))
+    return sum(database.write(sa.delete(column.class_).where(column < before))
+               for column in (models.PowerSample.sampled_at,
+                              models.Wake.waited_at))
 
 
-def _select(database, query, cls):
-    names = [field.name for field in dataclasses.fields(cls)]
-    with database.reader() as session:
-        return [cls(**{name: getattr(row, name) for name in names})
-                for row in session.execute(query).scalars()]
+def _by_host(database, table, cls, *conditions):
+    """{host: object of a row type} of the rows for which this is true."""
+    return {row.host: cls(*row) for row in database.read(
+        sa.select(*rows.columns(table, cls)).where(*conditions)
+        .order_by(table.host))}
+
+
+def _between(database, table, cls, name, since, until):
+    """Objects of a row type with a time in [since, until), by that."""
+    time = getattr(table, name)
+    query = sa.select(*rows.columns(table, cls)).order_by(
+        time, *table.__table__.primary_key)
+    if since is not None:
+        query = query.where(time >= since)
+    if until is not None:
+        query = query.where(time < until)
+    return [cls(*row) for row in database.read(query)]
 
 
 @retries.retried_upsert
@@ -328,22 +243,5 @@ def _put(database, table, items):
     """Write an item a host, in place of what is there."""
     with database.writer() as session:
         for item in sorted(items, key=lambda item: item.host):
-            values = dataclasses.asdict(item)
-            if not session.execute(
-                    sa.update(table).where(table.host == item.host)
-                    .values(**values)).rowcount:
-                session.add(table(**values))
-
-
-def _between(query, column, since, until):
-    if since is not None:
-        query = query.where(column >= since)
-    if until is not None:
-        query = query.where(column < until)
-    return query
-
-
-def _batches(names):
-    names = sorted(names)
-    for start in range(0, len(names), _BATCH):
-        yield names[start:start + _BATCH]
+            rows.upsert(session, table, {'host': item.host},
+                        rows.values(item, 'host'))

@@ -33,9 +33,8 @@ def add(database, uuids):
 
 def remove(database, uuids):
     """Forget these."""
-    with database.writer() as session:
-        session.execute(sa.delete(models.PreemptibleServer).where(
-            models.PreemptibleServer.uuid.in_(list(uuids))))
+    database.write(sa.delete(models.PreemptibleServer).where(
+        models.PreemptibleServer.uuid.in_(list(uuids))))
 
 
 def get(database, uuids=None):
@@ -44,5 +43,4 @@ def get(database, uuids=None):
     if uuids is not None:
         query = query.where(
             models.PreemptibleServer.uuid.in_(list(uuids)))
-    with database.reader() as session:
-        return set(session.execute(query).scalars())
+    return set(database.scalars(query))

@@ -9,104 +9,179 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Tables.
+"""Tables, made from row types: of this package, and of the core."""
 
-A decision row is written before anything happens (then it is an intent),
-follows what happens, and stays as the record of it.
-"""
+import dataclasses
+import datetime
+import json
+import types
+import typing
 
 import sqlalchemy as sa
 from sqlalchemy import orm
 from sqlalchemy.dialects import mysql
 
+from nova_preempt.core import quotas
+from nova_preempt.core.energy import demand
+from nova_preempt.core.reservation import model as reservation
+from nova_preempt.db import rows
+
 Base = orm.declarative_base()
 
-UUID = sa.String(36)
-DOUBLE = sa.Float(precision=53)
+UUID = rows.UUID
+BIG_ID = sa.BigInteger().with_variant(sa.Integer, 'sqlite')
 # A record names every host considered: more than MySQL's TEXT may hold.
 JSON_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql', 'mariadb')
 
 
-class Decision(Base):
-    """One server, one host, and who had to end for it."""
+class Json(sa.types.TypeDecorator):
+    """A value that is written as JSON.
 
-    __tablename__ = 'decisions'
-    __table_args__ = (
-        sa.Index('decisions_status_idx', 'status'),
-        sa.Index('decisions_server_uuid_idx', 'server_uuid'),
-        sa.Index('decisions_request_id_idx', 'request_id'),
-        sa.Index('decisions_created_at_idx', 'created_at', 'uuid'),
-        sa.Index('decisions_project_id_idx', 'project_id'),
-        sa.Index('decisions_outcome_idx', 'outcome'),
-    )
+    :param sort_keys: whether the keys of objects are; else they keep their
+        order
+    """
 
-    uuid = sa.Column(UUID, primary_key=True)
-    created_at = sa.Column(sa.DateTime, nullable=False)
-    updated_at = sa.Column(sa.DateTime, nullable=False)
-    # Who works on it: the name of an Owner, empty once nobody does.
-    owner = sa.Column(sa.String(300), nullable=False)
-    status = sa.Column(sa.String(20), nullable=False)
-    reason = sa.Column(sa.Text, nullable=False, default='')
-    request_id = sa.Column(sa.String(255), nullable=False, default='')
-    operation = sa.Column(sa.String(20), nullable=False, default='')
-    server_uuid = sa.Column(UUID, nullable=False)
-    project_id = sa.Column(sa.String(255), nullable=False, default='')
-    user_id = sa.Column(sa.String(255), nullable=False, default='')
-    host = sa.Column(sa.String(255), nullable=False, default='')
-    provider_uuid = sa.Column(UUID, nullable=False, default='')
-    cost_us = sa.Column(sa.BigInteger, nullable=False, default=0)
-    # JSON: the alternatives with their costs, and why.
-    record = sa.Column(JSON_TEXT, nullable=False, default='{}')
-    # What became of the server; NULL: nobody has looked yet.
-    outcome = sa.Column(sa.String(20))
+    impl = sa.Text
+    cache_ok = True
 
-    victims = orm.relationship('Victim', order_by='Victim.server_uuid',
-                               lazy='joined', cascade='all, delete-orphan')
+    def __init__(self, sort_keys=True):
+        super().__init__()
+        self.sort_keys = sort_keys
+
+    def load_dialect_impl(self, dialect):
+        return dialect.type_descriptor(
+            mysql.MEDIUMTEXT() if dialect.name in ('mysql', 'mariadb')
+            else sa.Text())
+
+    def process_bind_param(self, value, dialect):
+        return json.dumps(value, sort_keys=self.sort_keys)
+
+    def process_result_value(self, value, dialect):
+        return value if value is None else json.loads(value)
 
 
-class Victim(Base):
-    """A preemptible server that a decision ends."""
+_TYPES = {str: sa.String(255), int: sa.Integer(), bool: sa.Boolean(),
+          float: sa.Float(precision=53), dict: Json(),
+          list: Json(sort_keys=False),
+          datetime.datetime: sa.DateTime()}
 
-    __tablename__ = 'victims'
-    __table_args__ = (
-        sa.Index('victims_server_uuid_idx', 'server_uuid'),
-        sa.Index('victims_status_idx', 'status'),
-        sa.Index('victims_project_id_idx', 'project_id'),
-        sa.Index('victims_ended_at_idx', 'ended_at'),
-    )
 
-    decision_uuid = sa.Column(
-        UUID, sa.ForeignKey('decisions.uuid', ondelete='CASCADE'),
-        primary_key=True)
-    server_uuid = sa.Column(UUID, primary_key=True)
-    status = sa.Column(sa.String(20), nullable=False)
-    project_id = sa.Column(sa.String(255), nullable=False, default='')
-    user_id = sa.Column(sa.String(255), nullable=False, default='')
-    flavor = sa.Column(sa.String(255), nullable=False, default='')
-    cost_us = sa.Column(sa.BigInteger, nullable=False, default=0)
-    # JSON: its allocations in Placement, to be given back in a rollback.
-    allocations = sa.Column(JSON_TEXT, nullable=False, default='{}')
-    # Under whom they stand there, which may be another project than its own;
-    # empty if that is not known.
-    consumer_project_id = sa.Column(sa.String(255), nullable=False,
-                                    default='')
-    consumer_user_id = sa.Column(sa.String(255), nullable=False, default='')
-    launched_at = sa.Column(sa.DateTime)
-    action = sa.Column(sa.String(20), nullable=False, default='delete')
-    notice_s = sa.Column(sa.Integer, nullable=False, default=0)
-    # When its action is taken at the latest; set with the notice.
-    deadline = sa.Column(sa.DateTime)
-    # When it had gone, or was kept.
-    ended_at = sa.Column(sa.DateTime)
-    lifetime_s = sa.Column(sa.Integer)
-    # Whether it comes back; how often that was tried, and when it is next.
-    restore = sa.Column(sa.Boolean, nullable=False, default=False)
-    tries = sa.Column(sa.Integer, nullable=False, default=0)
-    next_try_at = sa.Column(sa.DateTime)
-    # Its action where it cannot be migrated.
-    last_resort = sa.Column(sa.String(20), nullable=False, default='')
-    # What Nova was asked for: "stop", or else what was first.
-    asked = sa.Column(sa.String(20), nullable=False, default='')
+def _columns(row, key, without, required, changed):
+    """The columns of a row type; parameters as of _model()."""
+    hints = typing.get_type_hints(row, include_extras=True)
+    for field in dataclasses.fields(row):
+        if field.name in without:
+            continue
+        found = typing.get_args(hints[field.name])
+        nullable = types.NoneType in found
+        hint = found[0] if nullable else hints[field.name]
+        type_ = changed.get(field.name) or getattr(
+            hint, '__metadata__', [None])[0] or _TYPES[
+                typing.get_origin(hint) or hint]
+        default = {} if field.default in (
+            dataclasses.MISSING, None) else {'default': field.default}
+        yield sa.Column(
+            field.name, type_, primary_key=field.name in key,
+            nullable=nullable and field.name not in required, **default)
+
+
+def _model(table, row, key, *more, indexes=None, without=(), required=(),
+           attributes=None, options=None, **changed):
+    """Make the model of a table from a row type.
+
+    :param key: the names of its fields that are of the primary key
+    :param more: columns that are no fields of it
+    :param indexes: {name: names of columns}
+    :param without: fields that are no columns
+    :param required: fields that are None in new objects only
+    :param attributes: more attributes of the model
+    :param options: of the sa.Table
+    :param changed: types of columns that are not as their field has them
+    """
+    return type(row.__name__, (Base,), {
+        '__table__': sa.Table(
+            table, Base.metadata, *more,
+            *_columns(row, key, without, required, changed),
+            *(sa.Index(name, *names)
+              for name, names in (indexes or {}).items()),
+            **(options or {})),
+        **(attributes or {})})
+
+
+Decision = _model(
+    'decisions', rows.Decision, ['uuid'],
+    indexes={'decisions_status_idx': ['status'],
+             'decisions_server_uuid_idx': ['server_uuid'],
+             'decisions_request_id_idx': ['request_id'],
+             'decisions_created_at_idx': ['created_at', 'uuid'],
+             'decisions_project_id_idx': ['project_id'],
+             'decisions_outcome_idx': ['outcome']},
+    without=['victims'], required=['created_at', 'updated_at'],
+    attributes={'victims': orm.relationship(
+        'Victim', order_by='Victim.server_uuid', lazy='joined',
+        cascade='all, delete-orphan')})
+
+Victim = _model(
+    'victims', rows.Victim, ['server_uuid'],
+    sa.Column('decision_uuid', UUID, sa.ForeignKey(
+        'decisions.uuid', ondelete='CASCADE'), primary_key=True),
+    indexes={'victims_server_uuid_idx': ['server_uuid'],
+             'victims_status_idx': ['status'],
+             'victims_project_id_idx': ['project_id'],
+             'victims_ended_at_idx': ['ended_at']})
+
+Pause = _model('pauses', rows.Pause, ['what'])
+
+QuotaClaim = _model(
+    'quota_claims', quotas.Claim, [],
+    sa.Column('id', BIG_ID, primary_key=True, autoincrement=True),
+    sa.Column('project_id', sa.String(255), nullable=False),
+    sa.Column('expires_at', sa.DateTime, nullable=False),
+    indexes={'quota_claims_project_id_idx': ['project_id'],
+             'quota_claims_expires_at_idx': ['expires_at']},
+    # No id is given twice: who deletes one means that one.
+    options={'sqlite_autoincrement': True},
+    without=['id'], server_uuid=UUID)
+
+Reservation = _model(
+    'reservations', reservation.Reservation, ['uuid'],
+    indexes={'reservations_status_idx': ['status'],
+             'reservations_project_id_idx': ['project_id'],
+             'reservations_created_at_idx': ['created_at', 'uuid']},
+    without=['hosts'], required=['created_at', 'updated_at'],
+    uuid=UUID, status=sa.String(20), end_action=sa.String(20),
+    reason=sa.Text(), public_reason=sa.Text(), duration_s=sa.BigInteger())
+
+# Times as in the reservation, so that no join is needed.
+ReservationHost = _model(
+    'reservation_hosts', reservation.Assignment, ['host'],
+    sa.Column('reservation_uuid', UUID, sa.ForeignKey(
+        'reservations.uuid', ondelete='CASCADE'), primary_key=True),
+    indexes={'reservation_hosts_host_idx': ['host', 'start_at']},
+    status=sa.String(20), reason=sa.Text(), public_reason=sa.Text())
+
+ReservationMove = _model('reservation_moves', rows.Move, [],
+                         sa.Column('server_uuid', UUID, primary_key=True))
+
+ReservableHost = _model('reservable_hosts', rows.HostSettings, ['host'])
+
+HostPower = _model('host_power', rows.HostPower, ['host'],
+                   indexes={'host_power_state_idx': ['state']})
+
+PowerPromise = _model(
+    'power_promises', demand.Promise, ['request', 'host'],
+    sa.Column('promised_at', sa.DateTime, nullable=False), request=UUID)
+
+PowerFigures = _model('power_figures', rows.HostFigures, ['host'])
+
+PowerReading = _model('power_readings', rows.HostReading, ['host'])
+
+PowerSample = _model('power_samples', rows.Sample, ['sampled_at'])
+
+Wake = _model('wakes', rows.Wake, [],
+              sa.Column('id', sa.Integer, primary_key=True),
+              indexes={'wakes_waited_at_idx': ['waited_at'],
+                       'wakes_server_uuid_idx': ['server_uuid']})
 
 
 class Lock(Base):
@@ -130,19 +205,6 @@ class Owner(Base):
     expires_at = sa.Column(sa.DateTime, nullable=False)
 
 
-class Pause(Base):
-    """What an operator has stopped for now, and who asked for it."""
-
-    __tablename__ = 'pauses'
-
-    what = sa.Column(sa.String(20), primary_key=True)
-    since = sa.Column(sa.DateTime, nullable=False)
-    reason = sa.Column(sa.Text, nullable=False)
-    user_id = sa.Column(sa.String(255), nullable=False, default='')
-    project_id = sa.Column(sa.String(255), nullable=False, default='')
-    request_id = sa.Column(sa.String(255), nullable=False, default='')
-
-
 class PreemptibleServer(Base):
     """A server made preemptible by a scheduler hint.
 
@@ -154,111 +216,6 @@ class PreemptibleServer(Base):
 
     uuid = sa.Column(UUID, primary_key=True)
     created_at = sa.Column(sa.DateTime, nullable=False)
-
-
-class QuotaClaim(Base):
-    """A server that was admitted, or is about to be, and counts for a quota.
-
-    Until Nova's records show what it is to become.
-    """
-
-    __tablename__ = 'quota_claims'
-    __table_args__ = (
-        sa.Index('quota_claims_project_id_idx', 'project_id'),
-        sa.Index('quota_claims_expires_at_idx', 'expires_at'),
-        # No id is given twice: who deletes one means that one.
-        {'sqlite_autoincrement': True},
-    )
-
-    id = sa.Column(sa.BigInteger().with_variant(sa.Integer, 'sqlite'),
-                   primary_key=True, autoincrement=True)
-    project_id = sa.Column(sa.String(255), nullable=False)
-    server_uuid = sa.Column(UUID, nullable=False)
-    preemptible = sa.Column(sa.Boolean, nullable=False)
-    vcpus = sa.Column(sa.Integer, nullable=False)
-    memory_mb = sa.Column(sa.Integer, nullable=False)
-    expires_at = sa.Column(sa.DateTime, nullable=False)
-
-
-class Reservation(Base):
-    """Whole hosts for a project, for a time."""
-
-    __tablename__ = 'reservations'
-    __table_args__ = (
-        sa.Index('reservations_status_idx', 'status'),
-        sa.Index('reservations_project_id_idx', 'project_id'),
-        sa.Index('reservations_created_at_idx', 'created_at', 'uuid'),
-    )
-
-    uuid = sa.Column(UUID, primary_key=True)
-    name = sa.Column(sa.String(255), nullable=False, default='')
-    created_at = sa.Column(sa.DateTime, nullable=False)
-    updated_at = sa.Column(sa.DateTime, nullable=False)
-    project_id = sa.Column(sa.String(255), nullable=False)
-    user_id = sa.Column(sa.String(255), nullable=False, default='')
-    status = sa.Column(sa.String(20), nullable=False)
-    # For operators; what its owner is told is public.
-    reason = sa.Column(sa.Text, nullable=False, default='')
-    public_reason = sa.Column(sa.Text)
-    # What was asked for; host_properties is JSON.
-    host_properties = sa.Column(JSON_TEXT, nullable=False, default='[]')
-    quantity = sa.Column(sa.Integer, nullable=False)
-    duration_s = sa.Column(sa.BigInteger, nullable=False)
-    window_start = sa.Column(sa.DateTime, nullable=False)
-    window_end = sa.Column(sa.DateTime)
-    # What was granted: [start_at, end_at), in whole seconds.
-    start_at = sa.Column(sa.DateTime, nullable=False)
-    end_at = sa.Column(sa.DateTime, nullable=False)
-    end_action = sa.Column(sa.String(20), nullable=False)
-    before_end_s = sa.Column(sa.Integer, nullable=False)
-    # When its hosts were empty, its owner was told of the end, and its hosts
-    # were empty again.
-    ready_at = sa.Column(sa.DateTime)
-    noticed_at = sa.Column(sa.DateTime)
-    released_at = sa.Column(sa.DateTime)
-
-
-class ReservationHost(Base):
-    """A host of a reservation; times as there, so that no join is needed."""
-
-    __tablename__ = 'reservation_hosts'
-    __table_args__ = (
-        sa.Index('reservation_hosts_host_idx', 'host', 'start_at'),
-    )
-
-    reservation_uuid = sa.Column(
-        UUID, sa.ForeignKey('reservations.uuid', ondelete='CASCADE'),
-        primary_key=True)
-    host = sa.Column(sa.String(255), primary_key=True)
-    start_at = sa.Column(sa.DateTime, nullable=False)
-    end_at = sa.Column(sa.DateTime, nullable=False)
-    status = sa.Column(sa.String(20), nullable=False)
-    reason = sa.Column(sa.Text, nullable=False, default='')
-    public_reason = sa.Column(sa.Text)
-
-
-class ReservationMove(Base):
-    """A server that Nova was asked to move away from a reserved host."""
-
-    __tablename__ = 'reservation_moves'
-
-    server_uuid = sa.Column(UUID, primary_key=True)
-    # From where, and when Nova was asked last.
-    node = sa.Column(sa.String(255), nullable=False)
-    asked_at = sa.Column(sa.DateTime, nullable=False)
-    cold = sa.Column(sa.Boolean, nullable=False)
-
-
-class ReservableHost(Base):
-    """What an administrator says of a host; no row, nothing said."""
-
-    __tablename__ = 'reservable_hosts'
-
-    host = sa.Column(sa.String(255), primary_key=True)
-    # None: as [reservation]reservable_default says.
-    reservable = sa.Column(sa.Boolean)
-    # JSON: {name of a property: value}
-    extra = sa.Column(JSON_TEXT, nullable=False, default='{}')
 
 
 class HiddenProperty(Base):
@@ -289,7 +246,7 @@ class Counter(Base):
 
 
 class CalendarChange(Base):
-    """What a change of the calendar concerns; see changes."""
+    """A change of the calendar, and what it concerns; see changes."""
 
     __tablename__ = 'calendar_changes'
 
@@ -298,97 +255,60 @@ class CalendarChange(Base):
                            autoincrement=False)
     # Nobody else's: the number may come again after a fail-over.
     stamp = sa.Column(UUID, nullable=False)
-    # JSON: uuids of reservations, and names of hosts of which administrators
-    # say something else.
-    reservations = sa.Column(JSON_TEXT, nullable=False)
-    hosts = sa.Column(JSON_TEXT, nullable=False)
+    # Uuids of reservations, and names of hosts of which administrators say
+    # something else.
+    reservations = sa.Column(Json, nullable=False)
+    hosts = sa.Column(Json, nullable=False)
 
 
-class HostPower(Base):
-    """Whether a host is on; no row, never switched."""
+class ClassServer(Base):
+    """How long a server of a class has run, waited, and been on its way.
 
-    __tablename__ = 'host_power'
-    __table_args__ = (sa.Index('host_power_state_idx', 'state'),)
+    As of its last event, see core.classes.clocks.Mark; from then on the
+    clock of its state counts.
+    """
 
-    host = sa.Column(sa.String(255), primary_key=True)
-    state = sa.Column(sa.String(20), nullable=False)
-    since = sa.Column(sa.DateTime, nullable=False)
-    reason = sa.Column(sa.Text, nullable=False, default='')
-    # How often in a row it was noted as idle, and when last.
-    idle_intervals = sa.Column(sa.Integer, nullable=False, default=0)
-    noted_at = sa.Column(sa.DateTime)
-    # How long its last boot has taken.
-    boot_s = sa.Column(DOUBLE)
-    # How many boots beyond the first were begun to wake it.
-    boots = sa.Column(sa.Integer, nullable=False, default=0)
-
-
-class PowerPromise(Base):
-    """A host that a request waits for."""
-
-    __tablename__ = 'power_promises'
-
-    request = sa.Column(sa.String(36), primary_key=True)
-    host = sa.Column(sa.String(255), primary_key=True)
-    # So many servers, of as many as would fit.
-    servers = sa.Column(sa.Integer, nullable=False)
-    room = sa.Column(sa.Integer, nullable=False)
-    promised_at = sa.Column(sa.DateTime, nullable=False)
-
-
-class PowerFigures(Base):
-    """What a host delivers and draws, as it was measured."""
-
-    __tablename__ = 'power_figures'
-
-    host = sa.Column(sa.String(255), primary_key=True)
-    flops = sa.Column(DOUBLE)
-    watts = sa.Column(DOUBLE)
-    idle_watts = sa.Column(DOUBLE)
-    measured_at = sa.Column(sa.DateTime, nullable=False)
-    source = sa.Column(sa.String(255), nullable=False, default='')
-
-
-class PowerReading(Base):
-    """What a host drew when it was last read."""
-
-    __tablename__ = 'power_readings'
-
-    host = sa.Column(sa.String(255), primary_key=True)
-    watts = sa.Column(DOUBLE, nullable=False)
-    measured_at = sa.Column(sa.DateTime, nullable=False)
-    source = sa.Column(sa.String(255), nullable=False, default='')
-
-
-class PowerSample(Base):
-    """What the whole cloud was like at a time."""
-
-    __tablename__ = 'power_samples'
-
-    sampled_at = sa.Column(sa.DateTime, primary_key=True)
-    watts = sa.Column(DOUBLE)
-    watts_saved = sa.Column(DOUBLE, nullable=False, default=0.0)
-    hosts_on = sa.Column(sa.Integer, nullable=False)
-    hosts_busy = sa.Column(sa.Integer, nullable=False)
-    hosts_asleep = sa.Column(sa.Integer, nullable=False)
-    cores_total = sa.Column(sa.Integer, nullable=False)
-    cores_off = sa.Column(sa.Integer, nullable=False)
-    cores_used = sa.Column(sa.Integer, nullable=False)
-
-
-class Wake(Base):
-    """A server whose request has waited for hosts to wake."""
-
-    __tablename__ = 'wakes'
+    __tablename__ = 'class_servers'
     __table_args__ = (
-        sa.Index('wakes_waited_at_idx', 'waited_at'),
-        sa.Index('wakes_server_uuid_idx', 'server_uuid'),
+        sa.Index('class_servers_cell_uuid_idx', 'cell_uuid'),
     )
 
-    id = sa.Column(sa.Integer, primary_key=True)
-    server_uuid = sa.Column(UUID, nullable=False)
-    waited_at = sa.Column(sa.DateTime, nullable=False)
-    cores = sa.Column(sa.Integer, nullable=False)
-    boot_s = sa.Column(DOUBLE, nullable=False)
-    # How long the server ran, once it is gone.
-    duration_s = sa.Column(DOUBLE)
+    uuid = sa.Column(UUID, primary_key=True)
+    cell_uuid = sa.Column(UUID, nullable=False)
+    project_id = sa.Column(sa.String(255), nullable=False)
+    class_name = sa.Column(sa.String(64), nullable=False)
+    flavor = sa.Column(sa.String(255), nullable=False)
+    from_volume = sa.Column(sa.Boolean, nullable=False)
+    # A core.classes.clocks.Kind.
+    kind = sa.Column(sa.Integer, nullable=False)
+    # In microseconds; the last three since the epoch.
+    running_us = sa.Column(sa.BigInteger, nullable=False)
+    waiting_us = sa.Column(sa.BigInteger, nullable=False)
+    binding_us = sa.Column(sa.BigInteger, nullable=False)
+    admitted_us = sa.Column(sa.BigInteger, nullable=False)
+    since_us = sa.Column(sa.BigInteger, nullable=False)
+    last_us = sa.Column(sa.BigInteger, nullable=False)
+    gaps = sa.Column(sa.Integer, nullable=False)
+    # When Nova had changed it last, and when that was read.
+    changed_at = sa.Column(sa.DateTime)
+    read_at = sa.Column(sa.DateTime, nullable=False)
+
+
+class ClassOverhead(Base):
+    """How long it takes to get servers of a kind back, on average."""
+
+    __tablename__ = 'class_overheads'
+
+    flavor = sa.Column(sa.String(255), primary_key=True)
+    from_volume = sa.Column(sa.Boolean, primary_key=True)
+    mean_us = sa.Column(sa.BigInteger, nullable=False)
+
+
+class ClassCell(Base):
+    """When the servers of a class in a cell were looked at last."""
+
+    __tablename__ = 'class_cells'
+
+    cell_uuid = sa.Column(UUID, primary_key=True)
+    # By the clock of the database.
+    looked_at = sa.Column(sa.DateTime, nullable=False)

@@ -11,27 +11,13 @@
 # under the License.
 """The moves away from reserved hosts that Nova was asked for."""
 
-import dataclasses
-import datetime
-
 import sqlalchemy as sa
 
 from nova_preempt.db import models
 from nova_preempt.db import retries
+from nova_preempt.db import rows
 
-
-@dataclasses.dataclass(frozen=True)
-class Move:
-    """That Nova was asked to move a server.
-
-    :ivar node: from where
-    :ivar asked_at: when it was asked last, naive and in UTC
-    :ivar cold: whether it has to be told that the move is to stay
-    """
-
-    node: str
-    asked_at: datetime.datetime
-    cold: bool
+Move = rows.Move
 
 
 class Moves:
@@ -46,24 +32,18 @@ class Moves:
     def get(self):
         """{uuid of a server: its Move}."""
         row = models.ReservationMove
-        with self._db.reader() as session:
-            return {uuid: Move(node, asked_at, cold)
-                    for uuid, node, asked_at, cold in session.execute(
-                        sa.select(row.server_uuid, row.node, row.asked_at,
-                                  row.cold))}
+        return {uuid: Move(*values) for uuid, *values in self._db.read(
+            sa.select(row.server_uuid, *rows.columns(row, Move)))}
 
-    @retries.retried
+    @retries.retried_upsert
     def add(self, uuid, move):
         """Remember a Move in place of an earlier one of the server."""
-        row = models.ReservationMove
         with self._db.writer() as session:
-            session.execute(sa.delete(row).where(row.server_uuid == uuid))
-            session.execute(sa.insert(row).values(
-                server_uuid=uuid, **dataclasses.asdict(move)))
+            rows.upsert(session, models.ReservationMove,
+                        {'server_uuid': uuid}, rows.values(move))
 
     @retries.retried
     def remove(self, uuid):
         """Forget the Move of a server."""
         row = models.ReservationMove
-        with self._db.writer() as session:
-            session.execute(sa.delete(row).where(row.server_uuid == uuid))
+        self._db.write(sa.delete(row).where(row.server_uuid == uuid))

@@ -12,7 +12,6 @@
 """The decisions of which nobody knows yet what became of their servers."""
 
 import dataclasses
-import json
 
 import sqlalchemy as sa
 
@@ -69,8 +68,7 @@ def get_placed(database, within_s):
              .where(row.server_uuid != '')
              .where(row.updated_at >= clock.after(-within_s))
              .order_by(row.created_at, row.uuid))
-    with database.reader() as session:
-        return dict(session.execute(query).tuples().all())
+    return dict(map(tuple, database.read(query)))
 
 
 def set_outcome(database, uuid, outcome):
@@ -79,10 +77,9 @@ def set_outcome(database, uuid, outcome):
     :returns: False if somebody else was faster
     """
     row = models.Decision
-    query = (sa.update(row.__table__).where(row.uuid == uuid)
+    query = (sa.update(row).where(row.uuid == uuid)
              .where(row.outcome.is_(None)).values(outcome=outcome))
-    with database.writer() as session:
-        return session.execute(query).rowcount == 1
+    return database.write(query) == 1
 
 
 def leave_out(database, uuids):
@@ -90,10 +87,9 @@ def leave_out(database, uuids):
     if not uuids:
         return
     row = models.Decision
-    query = (sa.update(row.__table__).where(row.uuid.in_(uuids))
+    query = (sa.update(row).where(row.uuid.in_(uuids))
              .where(row.outcome.is_(None)).values(outcome=''))
-    with database.writer() as session:
-        session.execute(query)
+    database.write(query)
 
 
 def get_ending(database):
@@ -105,13 +101,12 @@ def get_ending(database):
              .join(decision, decision.uuid == victim.decision_uuid)
              .where(victim.status == decisions.ENDING)
              .where(decision.status.not_in(decisions.OPEN)))
-    with database.reader() as session:
-        return [tuple(item) for item in session.execute(query)]
+    return [tuple(item) for item in database.read(query)]
 
 
 def _unknown(row):
     return Unknown(
         row.uuid, row.server_uuid, row.status, row.host, row.operation,
-        json.loads(row.record).get('flavor', ''),
+        row.record.get('flavor', ''),
         sum(victim.status in victim_status.LOST_IN_VAIN
             for victim in row.victims))

@@ -22,9 +22,6 @@ from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import retries
 
-_OWNERS = models.Owner.__table__
-_DECISIONS = models.Decision.__table__
-
 # Rows of the dead are of use as long as somebody may ask for them. What an
 # owner without a row has left is told by its own age.
 _KEPT_S = 86_400
@@ -34,9 +31,9 @@ _KEPT_S = 86_400
 def add(database, name, lease_s):
     """Begin a lease."""
     with database.writer() as session:
-        session.execute(sa.delete(_OWNERS).where(
+        session.execute(sa.delete(models.Owner).where(
             models.Owner.expires_at < clock.after(-_KEPT_S)))
-        session.execute(sa.insert(_OWNERS).values(
+        session.execute(sa.insert(models.Owner).values(
             name=name, started_at=clock.now(),
             expires_at=clock.after(lease_s)))
 
@@ -48,13 +45,13 @@ def renew(database, name, lease_s):
     """
     with database.writer() as session:
         renewed = session.execute(
-            sa.update(_OWNERS)
+            sa.update(models.Owner)
             .where(models.Owner.name == name)
             .where(models.Owner.expires_at > clock.now())
             .values(expires_at=clock.after(lease_s))).rowcount
         if renewed:
             session.execute(
-                sa.update(_DECISIONS)
+                sa.update(models.Decision)
                 .where(models.Decision.status.in_(decisions.OPEN))
                 .where(models.Decision.owner == name)
                 .values(updated_at=clock.now()))
@@ -64,12 +61,11 @@ def renew(database, name, lease_s):
 @retries.retried
 def end(database, names):
     """These are dead, or about to be: their leases run out now."""
-    with database.writer() as session:
-        session.execute(
-            sa.update(_OWNERS)
-            .where(models.Owner.name.in_(list(names)))
-            .where(models.Owner.expires_at > clock.now())
-            .values(expires_at=clock.now()))
+    database.write(
+        sa.update(models.Owner)
+        .where(models.Owner.name.in_(list(names)))
+        .where(models.Owner.expires_at > clock.now())
+        .values(expires_at=clock.now()))
 
 
 @retries.retried
@@ -77,5 +73,4 @@ def get_leases(database):
     """{name of an owner: whether its lease has not run out}."""
     query = sa.select(models.Owner.name,
                       models.Owner.expires_at > clock.now())
-    with database.reader() as session:
-        return {name: bool(alive) for name, alive in session.execute(query)}
+    return {name: bool(alive) for name, alive in database.read(query)}

@@ -15,14 +15,12 @@ Schedulers and engines look here before they act, so a row stops all of them
 at once, whichever of the API and a command wrote it.
 """
 
-import dataclasses
-import datetime
-
 import sqlalchemy as sa
 
 from nova_preempt.db import clock
 from nova_preempt.db import models
 from nova_preempt.db import retries
+from nova_preempt.db import rows
 
 PREEMPTION = 'preemption'
 RESERVATIONS = 'reservations'
@@ -31,19 +29,7 @@ BACKLOG = 'backlog'
 #: What can be paused.
 ALL = (PREEMPTION, RESERVATIONS, POWER, BACKLOG)
 
-_PAUSES = models.Pause.__table__
-
-
-@dataclasses.dataclass(frozen=True)
-class Pause:
-    """since is naive and in UTC."""
-
-    what: str
-    since: datetime.datetime
-    reason: str
-    user_id: str = ''
-    project_id: str = ''
-    request_id: str = ''
+Pause = rows.Pause
 
 
 @retries.retried_upsert
@@ -57,31 +43,23 @@ def pause(database, what, reason, **asked_by):
     :param asked_by: user_id, project_id and request_id
     """
     values = {'reason': reason, **asked_by}
-    row = models.Pause
     with database.writer() as session:
-        found = session.execute(sa.update(_PAUSES).where(
-            row.what == what).values(**values)).rowcount
-        if not found:
-            session.execute(sa.insert(_PAUSES).values(
-                what=what, since=clock.now(),
-                **{'user_id': '', 'project_id': '', 'request_id': '',
-                   **values}))
+        if not session.execute(sa.update(models.Pause).where(
+                models.Pause.what == what).values(**values)).rowcount:
+            session.execute(sa.insert(models.Pause).values(
+                what=what, since=clock.now(), **values))
 
 
 @retries.retried
 def resume(database, what):
     """Go on with this. Returns whether it was paused."""
-    with database.writer() as session:
-        return session.execute(sa.delete(_PAUSES).where(
-            models.Pause.what == what)).rowcount == 1
+    return database.write(sa.delete(models.Pause).where(
+        models.Pause.what == what)) == 1
 
 
 @retries.retried
 def get(database):
     """{one of ALL: Pause} of what is paused, in this order."""
-    columns = [getattr(models.Pause, field.name)
-               for field in dataclasses.fields(Pause)]
-    with database.reader() as session:
-        found = {row.what: Pause(*row)
-                 for row in session.execute(sa.select(*columns))}
+    found = {row.what: Pause(*row) for row in database.read(sa.select(
+        *rows.columns(models.Pause, Pause)))}
     return {what: found[what] for what in ALL if what in found}

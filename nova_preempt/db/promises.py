@@ -21,6 +21,7 @@ import sqlalchemy as sa
 from nova_preempt.core.energy import demand
 from nova_preempt.db import models
 from nova_preempt.db import retries
+from nova_preempt.db import rows
 
 _LOCK = 'promises'
 
@@ -46,15 +47,13 @@ def make(database, request, choose, now, lifetime_s, is_on):
     since = now - datetime.timedelta(seconds=lifetime_s)
     table = models.PowerPromise
     with database.writer() as session:
-        session.execute(sa.update(models.Lock).where(
-            models.Lock.name == _LOCK).values(name=_LOCK))
+        rows.lock(session, models.Lock, _LOCK)
         promised = _read(session, since)
         session.execute(sa.delete(table).where(
             (table.promised_at < since) | (table.request == request)))
         found = choose(promised)
         session.add_all(
-            table(request=item.request, host=item.host,
-                  servers=item.servers, room=item.room, promised_at=now)
+            table(**rows.values(item), promised_at=now)
             for item in (*found, *demand.kept(request, promised, is_on)))
     return found
 
@@ -63,22 +62,19 @@ def make(database, request, choose, now, lifetime_s, is_on):
 def release(database, request):
     """A request waits no more."""
     table = models.PowerPromise
-    with database.writer() as session:
-        session.execute(sa.delete(table).where(table.request == request))
+    database.write(sa.delete(table).where(table.request == request))
 
 
 @retries.retried
 def forget(database, hosts):
     """These hosts will not be on."""
     table = models.PowerPromise
-    with database.writer() as session:
-        session.execute(sa.delete(table).where(table.host.in_(
-            sorted(hosts))))
+    database.write(sa.delete(table).where(table.host.in_(sorted(hosts))))
 
 
 def _read(session, since):
     table = models.PowerPromise
-    return [demand.Promise(row.request, row.host, row.servers, row.room)
-            for row in session.execute(
-                sa.select(table).where(table.promised_at >= since).order_by(
-                    table.promised_at, table.request, table.host)).scalars()]
+    return [demand.Promise(*row) for row in session.execute(
+        sa.select(*rows.columns(table, demand.Promise))
+        .where(table.promised_at >= since)
+        .order_by(table.promised_at, table.request, table.host))]

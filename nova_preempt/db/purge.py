@@ -9,17 +9,20 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Deleting what has been finished for long.
+"""Deleting records that were closed long ago.
 
-A closed decision never opens again, so what was found to be old stays so, and
+A closed record never opens again, so what was found to be old stays so, and
 finding it needs no lock. It is found in pages of the primary key: one pass
 over the table, however much of it goes.
 """
 
 import collections
+import dataclasses
 import datetime
+import typing
 
 import sqlalchemy as sa
+from sqlalchemy import orm
 
 from nova_preempt.core.backlog import model as backlog
 from nova_preempt.db import backlog_models
@@ -30,165 +33,107 @@ from nova_preempt.db import reservation_rows
 # So many rows go in one transaction: schedulers hardly wait for it.
 BATCH = 500
 
-_REQUEST_PARTS = {'boots': backlog_models.BacklogBoot,
-                  'servers': backlog_models.BacklogServer,
-                  'history': backlog_models.BacklogChange}
 
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """Records of one table, and their parts in other ones.
 
-def find_decisions(database, before):
-    """Lists of rows, as dicts, of decisions that were closed before then.
-
-    Not of those with a victim that the engine has still to bring back, or to
-    delete.
-
-    :param before: a naive datetime in UTC
+    :ivar parts: {name in an archive: column that refers to the record}
+    :ivar is_over: returns the conditions that nothing is left to do for it
+    :ivar changed: the column of when it changed last
     """
+
+    table: typing.Any
+    parts: dict
+    is_over: typing.Callable
+    changed: str = 'updated_at'
+
+    def find(self, database, before):
+        """Lists of rows, as dicts, of those that were over before then.
+
+        :param before: a naive datetime in UTC
+        """
+        query = self._first(sa.select(self.table), before).options(
+            orm.lazyload('*'))
+        for rows in _pages(database, query, self.table.uuid):
+            parts = {}
+            for name, column in self.parts.items():
+                parts[name] = collections.defaultdict(list)
+                for item in database.scalars(
+                        sa.select(column.class_)
+                        .where(column.in_([row.uuid for row in rows]))
+                        .order_by(*column.class_.__table__.primary_key)):
+                    parts[name][getattr(item, column.key)].append(
+                        _values(item))
+            yield [{**_values(row), **{name: found[row.uuid] for name, found
+                                       in parts.items()}} for row in rows]
+
+    def delete(self, database, uuids):
+        """Delete these with their parts; how many they were."""
+        with database.writer() as session:
+            # By hand, since SQLite does not enforce foreign keys.
+            for column in self.parts.values():
+                session.execute(sa.delete(column.class_).where(
+                    column.in_(uuids)))
+            return session.execute(sa.delete(self.table).where(
+                self.table.uuid.in_(uuids))).rowcount
+
+    def delete_old(self, database, before):
+        """Delete what find() finds, without reading more than ids."""
+        count = 0
+        query = self._first(sa.select(self.table.uuid), before)
+        while uuids := database.scalars(query):
+            count += self.delete(database, uuids)
+        return count
+
+    def _first(self, query, before):
+        """The query for the first batch of those that were over by then."""
+        return (query.where(*self.is_over(),
+                            getattr(self.table, self.changed) < before)
+                .order_by(self.table.uuid).limit(BATCH))
+
+
+def _is_decision_over():
+    """Without a victim that the engine has yet to bring back or delete."""
     decision, victim = models.Decision, models.Victim
     matters = sa.exists().where(
         victim.decision_uuid == decision.uuid,
         (victim.status == decisions.STOPPED)
         | ((victim.status == decisions.SHELVED) & victim.restore))
-    query = (sa.select(decision)
-             .where(decision.status.not_in(decisions.OPEN))
-             .where(decision.updated_at < before)
-             .where(~matters)
-             .order_by(decision.uuid)
-             .limit(BATCH))
-    for rows in _pages(database, query, decision.uuid):
-        yield [{**_values(row),
-                'victims': [_values(item) for item in row.victims]}
-               for row in rows]
+    return decision.status.not_in(decisions.OPEN), ~matters
 
 
-def delete_decisions(database, uuids):
-    """Delete decisions and their victims; the number of decisions."""
-    with database.writer() as session:
-        # By hand, since SQLite does not enforce foreign keys.
-        session.execute(sa.delete(models.Victim).where(
-            models.Victim.decision_uuid.in_(uuids)))
-        return session.execute(sa.delete(models.Decision).where(
-            models.Decision.uuid.in_(uuids))).rowcount
+def _is_reservation_over():
+    """Without servers that the engine has yet to clear away."""
+    row = models.Reservation
+    return row.status.not_in(reservation_rows.OPEN), (
+        (row.status != reservation_rows.ENDED) | row.released_at.is_not(None))
 
 
-def find_hinted(database, before):
-    """Lists of rows, as dicts, of servers made preemptible before then."""
-    server = models.PreemptibleServer
-    query = (sa.select(server).where(server.created_at < before)
-             .order_by(server.uuid).limit(BATCH))
-    for rows in _pages(database, query, server.uuid):
-        yield [_values(row) for row in rows]
+def _is_request_over():
+    """Without anything that the engine has yet to clear up."""
+    row = backlog_models.BacklogRequest
+    return row.state.in_(backlog.CLOSED), row.trust_id == ''
 
 
-def find_reservations(database, before):
-    """Lists of rows, as dicts, of reservations that were over before then.
-
-    Not of those whose servers the engine has still to clear away.
-    """
-    reservation, host = models.Reservation, models.ReservationHost
-    query = _of_reservations(sa.select(reservation), before)
-    for rows in _pages(database, query, reservation.uuid):
-        hosts = collections.defaultdict(list)
-        with database.reader() as session:
-            for item in session.execute(
-                    sa.select(host).where(host.reservation_uuid.in_(
-                        [row.uuid for row in rows]))
-                    .order_by(host.host)).scalars():
-                hosts[item.reservation_uuid].append(_values(item))
-        yield [{**_values(row), 'hosts': hosts[row.uuid]} for row in rows]
-
-
-def _of_reservations(query, before):
-    """The first batch of a query of these."""
-    reservation = models.Reservation
-    return (query.where(reservation.status.not_in(reservation_rows.OPEN))
-            .where(reservation.updated_at < before)
-            .where((reservation.status != reservation_rows.ENDED)
-                   | reservation.released_at.is_not(None))
-            .order_by(reservation.uuid).limit(BATCH))
-
-
-def delete_old_reservations(database, before):
-    """Delete what find_reservations() finds; how many they were."""
-    return _delete_old(database, delete_reservations, _of_reservations(
-        sa.select(models.Reservation.uuid), before))
-
-
-def delete_reservations(database, uuids):
-    """Delete reservations and their hosts; the number of reservations."""
-    with database.writer() as session:
-        session.execute(sa.delete(models.ReservationHost).where(
-            models.ReservationHost.reservation_uuid.in_(uuids)))
-        return session.execute(sa.delete(models.Reservation).where(
-            models.Reservation.uuid.in_(uuids))).rowcount
-
-
-def find_requests(database, before):
-    """Lists of rows, as dicts, of requests that were closed before then.
-
-    Not of those for which the engine has still to clear up.
-    """
-    request = backlog_models.BacklogRequest
-    query = _of_requests(sa.select(request), before)
-    for rows in _pages(database, query, request.uuid):
-        parts = {}
-        with database.reader() as session:
-            for name, table in _REQUEST_PARTS.items():
-                parts[name] = collections.defaultdict(list)
-                for item in session.execute(sa.select(table).where(
-                        table.request_uuid.in_([row.uuid for row in rows]))
-                        .order_by(*sa.inspect(table).primary_key)).scalars():
-                    parts[name][item.request_uuid].append(_values(item))
-        yield [{**_values(row),
-                **{name: found[row.uuid] for name, found in parts.items()}}
-               for row in rows]
-
-
-def _of_requests(query, before):
-    """The first batch of a query of these."""
-    request = backlog_models.BacklogRequest
-    return (query.where(request.state.in_(backlog.CLOSED))
-            .where(request.trust_id == '', request.updated_at < before)
-            .order_by(request.uuid).limit(BATCH))
-
-
-def delete_old_requests(database, before):
-    """Delete what find_requests() finds; how many they were."""
-    return _delete_old(database, delete_requests, _of_requests(
-        sa.select(backlog_models.BacklogRequest.uuid), before))
-
-
-def delete_requests(database, uuids):
-    """Delete requests and all that is kept of them; how many they were."""
-    with database.writer() as session:
-        for table in _REQUEST_PARTS.values():
-            session.execute(sa.delete(table).where(
-                table.request_uuid.in_(uuids)))
-        request = backlog_models.BacklogRequest
-        return session.execute(sa.delete(request).where(
-            request.uuid.in_(uuids))).rowcount
-
-
-def _delete_old(database, delete, query):
-    """Delete in batches, without reading more than ids."""
-    count = 0
-    while True:
-        with database.reader() as session:
-            uuids = session.execute(query).scalars().all()
-        if not uuids:
-            return count
-        count += delete(database, uuids)
+DECISIONS = Kind(models.Decision, {'victims': models.Victim.decision_uuid},
+                 _is_decision_over)
+RESERVATIONS = Kind(
+    models.Reservation, {'hosts': models.ReservationHost.reservation_uuid},
+    _is_reservation_over)
+REQUESTS = Kind(
+    backlog_models.BacklogRequest,
+    {'boots': backlog_models.BacklogBoot.request_uuid,
+     'servers': backlog_models.BacklogServer.request_uuid,
+     'history': backlog_models.BacklogChange.request_uuid}, _is_request_over)
+#: Servers that were made preemptible by a hint.
+HINTED = Kind(models.PreemptibleServer, {}, tuple, 'created_at')
 
 
 def _pages(database, query, key):
     """Lists of rows of a query that is in the order of this column."""
     last = ''
-    while True:
-        with database.reader() as session:
-            rows = session.execute(query.where(
-                key > last)).unique().scalars().all()
-            session.expunge_all()
-        if not rows:
-            return
+    while rows := database.scalars(query.where(key > last)):
         # Before whoever gets it deletes it.
         last = getattr(rows[-1], key.key)
         yield rows
@@ -196,8 +141,13 @@ def _pages(database, query, key):
 
 def _values(row):
     """The columns of a row as JSON has them."""
-    values = {column.name: getattr(row, column.name)
-              for column in row.__table__.columns}
-    return {name: value.isoformat() + 'Z'
-            if isinstance(value, datetime.datetime) else value
-            for name, value in values.items()}
+    return {column.name: _value(column, getattr(row, column.name))
+            for column in row.__table__.columns}
+
+
+def _value(column, value):
+    if isinstance(column.type, models.Json):
+        return column.type.process_bind_param(value, None)
+    if isinstance(value, datetime.datetime):
+        return value.isoformat() + 'Z'
+    return value

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What the API asks the database: lists, pages and numbers.
+"""Queries of the API and of reports: lists, pages, numbers and turns.
 
 Where a project is given, only its own side counts: a preemption is found by a
 server, or counted by a victim, of that project only.
@@ -17,13 +17,16 @@ server, or counted by a victim, of that project only.
 
 import collections
 import dataclasses
-import datetime
-import json
 
 import sqlalchemy as sa
 
+from nova_preempt.core import cycles
+from nova_preempt.core.reservation import model
 from nova_preempt.db import decisions
 from nova_preempt.db import models
+
+# The latest turns; more than that in a short time come round without a cycle.
+MOST_TURNS = 10_000
 
 #: The statuses that can be asked for.
 STATUSES = (decisions.INTENT, decisions.CLAIMED, decisions.ROLLING_BACK,
@@ -31,44 +34,8 @@ STATUSES = (decisions.INTENT, decisions.CLAIMED, decisions.ROLLING_BACK,
             decisions.ROLLED_BACK, decisions.ABORTED, decisions.REFUSED)
 
 
-@dataclasses.dataclass(frozen=True)
-class Victim:
-    server_uuid: str
-    project_id: str
-    user_id: str
-    flavor: str
-    cost_us: int
-    status: str
-    action: str
-    notice_s: int
-    deadline: datetime.datetime | None
-    ended_at: datetime.datetime | None
-    restore: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Preemption:
-    """A decision with its times, which are UTC and naive."""
-
-    uuid: str
-    created_at: datetime.datetime
-    updated_at: datetime.datetime
-    status: str
-    reason: str
-    request_id: str
-    operation: str
-    server_uuid: str
-    project_id: str
-    user_id: str
-    host: str
-    cost_us: int
-    record: dict
-    victims: tuple[Victim, ...]
-    outcome: str | None = None
-
-
 def get_preemption(database, uuid, project_id=None):
-    """A Preemption, None if there is none of the project.
+    """A Decision, None if there is none of the project.
 
     :param project_id: that the placed server or a victim must belong to; any
         if None, and then a refusal is found too
@@ -79,19 +46,19 @@ def get_preemption(database, uuid, project_id=None):
             models.Decision.status != decisions.REFUSED)
     with database.reader() as session:
         row = session.execute(query).unique().scalar_one_or_none()
-        return row and _preemption(row)
+        return row and decisions.load(row)
 
 
 def get_preemptions(database, *, project_id=None, server_uuid=None,
                     victim_uuid=None, flavor=None, host=None, status=None,
                     since=None, until=None, marker=None, limit=None):
-    """Preemptions, newest first.
+    """Decisions, newest first.
 
     :param server_uuid: the placed server or a victim
     :param flavor: that a victim has
     :param status: None for all but refusals, which preempted nobody
     :param since: a naive UTC time, the earliest; until: that they are before
-    :param marker: the Preemption after which the page begins
+    :param marker: the Decision after which the page begins
     """
     decision = models.Decision
     query = _with_side(sa.select(decision), project_id=project_id,
@@ -116,7 +83,7 @@ def get_preemptions(database, *, project_id=None, server_uuid=None,
     if limit is not None:
         query = query.limit(limit)
     with database.reader() as session:
-        return [_preemption(row) for row in
+        return [decisions.load(row) for row in
                 session.execute(query).unique().scalars()]
 
 
@@ -175,6 +142,21 @@ def get_statistics(database, *, project_id=None, since=None, until=None):
                          if status == decisions.DONE), _mean(lifetimes[None]))
 
 
+def get_turns(database, since):
+    """The core's cycles.Turns after a time, the latest MOST_TURNS of them."""
+    victim, decision = models.Victim, models.Decision
+    query = (sa.select(victim.ended_at, decision.uuid, victim.server_uuid,
+                       victim.project_id, decision.server_uuid,
+                       decision.project_id)
+             .join(decision, decision.uuid == victim.decision_uuid)
+             .where(victim.ended_at > since)
+             .where(victim.status.in_(
+                 (*decisions.LEFT_PLACE, decisions.MIGRATED)))
+             .order_by(victim.ended_at.desc()).limit(MOST_TURNS))
+    return [cycles.Turn(model.to_s(ended_at), *row)
+            for ended_at, *row in database.read(query)]
+
+
 def _mean(known):
     number, total = known
     return total / number if number else None
@@ -221,16 +203,3 @@ def _has_victim(project_id=None, **values):
     for name, value in values.items():
         query = query.where(getattr(models.Victim, name) == value)
     return query
-
-
-def _preemption(row):
-    values = _values(Preemption, row)
-    values['record'] = json.loads(row.record)
-    values['victims'] = tuple(Victim(**_values(Victim, victim))
-                              for victim in row.victims)
-    return Preemption(**values)
-
-
-def _values(cls, row):
-    return {field.name: getattr(row, field.name)
-            for field in dataclasses.fields(cls)}

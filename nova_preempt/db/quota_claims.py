@@ -16,7 +16,6 @@ claims that were there before are what it has to count, whoever made them. One
 lock row gives all claims one order.
 """
 
-import dataclasses
 import datetime
 
 from oslo_utils import timeutils
@@ -25,6 +24,7 @@ import sqlalchemy as sa
 from nova_preempt.core import quotas as core
 from nova_preempt.db import models
 from nova_preempt.db import retries
+from nova_preempt.db import rows
 
 _LOCK = 'quotas'
 
@@ -52,25 +52,24 @@ class QuotaClaims:
         """
         now = timeutils.utcnow()
         model = models.QuotaClaim
-        rows = [model(project_id=project_id, server_uuid=uuid,
-                      preemptible=item.preemptible, vcpus=item.vcpus,
-                      memory_mb=item.memory_mb,
-                      expires_at=now + datetime.timedelta(seconds=LIFETIME_S))
-                for uuid, item in sorted(amounts.items())]
+        claims = [model(project_id=project_id, server_uuid=uuid,
+                        preemptible=item.preemptible, vcpus=item.vcpus,
+                        memory_mb=item.memory_mb, expires_at=now
+                        + datetime.timedelta(seconds=LIFETIME_S))
+                  for uuid, item in sorted(amounts.items())]
         with self._database.writer() as session:
-            _lock(session)
+            rows.lock(session, models.Lock, _LOCK)
             session.execute(sa.delete(model).where(
                 (model.expires_at < now)
                 | (model.project_id == project_id)
                 & model.server_uuid.in_(list(amounts))))
             others = session.execute(
-                sa.select(*(getattr(model, field.name)
-                            for field in dataclasses.fields(core.Claim)))
+                sa.select(*rows.columns(model, core.Claim))
                 .where(model.project_id == project_id)
                 .order_by(model.id)).all()
-            session.add_all(rows)
+            session.add_all(claims)
             session.flush()
-            return ([row.id for row in rows],
+            return ([claim.id for claim in claims],
                     [core.Claim(*row) for row in others])
 
     @retries.retried
@@ -80,11 +79,6 @@ class QuotaClaims:
             return
         with self._database.writer() as session:
             # The same order of locks as above.
-            _lock(session)
+            rows.lock(session, models.Lock, _LOCK)
             session.execute(sa.delete(models.QuotaClaim).where(
                 models.QuotaClaim.id.in_(list(ids))))
-
-
-def _lock(session):
-    session.execute(sa.update(models.Lock).where(
-        models.Lock.name == _LOCK).values(name=_LOCK))

@@ -19,6 +19,7 @@ from nova_preempt.db import calendar
 from nova_preempt.db import changes
 from nova_preempt.db import models
 from nova_preempt.db import retries
+from nova_preempt.db import rows
 
 
 def get_hosts(database):
@@ -27,14 +28,13 @@ def get_hosts(database):
         return calendar.get_settings(session)
 
 
-@retries.retried
+@retries.retried_upsert
 def set_host(database, host, **values):
     """Change what is said of a host; the HostSettings as they are then.
 
     :param reservable: whether it can be reserved; None as the option says
     :param extra: {name of a property: value, None to unset it}; others stay
     """
-    row = models.ReservableHost
     with database.writer() as session:
         changes.raise_generation(session, reservations=(), hosts=(host,))
         before = calendar.get_settings(session, (host,)).get(
@@ -44,18 +44,14 @@ def set_host(database, host, **values):
             {name: value for name, value
              in {**before.extra, **values.get('extra', {})}.items()
              if value is not None})
-        session.execute(sa.delete(row).where(row.host == host))
-        session.execute(sa.insert(row).values(
-            host=host, reservable=settings.reservable,
-            extra=json.dumps(settings.extra, sort_keys=True)))
+        rows.upsert(session, models.ReservableHost, {'host': host},
+                    rows.values(settings, 'host'))
     return settings
 
 
 def get_hidden(database):
     """The set of the names of properties that users are not to see."""
-    with database.reader() as session:
-        return set(session.execute(
-            sa.select(models.HiddenProperty.name)).scalars())
+    return set(database.scalars(sa.select(models.HiddenProperty.name)))
 
 
 @retries.retried
@@ -72,18 +68,16 @@ def set_hidden(database, name, hidden):
 def get_limits(database, project_id):
     """{name of an option: value}: a project's own limits, {} if none."""
     row = models.ReservationLimits
-    with database.reader() as session:
-        found = session.execute(sa.select(row.limits).where(
-            row.project_id == project_id)).scalar_one_or_none()
-        return json.loads(found or '{}')
+    found = database.scalars(sa.select(row.limits).where(
+        row.project_id == project_id))
+    return json.loads(found[0]) if found else {}
 
 
 def list_limits(database):
     """{project_id: as get_limits()} of those that have their own."""
-    with database.reader() as session:
-        return {row.project_id: json.loads(row.limits)
-                for row in session.execute(sa.select(
-                    models.ReservationLimits)).scalars()}
+    return {row.project_id: json.loads(row.limits)
+            for row in database.read(sa.select(
+                *models.ReservationLimits.__table__.c))}
 
 
 @retries.retried

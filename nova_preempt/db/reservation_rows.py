@@ -11,13 +11,11 @@
 # under the License.
 """Reservations and their hosts, and their rows in the database."""
 
-import dataclasses
-import json
-
 import sqlalchemy as sa
 
 from nova_preempt.core.reservation import model
 from nova_preempt.db import models
+from nova_preempt.db import rows
 
 PENDING = model.PENDING
 ACTIVE = model.ACTIVE
@@ -41,45 +39,46 @@ Assignment = model.Assignment
 Reservation = model.Reservation
 
 
+batches = rows.batches
+
+
 def insert(session, reservation):
-    values = {field.name: getattr(reservation, field.name)
-              for field in dataclasses.fields(reservation)}
-    hosts = values.pop('hosts')
-    values['host_properties'] = json.dumps(reservation.host_properties)
-    session.execute(sa.insert(models.Reservation).values(**values))
+    """Write a new Reservation and its hosts."""
+    session.execute(sa.insert(models.Reservation).values(
+        **rows.values(reservation, 'hosts')))
     session.execute(sa.insert(models.ReservationHost), [
-        {'reservation_uuid': reservation.uuid, **dataclasses.asdict(host)}
-        for host in hosts])
+        {'reservation_uuid': reservation.uuid, **rows.values(host)}
+        for host in reservation.hosts])
 
 
 def fetch(session, query):
     """The Reservations of a query, in its order, with their hosts."""
     # Columns, not objects: of so many rows SQLAlchemy makes tuples faster.
-    rows = session.execute(query.with_only_columns(
+    found = session.execute(query.with_only_columns(
         *models.Reservation.__table__.c, maintain_column_froms=True)).all()
-    hosts = {row.uuid: [] for row in rows}
+    hosts = {row.uuid: [] for row in found}
     host = models.ReservationHost
     for uuids in batches(hosts):
-        for row in session.execute(
-                sa.select(host.reservation_uuid, host.host, host.start_at,
-                          host.end_at, host.status, host.reason,
-                          host.public_reason)
+        for uuid, *values in session.execute(
+                sa.select(host.reservation_uuid,
+                          *rows.columns(host, Assignment))
                 .where(host.reservation_uuid.in_(uuids))
                 .order_by(host.host)):
-            hosts[row[0]].append(Assignment(*row[1:]))
-    return [_reservation(row, hosts[row.uuid]) for row in rows]
+            hosts[uuid].append(Assignment(*values))
+    return [rows.load(Reservation, row, hosts=tuple(hosts[row.uuid]))
+            for row in found]
 
 
-def batches(items, size=500):
-    """Lists of so few that every database takes them as parameters."""
-    items = list(items)
-    return (items[start:start + size]
-            for start in range(0, len(items), size))
+def fetch_open(session, uuids=None, project_id=None):
+    """The open Reservations, in no order.
 
-
-def _reservation(row, hosts):
-    values = {field.name: getattr(row, field.name)
-              for field in dataclasses.fields(Reservation)
-              if field.name != 'hosts'}
-    values['host_properties'] = json.loads(row.host_properties)
-    return Reservation(hosts=tuple(hosts), **values)
+    :param uuids: of those of these uuids; of all if None
+    :param project_id: of which project; of all if None
+    """
+    row = models.Reservation
+    query = sa.select(row).where(row.status.in_(OPEN))
+    if uuids is not None:
+        query = query.where(row.uuid.in_(uuids))
+    if project_id is not None:
+        query = query.where(row.project_id == project_id)
+    return fetch(session, query)

@@ -32,7 +32,6 @@ from nova_preempt.db import changes
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import retries
-from nova_preempt.db import snapshots
 
 _DAY = datetime.timedelta(days=1)
 
@@ -60,7 +59,7 @@ class Reservations:
         self._db = database
         self._clock = clock
         self._calendar = db_calendar.CalendarCache(database)
-        self._snapshots = snapshots.Snapshots(database)
+        self._snapshots = db_calendar.Snapshots(database)
 
     def _now(self):
         return self._clock().replace(microsecond=0)
@@ -145,9 +144,8 @@ class Reservations:
         if host is not None:
             query = query.where(hosts.host == host)
         found = collections.defaultdict(list)
-        with self._db.reader() as session:
-            for values in session.execute(query):
-                found[values[0]].append(Booking(*values))
+        for values in self._db.read(query):
+            found[values[0]].append(Booking(*values))
         return dict(found)
 
     # -- granting and changing -------------------------------------------
@@ -372,9 +370,7 @@ def _get_open(session, uuid):
 
 
 def _of_project(session, project_id):
-    row = models.Reservation
-    return rows.fetch(session, sa.select(row).where(
-        row.project_id == project_id, row.status.in_(rows.OPEN)))
+    return rows.fetch_open(session, project_id=project_id)
 
 
 def _count_created(session, project_id, since):

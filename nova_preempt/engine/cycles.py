@@ -11,7 +11,6 @@
 # under the License.
 """Looks whether servers or projects take each other's place in turns."""
 
-import calendar
 import datetime
 
 from oslo_log import log as logging
@@ -19,7 +18,7 @@ from oslo_utils import timeutils
 
 from nova_preempt import metrics
 from nova_preempt.core import cycles
-from nova_preempt.db import turns
+from nova_preempt.db import queries
 
 LOG = logging.getLogger(__name__)
 
@@ -53,12 +52,7 @@ class Cycles:
         if not window_s:
             return
         since = self._clock() - datetime.timedelta(seconds=window_s)
-        found = cycles.find(
-            (cycles.Turn(calendar.timegm(turn.ended_at.timetuple()),
-                         turn.decision_uuid, turn.victim_uuid,
-                         turn.victim_project, turn.server_uuid,
-                         turn.server_project)
-             for turn in turns.get_turns(self._db, since)), LEAST)
+        found = cycles.find(queries.get_turns(self._db, since), LEAST)
         for kind in _TEXTS:
             metrics.CYCLES.labels(kind).set(
                 sum(cycle.kind == kind for cycle in found))

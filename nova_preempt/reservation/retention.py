@@ -35,7 +35,7 @@ class Retention:
     """
 
     def __init__(self, database, options, clock,
-                 delete=purge.delete_old_reservations, what='reservations'):
+                 delete=purge.RESERVATIONS.delete_old, what='reservations'):
         self._database = database
         self._options = options
         self._clock = clock

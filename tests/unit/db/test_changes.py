@@ -29,14 +29,12 @@ from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import leases as core_leases
 from nova_preempt.db import calendar
 from nova_preempt.db import changes
-from nova_preempt.db import leases
 from nova_preempt.db import models
 from nova_preempt.db import progress
 from nova_preempt.db import purge
 from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
-from nova_preempt.db import snapshots
 from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 1, 1, 12)
@@ -119,7 +117,7 @@ class World:
     def purge(self, process, one, two):
         closed = [item.uuid for item in process.list()
                   if item.status not in reservation_rows.OPEN]
-        purge.delete_reservations(self.db, closed)
+        purge.RESERVATIONS.delete(self.db, closed)
 
     def read(self, process, one, two):
         process.calendar()
@@ -169,7 +167,7 @@ class TestChanges(test_decisions.TestSQLite):
             self.assertEqual({item.id: item
                               for item in map(core_leases.of, found)},
                              {item.id: item
-                              for item in leases.fetch(session)})
+                              for item in calendar.get_leases(session)})
 
     @hypothesis.settings(max_examples=12, deadline=None,
                          derandomize=True, database=None,
@@ -228,9 +226,11 @@ class TestChanges(test_decisions.TestSQLite):
         before = mine.snapshot()
         other.update('r1', status=reservation_rows.ACTIVE)
         read = []
-        with (mock.patch.object(leases, 'fetch', wraps=leases.fetch) as fetch,
-              mock.patch.object(snapshots, '_fetch_open',
-                                wraps=snapshots._fetch_open) as fetch_open,
+        with (mock.patch.object(calendar, 'get_leases',
+                                wraps=calendar.get_leases) as fetch,
+              mock.patch.object(
+                  reservation_rows, 'fetch_open',
+                  wraps=reservation_rows.fetch_open) as fetch_open,
               mock.patch.object(calendar, 'get_settings',
                                 side_effect=AssertionError)):
             for _ in range(2):

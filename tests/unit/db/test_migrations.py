@@ -23,7 +23,6 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_preempt.db import backlog_models  # noqa: F401 (its tables)
-from nova_preempt.db import class_models  # noqa: F401 (its tables)
 from nova_preempt.db import models
 from nova_preempt.db import schema
 from tests.unit.db import test_decisions

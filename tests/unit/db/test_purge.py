@@ -49,7 +49,7 @@ class TestPurge(test_decisions.TestSQLite):
                 BEFORE - datetime.timedelta(days=age_days))
 
     def find(self):
-        return [row['uuid'] for rows in purge.find_decisions(self.db, BEFORE)
+        return [row['uuid'] for rows in purge.DECISIONS.find(self.db, BEFORE)
                 for row in rows]
 
     def test_only_what_is_closed_and_old(self):
@@ -77,9 +77,9 @@ class TestPurge(test_decisions.TestSQLite):
         self.add('z', age_days=0, v=(decisions.GONE, False))
         with mock.patch.object(purge, 'BATCH', 2):
             sizes = []
-            for rows in purge.find_decisions(self.db, BEFORE):
+            for rows in purge.DECISIONS.find(self.db, BEFORE):
                 sizes.append(len(rows))
-                self.assertEqual(len(rows), purge.delete_decisions(
+                self.assertEqual(len(rows), purge.DECISIONS.delete(
                     self.db, [row['uuid'] for row in rows]))
         self.assertEqual([2, 2, 1], sizes)
         self.assertEqual(['z'], [item.uuid for item
@@ -89,7 +89,7 @@ class TestPurge(test_decisions.TestSQLite):
 
     def test_rows_are_whole(self):
         self.add('a', v=(decisions.GONE, False))
-        (row,), = purge.find_decisions(self.db, BEFORE)
+        (row,), = purge.DECISIONS.find(self.db, BEFORE)
         self.assertEqual(
             {column.name for column in models.Decision.__table__.columns}
             | {'victims'}, row.keys())
@@ -114,14 +114,14 @@ class TestPurge(test_decisions.TestSQLite):
         with mock.patch.object(purge, 'BATCH', 2):
             self.assertEqual([['cancelled-1', 'ended-1'], ['error-1']],
                              self.find_reservations())
-        rows, = purge.find_reservations(self.db, BEFORE)
+        rows, = purge.RESERVATIONS.find(self.db, BEFORE)
         self.assertEqual(hosts, tuple(host['host']
                                       for host in rows[1]['hosts']))
         self.assertEqual('2026-01-01T00:00:00Z', rows[1]['released_at'])
-        self.assertEqual([], list(purge.find_reservations(
+        self.assertEqual([], list(purge.RESERVATIONS.find(
             self.db, BEFORE - datetime.timedelta(days=1))))
         with mock.patch.object(purge, 'BATCH', 2):
-            self.assertEqual(3, purge.delete_old_reservations(
+            self.assertEqual(3, purge.RESERVATIONS.delete_old(
                 self.db, BEFORE))
         with self.db.reader() as session:
             self.assertEqual(
@@ -129,7 +129,7 @@ class TestPurge(test_decisions.TestSQLite):
 
     def find_reservations(self):
         return [[row['uuid'] for row in rows] for rows
-                in purge.find_reservations(self.db, BEFORE)]
+                in purge.RESERVATIONS.find(self.db, BEFORE)]
 
     def test_requests(self):
         """Not those that are open, young, or have something to clear up."""
@@ -150,7 +150,7 @@ class TestPurge(test_decisions.TestSQLite):
         backlog.record(
             self.db, 'done', model.CLOSED, old, boot_outcome.Verdict(
                 model.DONE, {}, (model.OwnServer('s1', 1, model.GONE, old),)))
-        rows, = purge.find_requests(self.db, BEFORE)
+        rows, = purge.REQUESTS.find(self.db, BEFORE)
         self.assertEqual(['done', 'failed'], [row['uuid'] for row in rows])
         self.assertNotIn('secret', str(rows))
         self.assertEqual((1, 1, 3), tuple(
@@ -158,7 +158,7 @@ class TestPurge(test_decisions.TestSQLite):
         clock = mock.Mock(return_value=BEFORE + datetime.timedelta(days=9))
         keeper = retention.Retention(
             self.db, types.SimpleNamespace(retention_days=9), clock,
-            purge.delete_old_requests, 'requests')
+            purge.REQUESTS.delete_old, 'requests')
         with mock.patch.object(purge, 'BATCH', 1), \
                 self.assertLogs(retention.__name__, 'INFO') as logs:
             keeper.run()
@@ -172,11 +172,11 @@ class TestPurge(test_decisions.TestSQLite):
 
     def test_hinted(self):
         hints.add(self.db, ['a', 'b'])
-        self.assertEqual([], list(purge.find_hinted(self.db, BEFORE)))
+        self.assertEqual([], list(purge.HINTED.find(self.db, BEFORE)))
         later = datetime.datetime(2100, 1, 1)
         self.assertEqual(
             ['a', 'b'], [row['uuid'] for rows
-                         in purge.find_hinted(self.db, later)
+                         in purge.HINTED.find(self.db, later)
                          for row in rows])
 
 

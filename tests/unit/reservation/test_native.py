@@ -24,7 +24,7 @@ from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import leases as core_leases
-from nova_preempt.db import leases
+from nova_preempt.db import calendar
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.reservation.lease_service import native
@@ -145,7 +145,7 @@ class TestNative(unittest.TestCase):
     def test_reads_them_only_where_something_has_changed(self):
         self.grant('r1', 'h1')
         found = self.service.fetch()
-        with mock.patch.object(leases, 'fetch',
+        with mock.patch.object(calendar, 'get_leases',
                                side_effect=AssertionError):
             self.assertIs(found, self.service.fetch())
         self.mine.update('r1', status=rows.ACTIVE)
