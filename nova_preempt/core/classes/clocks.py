@@ -96,11 +96,6 @@ class Times:
         """The share of time that it ran (Equation 1); 0 of no time."""
         return _share(self.running_us, self.total_us)
 
-    @property
-    def overhead(self) -> fractions.Fraction:
-        """The share of the time on hosts that went into getting there."""
-        return _share(self.binding_us, self.binding_us + self.running_us)
-
     def later(self, kind: Kind | None, elapsed_us: int) -> Times:
         """Return them after so long in the state that an event leads to."""
         if kind is Kind.RUNNING:

@@ -76,15 +76,6 @@ def fold(costs: Iterable[int]) -> int:
     return folded
 
 
-def unfold(folded: int, count: int) -> Levels:
-    """Return so many levels of a folded cost, or of a sum of some."""
-    mask = (1 << LEVEL_BITS) - 1
-    return tuple(
-        folded >> LEVEL_BITS * number & mask
-        for number in reversed(range(count))
-    )
-
-
 def folded(classes: Classes, standing: Standing) -> int:
     """Return the cost of a victim, to be added up and compared."""
     return fold(levels(classes, standing))

@@ -26,7 +26,12 @@ less the safety margin of the class; a request without one is urgent.
 Where a host needs milliseconds to resume a container, it takes a minute to
 resume a server, and the ratio of that to the time between two passes decides
 what can be promised. With 60 s and a pass each 30 s half of the time goes into
-resuming: for_servers() has what suits servers.
+resuming. So where nothing else is said (table.py) whoever would break its
+promise before the next pass is urgent, and nobody is preempted before being
+there has paid for getting there. In the published validation, with 60 s to
+resume and a pass each 300 s, this margin keeps all silver requests above their
+0.9 (0.98 on average) and leaves 0.40 of 0.5 to bronze ones; the published
+margin of 30 s gives silver 0.896 and bronze 0.446.
 
 All comparisons are of whole numbers: times are multiplied by a scale of the
 table of classes, which makes R / availability one.
@@ -118,33 +123,6 @@ def least_run_s(overhead_s: int = OVERHEAD_S) -> int:
     return _PAYS * overhead_s
 
 
-def for_servers(
-    name: str,
-    importance: int,
-    availability: fractions.Fraction,
-    overhead_s: int = OVERHEAD_S,
-) -> QosClass:
-    """Return a class with what suits servers, which are slow to resume.
-
-    Whoever would break its promise before the next pass is urgent, and
-    nobody is preempted before being there has paid for getting there.
-
-    In the published validation, with 60 s to resume and a pass each 300 s,
-    this margin keeps all silver requests above their 0.9 (0.98 on average)
-    and leaves 0.40 of 0.5 to bronze ones; the published margin of 30 s gives
-    silver 0.896 and bronze 0.446.
-
-    :raises ValueError: see QosClass
-    """
-    return QosClass(
-        name,
-        importance,
-        availability,
-        safety_margin_s=pass_period_s(overhead_s),
-        least_run_s=least_run_s(overhead_s),
-    )
-
-
 #: Smaller is more urgent: ((0, importance, Q) or (1, 0, Q)).
 Precedence: TypeAlias = tuple[int, int, int]
 
@@ -156,8 +134,6 @@ class Standing:
     ``q`` and ``margin`` are in microseconds times the scale of the table of
     classes. ``precedence``: those with smaller ones come first. ``yields``:
     whether a request of the same or a less important class may preempt it.
-    ``group``: members of the same one, if it is not '', never preempt each
-    other.
     """
 
     uuid: str
@@ -167,17 +143,11 @@ class Standing:
     margin: int
     precedence: Precedence
     yields: bool
-    group: str = ""
 
     @property
     def order(self) -> tuple[Precedence, int, str]:
         """What waiting requests are sorted by, the first one first."""
         return (self.precedence, self.admitted_us, self.uuid)
-
-    @property
-    def is_urgent(self) -> bool:
-        """Whether less than its safety margin is left."""
-        return self.margin < 0
 
 
 def may_preempt(one: Standing, other: Standing) -> bool:
@@ -188,8 +158,6 @@ def may_preempt(one: Standing, other: Standing) -> bool:
     never preempts in turn who it gave way to, not even by way of others.
     """
     if one.precedence >= other.precedence:
-        return False
-    if one.group and one.group == other.group:
         return False
     return other.yields or one.qos.importance < other.qos.importance
 
@@ -311,7 +279,6 @@ class Classes:
         clocks: Clocks,
         now_us: int,
         overhead_us: int,
-        group: str = "",
     ) -> Standing:
         """Return where a request stands now.
 
@@ -330,9 +297,4 @@ class Classes:
             margin,
             (0, qos.importance, q) if margin < 0 else (1, 0, q),
             has_run and (margin >= 0 or terms.allow(times)),
-            group,
         )
-
-    def seconds(self, scaled: int) -> fractions.Fraction:
-        """Return Q or a margin in seconds."""
-        return fractions.Fraction(scaled, SECOND * self.scale)

@@ -25,15 +25,16 @@ import fractions
 from nova_preempt.core.classes.margin import OVERHEAD_S
 from nova_preempt.core.model import SECOND
 
+#: How much the last sample counts.
+WEIGHT = fractions.Fraction(3, 10)
 
-def smoothed_us(
-    mean_us: int, sample_us: int, weight: fractions.Fraction
-) -> int:
-    """Return the mean after one more sample, which counts this much.
+
+def smoothed_us(mean_us: int, sample_us: int) -> int:
+    """Return the mean after one more sample.
 
     An exponentially weighted moving average, in whole microseconds.
     """
-    part, whole = weight.as_integer_ratio()
+    part, whole = WEIGHT.as_integer_ratio()
     return mean_us + part * (sample_us - mean_us) // whole
 
 
@@ -43,27 +44,10 @@ class Overheads:
 
     ``default_us`` is that of kinds of which none was measured. ``means_us``:
     {kind, such as (flavor, what its disk is backed by): mean}.
-
-    :raises ValueError: a weight or default that cannot be
     """
 
     default_us: int = OVERHEAD_S * SECOND
-    weight: fractions.Fraction = fractions.Fraction(3, 10)
     means_us: Mapping[Hashable, int] = dataclasses.field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not 0 < self.weight <= 1:
-            msg = (
-                f"weight of overheads is {self.weight}, it must be more than "
-                "0 and at most 1"
-            )
-            raise ValueError(msg)
-        if self.default_us < 0:
-            msg = (
-                f"default_us of overheads is {self.default_us}, it must be 0 "
-                "or more"
-            )
-            raise ValueError(msg)
 
     def of(self, kind: Hashable) -> int:
         """Return the mean of a kind, in microseconds."""
@@ -81,7 +65,7 @@ class Overheads:
         mean_us = (
             took_us
             if known_us is None
-            else smoothed_us(known_us, took_us, self.weight)
+            else smoothed_us(known_us, took_us)
         )
         return dataclasses.replace(
             self, means_us={**self.means_us, kind: mean_us}

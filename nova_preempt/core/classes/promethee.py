@@ -49,18 +49,15 @@ _INT64 = 2**63
 class Criterion:
     """What alternatives are compared by; the larger value wins.
 
-    A difference of up to ``indifference`` counts nothing, one of at least
-    ``preference`` counts in full, and in between the part that lies beyond
-    the indifference (the "linear" preference function). The defaults are the
-    "usual" one, since values are whole: any difference counts in full.
+    A difference of at least ``preference`` counts in full, and a smaller one
+    in part (the "linear" preference function). The default is the "usual"
+    one, since values are whole: any difference counts in full.
 
-    :raises ValueError: a negative weight or indifference, or a preference
-        that is not above the indifference
+    :raises ValueError: a negative weight, or no positive preference
     """
 
     name: str
     weight: int = 1
-    indifference: int = 0
     preference: int = 1
 
     def __post_init__(self) -> None:
@@ -70,23 +67,12 @@ class Criterion:
                 "more"
             )
             raise ValueError(msg)
-        if self.indifference < 0:
-            msg = (
-                f"indifference of {self.name} is {self.indifference}, it "
-                "must be 0 or more"
-            )
-            raise ValueError(msg)
-        if self.preference <= self.indifference:
+        if self.preference <= 0:
             msg = (
                 f"preference of {self.name} is {self.preference}, it must "
-                f"be more than its indifference, {self.indifference}"
+                "be more than 0"
             )
             raise ValueError(msg)
-
-    @property
-    def span(self) -> int:
-        """From what counts nothing to what counts in full."""
-        return self.preference - self.indifference
 
 
 def ageing(
@@ -215,18 +201,19 @@ def _scores(
     scores: _Array = numpy.zeros(len(rows), dtype=numpy.int64)
     for number, criterion in enumerate(criteria):
         values = _array([row[number] for row in rows])
-        factor = criterion.weight * (common // criterion.span)
+        factor = criterion.weight * (common // criterion.preference)
         if values.size and factor:
             won = _won(values, criterion)
             # Neither this product nor the sum may overflow.
-            if len(rows) * len(criteria) * factor * criterion.span >= _INT64:
+            most = len(rows) * len(criteria) * factor * criterion.preference
+            if most >= _INT64:
                 won = won.astype(object)
             scores = scores + factor * won
     return scores
 
 
 def _common_span(criteria: Iterable[Criterion]) -> int:
-    return math.lcm(*[criterion.span for criterion in criteria])
+    return math.lcm(*[criterion.preference for criterion in criteria])
 
 
 def _won(values: _Array, criterion: Criterion) -> _Array:
@@ -242,21 +229,20 @@ def _won(values: _Array, criterion: Criterion) -> _Array:
     number = _cumulated(counts)
     total = _cumulated(counts * levels)
     # How many levels lie so far below or above each.
-    full, some = criterion.preference, criterion.indifference
-    beaten = numpy.searchsorted(levels, levels - full, side="right")
-    lower = numpy.searchsorted(levels, levels - some, side="left")
-    higher = numpy.searchsorted(levels, levels + some, side="right")
-    beating = numpy.searchsorted(levels, levels + full, side="left")
-    span = criterion.span
+    span = criterion.preference
+    beaten = numpy.searchsorted(levels, levels - span, side="right")
+    lower = numpy.searchsorted(levels, levels, side="left")
+    higher = numpy.searchsorted(levels, levels, side="right")
+    beating = numpy.searchsorted(levels, levels + span, side="left")
     wins = (
         span * number[beaten]
-        + (levels - some) * (number[lower] - number[beaten])
+        + levels * (number[lower] - number[beaten])
         - (total[lower] - total[beaten])
     )
     losses = (
         span * (number[-1] - number[beating])
         + (total[beating] - total[higher])
-        - (levels + some) * (number[beating] - number[higher])
+        - levels * (number[beating] - number[higher])
     )
     result: _Array = (wins - losses)[index]
     return result

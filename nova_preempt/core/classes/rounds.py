@@ -49,7 +49,7 @@ class Claimant:
     """A request, which waits or has a host.
 
     ``overhead_us``: how long it takes to get it to a host again, in
-    microseconds. ``group``: see margin.Standing.
+    microseconds.
     """
 
     uuid: str
@@ -57,7 +57,6 @@ class Claimant:
     clocks: Clocks
     resources: Resources
     overhead_us: int = 0
-    group: str = ""
 
     @property
     def is_certain(self) -> bool:
@@ -72,7 +71,6 @@ class Claimant:
             self.clocks,
             now_us,
             self.overhead_us,
-            self.group,
         )
 
 
@@ -168,7 +166,7 @@ def foremost(
     kinds: collections.Counter[object] = collections.Counter()
     found = []
     for one in ordered:
-        kind = one.qos.name, one.group, tuple(sorted(one.resources.items()))
+        kind = one.qos.name, tuple(sorted(one.resources.items()))
         kinds[kind] += 1
         if kinds[kind] <= most:
             found.append(one)

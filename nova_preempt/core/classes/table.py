@@ -13,7 +13,7 @@
 """The table of classes as an operator writes it.
 
 Each class is {field: text}. What is not said follows from how long it takes to
-get a server back to a host, as margin.for_servers() has it.
+get a server back to a host, see margin.py.
 """
 
 from __future__ import annotations

@@ -33,7 +33,6 @@ def standing(
     *,
     uuid: str = "",
     yields: bool | None = None,
-    group: str = "",
     classes: Classes = CLASSES,
 ) -> Standing:
     """Return a request of a class that has so many seconds left.
@@ -52,5 +51,9 @@ def standing(
         margin,
         (0, qos.importance, q) if margin < 0 else (1, 0, q),
         margin >= 0 if yields is None else yields,
-        group,
     )
+
+
+def seconds(scaled: int) -> fractions.Fraction:
+    """Return Q or a margin in seconds."""
+    return fractions.Fraction(scaled, SECOND * CLASSES.scale)

@@ -80,9 +80,7 @@ class TestClocks(unittest.TestCase):
     def test_shares(self) -> None:
         times = Times(100, 20, 5)
         self.assertEqual(fractions.Fraction(4, 5), times.availability)
-        self.assertEqual(fractions.Fraction(1, 21), times.overhead)
         self.assertEqual(0, Times().availability)
-        self.assertEqual(0, Times(waiting_us=7).overhead)
 
     def test_only_the_present_incarnation_has_run(self) -> None:
         self.assertEqual(20, Clocks(LIFE[:3]).ran_us(1033))
@@ -185,7 +183,6 @@ class TestEvents(unittest.TestCase):
                         clocks.ran_us(now_us)), 0
                 )
                 self.assertLessEqual(times.availability, 1)
-                self.assertLessEqual(times.overhead, 1)
 
     @LAW
     @hypothesis.given(lives(), st.integers(0, 10**9))

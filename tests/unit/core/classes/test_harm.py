@@ -27,12 +27,22 @@ from nova_preempt.core.classes import harm
 from nova_preempt.core.classes.margin import Standing
 from nova_preempt.core.model import SECOND, Candidate
 from tests.unit.core.classes.support import CLASSES
+from tests.unit.core.classes.support import seconds
 from tests.unit.core.classes.support import standing
 from tests.unit.core.support import LAW
 from tests.unit.core.support import frees_enough
 
 #: A margin in seconds is Q less the safety margin.
 SAFETY_S = 30
+
+
+def unfold(folded: int, count: int) -> tuple[int, ...]:
+    """Return so many levels of a folded cost, or of a sum of some."""
+    mask = (1 << harm.LEVEL_BITS) - 1
+    return tuple(
+        folded >> harm.LEVEL_BITS * number & mask
+        for number in reversed(range(count))
+    )
 
 
 def of_margin(name: str, margin_s: str | int, uuid: str = "") -> Standing:
@@ -72,7 +82,7 @@ class TestOrder(unittest.TestCase):
                 tuple(
                     value if value == int(value) else str(value)
                     for value in (
-                        float(CLASSES.seconds(level))
+                        float(seconds(level))
                         for level in harm.published(
                             CLASSES, [of_margin(*host)]
                         )
@@ -201,7 +211,7 @@ class TestVictims(unittest.TestCase):
             self.assertEqual(expected, sums(best.victims))
             if expected:
                 self.assertEqual(
-                    expected, harm.unfold(best.cost, len(CLASSES) + 1)
+                    expected, unfold(best.cost, len(CLASSES) + 1)
                 )
 
     @LAW

@@ -36,6 +36,7 @@ from tests.unit.core.classes.support import BRONZE
 from tests.unit.core.classes.support import CLASSES
 from tests.unit.core.classes.support import GOLD
 from tests.unit.core.classes.support import SILVER
+from tests.unit.core.classes.support import seconds
 from tests.unit.core.classes.support import standing
 from tests.unit.core.support import LAW
 
@@ -46,7 +47,7 @@ def q_s(qos: QosClass, running_s: int, total_s: int, overhead_s: str) -> float:
     """Return Q less the safety margin of 30 s, in seconds."""
     times = Times(running_s * SECOND, (total_s - running_s) * SECOND, 0)
     found = CLASSES.q(qos, times, int(Fraction(overhead_s) * SECOND))
-    return float(CLASSES.seconds(found)) - 30
+    return float(seconds(found)) - 30
 
 
 class TestQ(unittest.TestCase):
@@ -74,9 +75,8 @@ class TestQ(unittest.TestCase):
     def test_of_a_request_that_has_just_come_it_is_the_overhead(self) -> None:
         clocks = Clocks((Event(7, Kind.QUEUED),))
         found = CLASSES.stand("a", SILVER, clocks, 7, 2_000_000)
-        self.assertEqual(-2, CLASSES.seconds(found.q))
-        self.assertEqual(-32, CLASSES.seconds(found.margin))
-        self.assertTrue(found.is_urgent)
+        self.assertEqual(-2, seconds(found.q))
+        self.assertEqual(-32, seconds(found.margin))
         self.assertEqual(7, found.admitted_us)
 
 
@@ -124,7 +124,7 @@ class TestMayPreempt(unittest.TestCase):
             other = CLASSES.stand(
                 "k", SILVER, clocks, (110 + binding_s) * SECOND, 0
             )
-            self.assertTrue(other.is_urgent)
+            self.assertLess(other.margin, 0)
             self.assertLess(one.precedence, other.precedence)
             self.assertEqual(expected, may_preempt(one, other), binding_s)
 
@@ -161,17 +161,6 @@ class TestMayPreempt(unittest.TestCase):
             found = classes.stand("k", qos, clocks, now_us, 0)
             self.assertEqual(expected, found.yields)
 
-    def test_members_of_a_group_leave_each_other_alone(self) -> None:
-        one = dataclasses.replace(standing("gold", q_s=1), group="g")
-        other = standing("bronze", q_s=99)
-        self.assertTrue(may_preempt(one, other))
-        self.assertFalse(
-            may_preempt(one, dataclasses.replace(other, group="g"))
-        )
-        self.assertTrue(
-            may_preempt(one, dataclasses.replace(other, group="h"))
-        )
-
     def test_gold_with_any_overhead_gives_way_to_nobody(self) -> None:
         clocks = Clocks(
             (Event(0, Kind.QUEUED), Event(0, Kind.ALLOCATING),
@@ -187,7 +176,6 @@ STANDINGS = st.builds(
     st.sampled_from(("gold", "silver", "bronze")),
     q_s=st.integers(-5, 5) | st.integers(25, 35),
     yields=st.booleans() | st.none(),
-    group=st.sampled_from(("", "", "g", "h")),
 )
 
 
@@ -265,10 +253,9 @@ class TestTable(unittest.TestCase):
         self.assertIsNone(table.find("none"))
 
     def test_what_suits_servers(self) -> None:
-        found = margin.for_servers("silver", 2, Fraction(9, 10))
-        self.assertEqual((300, 300), (found.safety_margin_s,
-                                      found.least_run_s))
-        self.assertEqual(Fraction(1, 10), found.limit)
+        self.assertEqual(300, margin.least_run_s())
+        self.assertEqual(
+            Fraction(1, 10), QosClass("silver", 2, Fraction(9, 10)).limit)
         self.assertEqual(
             [30, 30, 300, 600], [margin.pass_period_s(s)
                                  for s in (0, 6, 60, 120)]

@@ -44,8 +44,8 @@ def flows(
 
 def preference(criterion: Criterion, difference: int) -> Fraction:
     """As the definition has it."""
-    beyond = Fraction(difference - criterion.indifference, criterion.span)
-    return min(Fraction(1), max(Fraction(0), beyond))
+    part = Fraction(difference, criterion.preference)
+    return min(Fraction(1), max(Fraction(0), part))
 
 
 def naive(
@@ -72,13 +72,11 @@ def naive(
 def criteria(draw: st.DrawFn) -> tuple[Criterion, ...]:
     found = []
     for number in range(draw(st.integers(1, 4))):
-        indifference = draw(st.integers(0, 5) | st.sampled_from((10**9,)))
         found.append(
             Criterion(
                 str(number),
                 draw(st.integers(1, 5) | st.sampled_from((10**12,))),
-                indifference,
-                indifference + draw(st.integers(1, 6)),
+                draw(st.integers(1, 6) | st.sampled_from((10**9,))),
             )
         )
     return tuple(found)
@@ -144,10 +142,10 @@ class TestFlows(unittest.TestCase):
         self.assertEqual([], flows([]))
         self.assertEqual([], promethee.ordered([], SLA))
 
-    def test_a_part_counts_between_indifference_and_preference(self) -> None:
-        chosen = (Criterion("x", 1, indifference=2, preference=6),)
+    def test_a_part_counts_below_the_preference(self) -> None:
+        chosen = (Criterion("x", 1, preference=4),)
         for difference, flow in (
-            (2, 0), (3, Fraction(1, 4)), (5, Fraction(3, 4)), (6, 1), (99, 1)
+            (0, 0), (1, Fraction(1, 4)), (3, Fraction(3, 4)), (4, 1), (99, 1)
         ):
             self.assertEqual([flow, -flow], flows([(difference,), (0,)],
                                                   chosen), difference)
@@ -181,7 +179,7 @@ class TestFlows(unittest.TestCase):
                 Criterion(str(number), chance.randint(1, 5))
                 if usual
                 else Criterion(
-                    str(number), chance.randint(1, 5), 1, chance.randint(2, 5)
+                    str(number), chance.randint(1, 5), chance.randint(2, 5)
                 )
                 for number in range(chance.randint(1, 4))
             ]
@@ -196,7 +194,7 @@ class TestFlows(unittest.TestCase):
                 else PROMETHEE_II(
                     "vshape_2",
                     p=[each.preference for each in chosen],
-                    q=[each.indifference for each in chosen],
+                    q=[0 for _ in chosen],
                 )
             )
             with warnings.catch_warnings():
@@ -351,11 +349,8 @@ class TestRefusals(unittest.TestCase):
     def test_a_criterion_that_cannot_be(self) -> None:
         for arguments, text in (
             ({"weight": -1}, "weight of x is -1, it must be 0 or more"),
-            ({"indifference": -2},
-             "indifference of x is -2, it must be 0 or more"),
-            ({"indifference": 3, "preference": 3},
-             ("preference of x is 3, it must be more than its "
-              "indifference, 3")),
+            ({"preference": 0},
+             "preference of x is 0, it must be more than 0"),
         ):
             with self.assertRaises(ValueError) as caught:
                 Criterion("x", **arguments)

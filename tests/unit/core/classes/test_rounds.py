@@ -56,7 +56,6 @@ def claimant(
     *,
     waited_s: int = 0,
     ran_s: int | None = None,
-    group: str = "",
 ) -> Claimant:
     """Return one that waits, or has run for so long after it waited."""
     qos = CLASSES.find(name)
@@ -70,7 +69,6 @@ def claimant(
         ]
     return Claimant(
         uuid, qos, Clocks(events), {"VCPU": vcpus, "MEMORY_MB": vcpus}, 0,
-        group,
     )
 
 
@@ -89,7 +87,6 @@ def one_round(
 def stand(found: Claimant) -> Standing:
     return CLASSES.stand(
         found.uuid, found.qos, found.clocks, NOW_US, found.overhead_us,
-        found.group,
     )
 
 
@@ -163,14 +160,6 @@ class TestPlacement(unittest.TestCase):
                 one_round(waiting, [host("a", 1)], rule),
             )
 
-    def test_a_group_leaves_its_own_alone(self) -> None:
-        running = claimant("r", "bronze", ran_s=900, group="g")
-        for group, expected in (("g", []), ("h", ["j"]), ("", ["j"])):
-            found = one_round(
-                [claimant("j", "gold", group=group)], [host("a", 1, running)]
-            )
-            self.assertEqual(expected, [each.uuid for each in found])
-
     def test_by_priority_the_last_that_came_ends_first(self) -> None:
         running = [
             claimant("a", "bronze", ran_s=50),
@@ -243,7 +232,6 @@ def clouds(
             draw(st.integers(1, min(3, vcpus))),
             waited_s=draw(st.sampled_from((0, 5, 100, 1000))),
             ran_s=draw(st.sampled_from((0, 5, 100, 1000))) if runs else None,
-            group=draw(st.sampled_from(("", "", "", "g"))),
         )
 
     hosts = []
