@@ -137,7 +137,9 @@ class Leadership:
 
         MySQL and PostgreSQL free a lock when its connection ends, by a
         restart or by wait_timeout, and another engine gets it. Their drivers
-        in tooz do not look after that, and have no call that does.
+        in tooz do not look after that: is_still_owner() of their locks is not
+        implemented, heartbeat() of their coordinators does nothing, and a
+        second lock of the same name tells that somebody has it, not who.
         """
         connection = getattr(self._lock, '_conn', None)
         if connection is None:
