@@ -321,10 +321,11 @@ class TestReturns(OneLoop, unittest.TestCase):
     LATER = ['630 back a', '630 back b', '710 back c', '790 left d']
     EVENTS = ['570 back a', '570 back b', '590 back c', '730 left d']
     SIZES = {'d': 4, 'a': 1, 'b': 1, 'c': 2}
+    prepare = staticmethod(lambda world: None)
     OPTIONS = {'restore_interval_s': 60, 'restore_at_once': 2,
                'restore_timeout_s': 600}
 
-    def engine(self):
+    def engine(self, restarts=False):
         world = Engine(self)
         world.sizes['n'] = 4
         for uuid, vcpus in self.SIZES.items():
@@ -332,13 +333,20 @@ class TestReturns(OneLoop, unittest.TestCase):
                              restore=True, asked='shelve')
             world.shown[uuid] = nova_api.ServerStatus(
                 'SHELVED_OFFLOADED', None, None)
-        loop = restorer.Restorer(
-            world.decisions, world.clients, mock.Mock(), mock.Mock(),
-            types.SimpleNamespace(**self.OPTIONS), lambda: world.now_s)
-        left = set()
+
+        def make():
+            return restorer.Restorer(
+                world.decisions, world.clients, mock.Mock(), mock.Mock(),
+                types.SimpleNamespace(**self.OPTIONS), lambda: world.now_s)
+
+        self.prepare(world)
+        loop, left = make(), set()
 
         def work():
-            loop.restore()
+            try:
+                (make() if restarts else loop).restore()
+            except SystemExit:
+                return
             for _, victim in world.decisions.get_victims(decisions.LEFT):
                 if victim.server_uuid not in left:
                     left.add(victim.server_uuid)
@@ -355,6 +363,29 @@ class TestReturns(OneLoop, unittest.TestCase):
               for uuid, vcpus in self.SIZES.items()),
             small.boot(100, 'm', 4), small.boot(100, 'n', 4, for_s=405),
             until_s=1000, only={'back', 'left'})
+
+    def test_an_engine_that_restarts_before_each_step(self):
+        self.assertEqual(self.EVENTS, self.engine(restarts=True))
+
+    def test_an_engine_that_dies_as_it_asks(self):
+        """Who was not asked after all holds nobody up, and is asked later."""
+        deaths = [SystemExit]
+
+        def die_once(world):
+            real = world.nova.unshelve.side_effect
+
+            def call(uuid):
+                if deaths:
+                    raise deaths.pop()
+                real(uuid)
+
+            world.nova.unshelve.side_effect = call
+
+        self.prepare = die_once
+        self.assertEqual(
+            ['580 back b', '580 back c', '630 back a', '730 left d'],
+            self.engine(restarts=True))
+
 
 class TestReturnsOfClass(OneLoop, unittest.TestCase):
     """Bronze b and c take turns on one host, a pass each 60 s."""
