@@ -24,7 +24,6 @@ from oslo_log import log as logging
 from nova_preempt.cloud import nova_api
 from nova_preempt.core.reservation import cleanup as core
 from nova_preempt.db import reservation_rows as rows
-from nova_preempt.reservation import occupancy
 
 LOG = logging.getLogger(__name__)
 
@@ -46,12 +45,10 @@ class Cleanup:
         self._reservations = reservations
         self._nova = nova
         self._inventory = inventory
-        self._occupancy = inventory.occupancy
         self._events = events
         self._options = options
         self._clock = clock
-        self._since = {}           # uuid of a reservation: first seen
-        self._asked = {}           # uuid of a server: when
+        self._memories = {}        # uuid of a reservation: core.Memory
         self._warned = set()       # uuids of servers
         self._needed = frozenset()  # names of hosts
 
@@ -81,116 +78,47 @@ class Cleanup:
         :param running: {id: Reservation} of others that have started
         :returns: whether it is done
         """
-        left = self._left(reservation, running)
-        now = self._clock()
-        if reservation.released_at is not None:
-            for resident in left:
-                self._end(reservation, resident, now)
-            return True
-        dark = any(host.host in hosts and hosts[host.host].service_host
-                   in self._occupancy.dark for host in reservation.hosts)
-        coming = [] if left or dark else self._coming(reservation, hosts)
-        since = (now if dark
-                 else self._since.setdefault(reservation.uuid, now))
-        state = core.State(bool(left), bool(coming), dark,
-                           (now - since).total_seconds())
-        step = core.step(state, self._options.end_timeout_s)
-        if step is core.Step.RELEASE:
-            return self._release(reservation, left or coming, now)
-        if step is core.Step.END:
-            spent = core.spent(state, self._options.end_timeout_s)
-            for resident in left or self._homeless(coming):
-                self._end(reservation, resident, now, spent)
-        return False
+        uuid = reservation.uuid
+        step = core.step(
+            _View(reservation, running, self._needed,
+                  self._options.end_timeout_s, hosts, self._inventory,
+                  self._nova),
+            self._memories.get(uuid, core.Memory()),
+            rows.to_us(self._clock()))
+        self._memories[uuid] = step.memory
+        for intent in step.intents:
+            if isinstance(intent, core.EndServer):
+                self._end(reservation, intent)
+            elif isinstance(intent, core.LeaveAlone):
+                self._leave_alone(reservation, intent)
+            else:
+                self._release(reservation, intent.left)
+        return step.wake_at_us is None
 
-    def _left(self, reservation, running):
-        """Its servers that are still on its hosts."""
-        left = []
-        for host in reservation.hosts:
-            for resident in self._occupancy.on_node(host.host):
-                fate = core.fate(
-                    reservation, host,
-                    self._occupancy.reservations_of(resident.uuid), running,
-                    preemptible=resident.preemptible)
-                if fate is core.Fate.STAY:
-                    self._leave_alone(reservation, resident)
-                elif fate is core.Fate.END:
-                    left.append(resident)
-        return left
-
-    def _coming(self, reservation, hosts):
-        """Its servers that have space on its hosts and are not there yet."""
-        coming = []
-        for host in reservation.hosts:
-            if host.host not in hosts or host.status == rows.LOST:
-                continue
-            known = {resident.uuid for resident
-                     in self._occupancy.on_node(host.host)}
-            coming += [
-                occupancy.Resident(uuid, host.host, '', 'building', None)
-                for uuid in sorted(self._inventory.occupants(
-                    hosts[host.host]).consumers - known)
-                if reservation.uuid in self._occupancy.reservations_of(uuid)]
-        return coming
-
-    def _homeless(self, coming):
-        """Those of them that are on no host, in their true states.
-
-        One that was evacuated has space on its old host, too.
-        """
-        for resident in coming:
-            try:
-                found = self._nova.get(resident.uuid)
-            except nova_api.NovaError as exc:
-                LOG.warning('Cannot see how server %(uuid)s is, which comes '
-                            'to host %(host)s: %(exc)s',
-                            {'uuid': resident.uuid, 'host': resident.node,
-                             'exc': exc})
-                continue
-            if found is not None and not found.host:
-                yield dataclasses.replace(
-                    resident, vm_state=found.vm_state,
-                    task_state=found.task_state,
-                    is_kept=found.locked_by == 'admin')
-
-    def _leave_alone(self, reservation, resident):
-        if resident.uuid not in self._warned:
+    def _leave_alone(self, reservation, intent):
+        if intent.server not in self._warned:
             LOG.warning('Server %(server)s on host %(host)s does not belong '
                         'to reservation %(uuid)s, which is over; it stays.',
-                        {'server': resident.uuid, 'host': resident.node,
+                        {'server': intent.server, 'host': intent.host,
                          'uuid': reservation.uuid})
-        self._warned.add(resident.uuid)
+        self._warned.add(intent.server)
 
-    def _end(self, reservation, resident, now, spent=0.0):
-        asked_at = self._asked.get(resident.uuid)
-        call = core.call(
-            reservation.end_action, resident.vm_state, resident.task_state,
-            asked_at and (now - asked_at).total_seconds(), spent=spent,
-            needed=resident.node in self._needed, is_kept=resident.is_kept)
-        if not call:
-            return
-        self._asked[resident.uuid] = now
+    def _end(self, reservation, intent):
         try:
-            getattr(self._nova, call)(resident.uuid)
+            getattr(self._nova, intent.call)(intent.server)
         except nova_api.NovaError as exc:
             LOG.warning('Server %(server)s of reservation %(uuid)s cannot '
                         'end yet: %(exc)s',
-                        {'server': resident.uuid, 'uuid': reservation.uuid,
+                        {'server': intent.server, 'uuid': reservation.uuid,
                          'exc': exc})
 
-    def _release(self, reservation, left, now):
-        values = core.outcome(
-            reservation.status,
-            [(item.uuid, item.vm_state, item.node) for item in left],
-            self._options.end_timeout_s)
+    def _release(self, reservation, left):
         if self._reservations.update(
                 reservation.uuid, from_status=reservation.status,
-                released_at=now.replace(microsecond=0), **values):
+                released_at=self._clock().replace(microsecond=0),
+                **core.outcome(reservation.status, left,
+                               self._options.end_timeout_s)):
             self._say(self._reservations.get(reservation.uuid), left)
-        del self._since[reservation.uuid]
-        for resident in left:
-            self._asked.pop(resident.uuid, None)
-        return True
 
     def _say(self, reservation, left):
         if left:
@@ -205,11 +133,67 @@ class Cleanup:
                     and reservation.ready_at is not None):
                 self._events.end(reservation)
 
-    def forget(self):
-        """Forget servers that are gone, or are on no node for a while."""
-        lately = self._clock() - datetime.timedelta(seconds=core.ASK_AGAIN_S)
-        self._asked = {uuid: when for uuid, when in self._asked.items()
-                       if when > lately
-                       or self._occupancy.get(uuid) is not None}
+    def forget(self, uuids):
+        """Forget reservations that are not among these."""
+        self._memories = {uuid: memory for uuid, memory
+                          in self._memories.items() if uuid in uuids}
         self._warned = {uuid for uuid in self._warned
-                        if self._occupancy.get(uuid) is not None}
+                        if self._inventory.occupancy.get(uuid) is not None}
+
+
+@dataclasses.dataclass
+class _View:
+    """See the core's View."""
+
+    reservation: rows.Reservation
+    running: dict
+    needed: frozenset
+    timeout_s: int
+    hosts: dict
+    inventory: object
+    nova: nova_api.NovaAPI
+
+    @property
+    def dark(self):
+        return any(host.host in self.hosts
+                   and self.hosts[host.host].service_host
+                   in self.inventory.occupancy.dark
+                   for host in self.reservation.hosts)
+
+    def servers(self, host):
+        occupancy = self.inventory.occupancy
+        return [core.Server(
+            item.uuid, item.node, occupancy.reservations_of(item.uuid),
+            item.vm_state, item.task_state, item.preemptible, item.is_kept)
+            for item in occupancy.on_node(host)]
+
+    def coming(self):
+        occupancy = self.inventory.occupancy
+        coming = []
+        for host in self.reservation.hosts:
+            if host.host not in self.hosts or host.status == rows.LOST:
+                continue
+            known = {item.uuid for item in occupancy.on_node(host.host)}
+            coming += [
+                core.Server(uuid, host.host, (), 'building', None)
+                for uuid in sorted(self.inventory.occupants(
+                    self.hosts[host.host]).consumers - known)
+                if self.reservation.uuid in occupancy.reservations_of(uuid)]
+        return coming
+
+    def homeless(self, coming):
+        """One that was evacuated has space on its old host, too."""
+        for server in coming:
+            try:
+                found = self.nova.get(server.uuid)
+            except nova_api.NovaError as exc:
+                LOG.warning('Cannot see how server %(uuid)s is, which comes '
+                            'to host %(host)s: %(exc)s',
+                            {'uuid': server.uuid, 'host': server.host,
+                             'exc': exc})
+                continue
+            if found is not None and not found.host:
+                yield dataclasses.replace(
+                    server, vm_state=found.vm_state,
+                    task_state=found.task_state,
+                    is_kept=found.locked_by == 'admin')

@@ -96,7 +96,8 @@ class Reconciler:
                 wait_s = min(wait_s, self._try(work, reservation, hosts,
                                                running))
         self._migration.follow()
-        self._cleanup.forget()
+        self._cleanup.forget({
+            reservation.uuid for reservation in (*over, *lately)})
         self._keeper.forget({reservation.uuid for reservation in opened})
         if self._error is not None:
             raise self._error

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 import dataclasses
 from typing import Any
 
@@ -39,6 +39,56 @@ _KINDS = {'force_delete': 'delete', 'shelve': 'shelve'}
 _TASKS = {'force_delete': 'deleting', 'shelve': 'shelving'}
 
 
+class _View:
+    """See the core's View."""
+
+    #: Every cell can be read.
+    dark = False
+
+    def __init__(self, parts: Any, book: reservations.Book,
+                 reservation: model.Reservation) -> None:
+        self._parts = parts
+        self._book = book
+        self.reservation = reservation
+        self.running = book.running
+        self.timeout_s = parts.options.reservations.end_timeout_s
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The names of hosts that other reservations need."""
+        return cleanup.needed(self._book.near())
+
+    def servers(self, host: str) -> list[cleanup.Server]:
+        return [self._server(server) for server in self._on(host)
+                if server.state is not State.WAITING]
+
+    def coming(self) -> list[cleanup.Server]:
+        uuid = self.reservation.uuid
+        return [self._server(server) for host in self.reservation.hosts
+                for server in self._on(host.host)
+                if server.boot.reservation == uuid]
+
+    def homeless(self, coming: Collection[cleanup.Server]
+                 ) -> tuple[cleanup.Server, ...]:
+        """Return none: a scheduler has them, which waits for others."""
+        return ()
+
+    def _on(self, name: str) -> Iterator[Server]:
+        host = self._parts.cloud.by_name()[name]
+        for uuid in list(host.allocations):
+            server = self._parts.servers.get(uuid)
+            if server is not None and server.host is host:
+                yield server
+
+    @staticmethod
+    def _server(server: Server) -> cleanup.Server:
+        named = (server.boot.reservation,) if server.boot.reservation else ()
+        return cleanup.Server(
+            server.boot.id, server.host.name, named,
+            *_SHOWN.get(server.state, ('active', 'deleting')),
+            preemptible=server.kind.terms is not None)
+
+
 class Clearing:
     """Of all reservations.
 
@@ -56,59 +106,33 @@ class Clearing:
         self._book = book
         self._ends = ends
         self._not_coming = not_coming
-        self._since: dict[str, int] = {}
+        self._memories: dict[str, cleanup.Memory] = {}
 
     def begin(self, reservation: model.Reservation) -> None:
         """One is over: clear its hosts."""
         self._book.over[reservation.uuid] = reservation
         self._look(reservation.uuid)
 
-    def _own(self, reservation: model.Reservation) -> Iterator[Server]:
-        """Its servers that have something on its hosts."""
-        running = {uuid: each for uuid, each in self._book.opened.items()
-                   if each.ready_at is not None}
-        hosts = self._parts.cloud.by_name()
-        for assignment in reservation.hosts:
-            host = hosts[assignment.host]
-            for uuid in list(host.allocations):
-                server = self._parts.servers.get(uuid)
-                if server is not None and server.host is host and (
-                        cleanup.fate(
-                            reservation, assignment,
-                            [server.boot.reservation], running,
-                            preemptible=server.kind.terms is not None)
-                        is cleanup.Fate.END):
-                    yield server
-
     def _look(self, uuid: str) -> None:
-        reservation = self._book.over[uuid]
-        found = list(self._own(reservation))
-        now_us = self._parts.events.now_us
-        left = [server for server in found
-                if server.state is not State.WAITING]
-        since_us = self._since.setdefault(uuid, now_us)
-        options = self._parts.options.reservations
-        state = cleanup.State(bool(left), bool(found) and not left,
-                              asked_s=(now_us - since_us) / SECOND)
-        step = cleanup.step(state, options.end_timeout_s)
-        if step is cleanup.Step.RELEASE:
-            self._book.close(uuid)
-            self._since.pop(uuid, None)
-            if found:
-                self._parts.report.reservation('not cleared', uuid)
-            return
-        if step is cleanup.Step.END:
-            for server in left:
-                self._end(server, reservation.end_action, cleanup.spent(
-                    state, options.end_timeout_s))
-        self._parts.events.add(now_us + round(drain.IDLE_S * SECOND),
-                               Turn.LOOK, self._look, uuid)
+        parts = self._parts
+        step = cleanup.step(
+            _View(parts, self._book, self._book.over[uuid]),
+            self._memories.get(uuid, cleanup.Memory()), self._book.now_us())
+        self._memories[uuid] = step.memory
+        for intent in step.intents:
+            if isinstance(intent, cleanup.EndServer):
+                self._end(parts.servers[intent.server], intent.call)
+            elif isinstance(intent, cleanup.Release):
+                self._book.close(uuid)
+                del self._memories[uuid]
+                if intent.left:
+                    parts.report.reservation('not cleared', uuid)
+        if uuid in self._book.over:
+            parts.events.add(
+                parts.events.now_us + drain.BUSY_S * SECOND, Turn.LOOK,
+                self._look, uuid)
 
-    def _end(self, server: Server, end_action: str, spent: float) -> None:
-        shown = _SHOWN.get(server.state)
-        call = shown and cleanup.call(end_action, *shown, spent=spent)
-        if not call:
-            return
+    def _end(self, server: Server, call: str) -> None:
         parts = self._parts
         # What has been stopped to give way holds nothing that it asked for.
         holds = server.state is not State.STOPPED

@@ -18,7 +18,6 @@ import dataclasses
 import math
 from typing import Any
 
-from nova_preempt.core import notice
 from nova_preempt.core.energy import candidates
 from nova_preempt.core.model import SECOND, Cap
 from nova_preempt.core.model import Server as Record
@@ -115,14 +114,9 @@ class Cloud:
                 drain.move_lead_s(self.options.evacuation_lead_s),
                 0.0, busy, self.moves.has_failed(server))
         notice_s = self.options.guard.notice.length_s(terms.notice_s)
-        return drain.Server(uuid, named, notice_s, self.lead_s(notice_s),
-                            self._stays_s(server), busy)
-
-    def lead_s(self, notice_s: int) -> int:
-        """How long before a start a notice of this length is given."""
-        guard = self.options.guard
-        return notice.lead_s(notice_s, guard.termination_timeout_s,
-                             guard.migrate_timeout_s)
+        return drain.Server(
+            uuid, named, notice_s, self.options.lead_s(notice_s),
+            self._stays_s(server), busy)
 
     def record(self, server: Server) -> Record:
         """Nova's record of a preemptible server."""
@@ -154,8 +148,7 @@ class _View:
         self._cloud = cloud
         self.reservation = reservation
         self.running: Mapping[str, model.Reservation] = cloud.book.running
-        self.leads_s = (cloud.options.evacuation_lead_s,
-                        cloud.lead_s(cloud.options.maximum_notice_s))
+        self.leads_s = cloud.options.leads_s()
 
     def host(self, name: str) -> observed.Host:
         return observed.Host(off=self._cloud.off(name))
@@ -222,8 +215,8 @@ class Keeper:
     def watch(self, uuid: str) -> None:
         """Look at the hosts of a reservation from when it is time."""
         reservation = self._book.opened[uuid]
-        early_s = drain.IDLE_S * math.ceil(max(_View(
-            self._cloud, reservation).leads_s) / drain.IDLE_S + 2)
+        early_s = drain.IDLE_S * math.ceil(
+            max(self._cloud.options.leads_s()) / drain.IDLE_S + 2)
         in_s = (reservation.start_at - self._book.now()).total_seconds()
         # So that it is looked at its very start, too.
         self._look_in(uuid, in_s - early_s if in_s > early_s

@@ -19,7 +19,7 @@ so that hosts are empty in time, and clearing for what follows.
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 import dataclasses
 import datetime
 from typing import Any
@@ -28,6 +28,7 @@ from nova_preempt.core.backlog import places
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import admission
 from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import controller
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import lease_events
 from nova_preempt.core.reservation import leases
@@ -131,6 +132,12 @@ class Book:
         """One that is over has left no server."""
         del self.over[uuid]
         self.running.pop(uuid, None)
+
+    def near(self) -> Iterator[model.Reservation]:
+        """Yield those that have begun, or are prepared."""
+        options = self._parts.options.reservations
+        return (each for each in self.opened.values() if controller.is_near(
+            each, options.leads_s(), self.now_us()))
 
     def find(self, uuid: str) -> model.Reservation | None:
         """Return one that was granted, None once it has left no server."""

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 import dataclasses
 from typing import Any
 
+from nova_preempt.core import notice
 from nova_preempt.core.backlog import boot_outcome as backlog_answers
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import order as orders
@@ -150,6 +151,15 @@ class Reservations:
     reservable_default: bool = False
     limits: Mapping[str, int] = dataclasses.field(
         default_factory=lambda: dict.fromkeys(reservation_limits.LIMITS, -1))
+
+    def lead_s(self, notice_s: int) -> int:
+        """How long before a start a notice of this length is given."""
+        return notice.lead_s(notice_s, self.guard.termination_timeout_s,
+                             self.guard.migrate_timeout_s)
+
+    def leads_s(self) -> tuple[int, int]:
+        """How long before a start there is anything to do."""
+        return self.evacuation_lead_s, self.lead_s(self.maximum_notice_s)
 
 
 @dataclasses.dataclass(frozen=True)

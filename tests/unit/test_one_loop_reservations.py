@@ -20,9 +20,11 @@ import dataclasses
 import datetime
 from unittest import mock
 
+from nova_preempt.core import controller as core_controller
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.notice import NoticeRule
+from nova_preempt.core.reservation import cleanup
 from nova_preempt.core.reservation import controller
 from nova_preempt.core.reservation import leases
 from nova_preempt.db import reservation_rows as rows
@@ -266,6 +268,23 @@ class TestOneLoop(life.ChoresTestCase):
 
     def test_turned_away(self):
         self.check('a server of others is turned away')
+
+    def test_a_cleanup_that_waits_a_minute_longer(self):
+        """Both sides wait."""
+        def step(view, memory, now_us):
+            since_us = memory.since_us or now_us
+            if now_us - since_us < 60 * SECOND:
+                return core_controller.Step(
+                    (), cleanup.Memory(since_us), now_us + SECOND)
+            return real(view, memory, now_us)
+
+        def wait(events):
+            return [(when + 60.0 * (what[0] == 'clear'), *what)
+                    for when, *what in events]
+
+        real = cleanup.step
+        with mock.patch.object(cleanup, 'step', step):
+            self.check('a preemptible server gets its notice', wait)
 
     def test_a_controller_that_waits_a_minute_longer(self):
         """Both sides wait."""

@@ -10,16 +10,20 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What becomes of servers whose reservation is over."""
+"""Controller of a reservation that is over: its servers leave its hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
 import enum
+from typing import Protocol, TypeAlias
 
+from nova_preempt.core import controller
 from nova_preempt.core import eligibility
 from nova_preempt.core import ending
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import model
 
 #: How often one that was told to end is told again.
@@ -45,28 +49,169 @@ class Fate(enum.Enum):
     PASS = "pass"  # it is none of this reservation's
 
 
-class Step(enum.Enum):
-    """What to do next for a reservation that is over."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Server:
+    """A server on a host of the reservation, as Nova has it.
 
-    WAIT = "wait"
-    END = "end"  # its servers
-    RELEASE = "release"  # its hosts, whatever is left there
+    :ivar named: the ids of the reservations that it names
+    :ivar is_kept: whether an administrator has locked it
+    """
+
+    uuid: str
+    host: str
+    named: Collection[str]
+    vm_state: str
+    task_state: str | None
+    preemptible: bool = False
+    is_kept: bool = False
+
+
+class View(Protocol):
+    """A reservation that is over, and what is on its hosts."""
+
+    @property
+    def reservation(self) -> model.Reservation:
+        """The reservation; released once its hosts were found free."""
+
+    @property
+    def running(self) -> Mapping[str, model.Reservation]:
+        """The reservations that have started, by their ids."""
+
+    @property
+    def needed(self) -> Collection[str]:
+        """The names of hosts that other reservations need."""
+
+    @property
+    def timeout_s(self) -> float:
+        """How long servers may take to end."""
+
+    @property
+    def dark(self) -> bool:
+        """Whether hosts of it are in a cell that cannot be read."""
+
+    def servers(self, host: str) -> Sequence[Server]:
+        """Return the servers that are on a host."""
+
+    def coming(self) -> Sequence[Server]:
+        """Return its servers that have space there, and are not there yet."""
+
+    def homeless(self, coming: Sequence[Server]) -> Iterable[Server]:
+        """Return those that are on no host, in their true states."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class State:
-    """What is found on its hosts.
+class EndServer:
+    """Call Nova's API so that a server ends."""
 
-    :ivar left: whether servers of it are still there
-    :ivar coming: whether a server has space there and is not there yet
-    :ivar dark: whether hosts of it are in a cell that cannot be read
-    :ivar asked_s: how long ago it was looked after first
+    server: str
+    call: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeaveAlone:
+    """Report a server that has no business on a host; it stays."""
+
+    server: str
+    host: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Release:
+    """Release the hosts of the reservation, whatever is left there."""
+
+    left: tuple[Server, ...]
+
+
+Intent: TypeAlias = EndServer | LeaveAlone | Release
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Memory:
+    """What is kept of a reservation from one step to the next.
+
+    :ivar since_us: when it was looked after first, None if it was not
+    :ivar asked_us: when each server was told to end
     """
 
-    left: bool
-    coming: bool = False
-    dark: bool = False
-    asked_s: float = 0.0
+    since_us: int | None = None
+    asked_us: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+def step(
+    view: View, memory: Memory, now_us: int
+) -> controller.Step[Intent, Memory]:
+    """Decide what comes next for a reservation that is over.
+
+    :param now_us: since the epoch
+    """
+    left, intents = _own(view)
+    asked_us = {uuid: min(when_us, now_us) for uuid, when_us
+                in memory.asked_us.items()}
+    if view.reservation.released_at is not None:
+        intents += _end(view, left, asked_us, now_us)
+        return controller.Step(
+            tuple(intents), _remember(None, left, asked_us, now_us))
+    wake_at_us = now_us + drain.BUSY_S * SECOND
+    if view.dark:
+        return controller.Step(tuple(intents), _remember(
+            memory.since_us, left, asked_us, now_us), wake_at_us)
+    since_us = now_us if memory.since_us is None else min(
+        memory.since_us, now_us)
+    spent = (now_us - since_us) / (view.timeout_s * SECOND)
+    coming = () if left else view.coming()
+    if spent >= 1 or not (left or coming):
+        return controller.Step(
+            (*intents, Release((*left, *coming))), Memory())
+    if left or spent >= _LATE:
+        intents += _end(view, left or view.homeless(coming), asked_us,
+                        now_us, spent)
+    return controller.Step(tuple(intents), _remember(
+        since_us, (*left, *coming), asked_us, now_us), wake_at_us)
+
+
+def _own(view: View) -> tuple[list[Server], list[Intent]]:
+    """Return its servers that are still there, and who else is."""
+    left: list[Server] = []
+    intents: list[Intent] = []
+    for host in view.reservation.hosts:
+        for server in view.servers(host.host):
+            found = fate(view.reservation, host, server.named, view.running,
+                         preemptible=server.preemptible)
+            if found is Fate.STAY:
+                intents.append(LeaveAlone(server.uuid, server.host))
+            elif found is Fate.END:
+                left.append(server)
+    return left, intents
+
+
+def _end(
+    view: View, servers: Iterable[Server], asked_us: dict[str, int],
+    now_us: int, spent: float = 0.0,
+) -> list[Intent]:
+    """Return the calls that end servers; note when they were asked."""
+    intents: list[Intent] = []
+    for server in servers:
+        before_us = asked_us.get(server.uuid)
+        found = call(
+            view.reservation.end_action, server.vm_state, server.task_state,
+            None if before_us is None else (now_us - before_us) / SECOND,
+            spent=spent, needed=server.host in view.needed,
+            is_kept=server.is_kept)
+        if found:
+            asked_us[server.uuid] = now_us
+            intents.append(EndServer(server.uuid, found))
+    return intents
+
+
+def _remember(
+    since_us: int | None, servers: Iterable[Server],
+    asked_us: Mapping[str, int], now_us: int,
+) -> Memory:
+    """Forget servers that are gone, or are on no host for a while."""
+    there = {server.uuid for server in servers}
+    return Memory(since_us, {
+        uuid: when_us for uuid, when_us in asked_us.items()
+        if uuid in there or now_us - when_us < ASK_AGAIN_S * SECOND})
 
 
 def fate(
@@ -99,25 +244,6 @@ def _has(reservation: model.Reservation | None, host: str) -> bool:
     )
 
 
-def step(state: State, timeout_s: float) -> Step:
-    """Return what is to be done next.
-
-    :param timeout_s: how long servers may take to end
-    """
-    if state.dark:
-        return Step.WAIT
-    if state.asked_s >= timeout_s or not (state.left or state.coming):
-        return Step.RELEASE
-    if state.left or spent(state, timeout_s) >= _LATE:
-        return Step.END
-    return Step.WAIT
-
-
-def spent(state: State, timeout_s: float) -> float:
-    """Return which share of their time servers have had."""
-    return state.asked_s / timeout_s
-
-
 def needed(near: Iterable[model.Reservation]) -> frozenset[str]:
     """Return the hosts of reservations that have begun, or are prepared."""
     return frozenset(name for each in near for name in each.held)
@@ -146,7 +272,7 @@ def call(
 
     :param end_action: delete or shelve
     :param asked_s: how long ago it was asked for, None if it was not
-    :param spent: see spent()
+    :param spent: which share of their time servers have had
     :param needed: whether another reservation needs the host
     :param is_kept: whether an administrator has locked it
     """
@@ -183,17 +309,16 @@ def _may_delete(next_call: str | None, spent: float, *, needed: bool) -> bool:
 
 
 def outcome(
-    status: str, left: Iterable[tuple[str, str, str]], timeout_s: float
+    status: str, left: Collection[Server], timeout_s: float
 ) -> Mapping[str, str]:
     """Return status and reasons of one whose hosts are released.
 
-    :param left: (uuid, vm_state, host) of servers that are still there
+    :param left: the servers that are still there
     """
-    left = list(left)
     if not left:
         return {"status": status}
     said = f"servers did not leave in {timeout_s} s: "
-    texts = [(f"{uuid} ({state})", host) for uuid, state, host in left]
+    texts = [(f"{each.uuid} ({each.vm_state})", each.host) for each in left]
     return {
         "status": model.ERROR,
         "reason": said

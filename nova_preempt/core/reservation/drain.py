@@ -30,8 +30,8 @@ from nova_preempt.core.reservation import model as reservations
 
 #: How soon hosts are looked at again, in seconds: while somebody waits, and
 #: otherwise.
-BUSY_S = 1.0
-IDLE_S = 5.0
+BUSY_S = 1
+IDLE_S = 5
 
 #: How often another host is looked for in place of one that will not be empty
 #: in time, in seconds.

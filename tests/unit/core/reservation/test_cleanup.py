@@ -12,8 +12,10 @@
 
 """What becomes of servers whose reservation is over."""
 
+import dataclasses
 import unittest
 
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import cleanup
 from nova_preempt.core.reservation import model
 
@@ -56,26 +58,108 @@ class TestFate(unittest.TestCase):
                     reservation('r2', (host, how), status=status)]))
 
 
+def server(uuid, *named, host='h1', vm_state='active', **values):
+    return cleanup.Server(uuid, host, named, vm_state,
+                          values.pop('task_state', None), **values)
+
+
+@dataclasses.dataclass
+class View:
+    """What is on the hosts, as a test says."""
+
+    there: tuple = ()
+    to_come: tuple = ()
+    reservation: model.Reservation = dataclasses.field(
+        default_factory=lambda: reservation('r1', ('h1', model.READY)))
+    running: dict = dataclasses.field(default_factory=dict)
+    needed: frozenset = frozenset()
+    timeout_s: int = 60
+    dark: bool = False
+
+    def servers(self, host):
+        return [each for each in self.there if each.host == host]
+
+    def coming(self):
+        return self.to_come
+
+    def homeless(self, coming):
+        return coming
+
+
 class TestStep(unittest.TestCase):
 
-    def step(self, left, **values):
-        return cleanup.step(cleanup.State(left, **values), 60)
+    def setUp(self):
+        self.memory = cleanup.Memory()
 
-    def test_steps(self):
-        self.assertIs(cleanup.Step.RELEASE, self.step(False))
-        self.assertIs(cleanup.Step.END, self.step(True, asked_s=59))
-        self.assertIs(cleanup.Step.RELEASE, self.step(True, asked_s=60))
+    def step(self, view, at_s):
+        found = cleanup.step(view, self.memory, at_s * SECOND)
+        # Equal input gives an equal step.
+        self.assertEqual(found, cleanup.step(view, self.memory,
+                                             at_s * SECOND))
+        self.memory = found.memory
+        is_over = any(isinstance(intent, cleanup.Release)
+                      for intent in found.intents)
+        self.assertEqual(None if is_over else (at_s + 1) * SECOND,
+                         found.wake_at_us)
+        return found.intents
 
-    def test_waits(self):
-        self.assertIs(cleanup.Step.WAIT, self.step(False, coming=True))
-        self.assertIs(cleanup.Step.END, self.step(True, coming=True))
-        for asked_s, expected in ((29, cleanup.Step.WAIT),
-                                  (30, cleanup.Step.END),
-                                  (60, cleanup.Step.RELEASE)):
-            self.assertIs(expected, self.step(False, coming=True,
-                                              asked_s=asked_s))
-        for left in (False, True):
-            self.assertIs(cleanup.Step.WAIT, self.step(left, dark=True))
+    def end(self, uuid):
+        return cleanup.EndServer(uuid, 'force_delete')
+
+    def test_nothing_is_left(self):
+        self.assertEqual((cleanup.Release(()),), self.step(View(), 0))
+
+    def test_its_servers_are_told_again_and_again(self):
+        view = View((server('a', 'r1'), server('b', 'r1')))
+        ended = (self.end('a'), self.end('b'))
+        for at_s, expected in ((0, ended), (9, ()), (10, ended), (59, ended),
+                               (60, (cleanup.Release(view.there),))):
+            self.assertEqual(expected, self.step(view, at_s))
+
+    def test_others_stay(self):
+        self.assertEqual(
+            (cleanup.LeaveAlone('n', 'h1'), cleanup.Release(())),
+            self.step(View((server('n'), server('p', preemptible=True))), 0))
+
+    def test_a_server_that_comes_late(self):
+        coming = (server('a', 'r1', vm_state='building'),)
+        view = View((), coming)
+        for at_s, expected in ((0, ()), (29, ()), (30, (self.end('a'),)),
+                               (60, (cleanup.Release(coming),))):
+            self.assertEqual(expected, self.step(view, at_s))
+
+    def test_a_cell_that_cannot_be_read(self):
+        self.step(View((server('a', 'r1'),)), 0)
+        for there in ((), (server('a', 'r1'),)):
+            self.assertEqual((), self.step(View(there, dark=True), 100))
+        # That was no time in which nothing could leave.
+        (release,) = self.step(View((server('a', 'r1'),)), 101)
+        self.assertEqual(1, len(release.left))
+
+    def test_what_comes_after_its_release(self):
+        released = dataclasses.replace(View().reservation, released_at=END)
+        view = View((server('a', 'r1'),), reservation=released)
+        for at_s, expected in ((0, (self.end('a'),)), (9, ()),
+                               (10, (self.end('a'),))):
+            found = cleanup.step(view, self.memory, at_s * SECOND)
+            self.memory = found.memory
+            self.assertEqual((expected, None),
+                             (found.intents, found.wake_at_us))
+
+    def test_a_clock_that_was_turned_back(self):
+        view = View((server('a', 'r1'),))
+        self.step(view, 1000)
+        for at_s, expected in ((100, ()), (109, ()),
+                               (110, (self.end('a'),)),
+                               (160, (cleanup.Release(view.there),))):
+            self.assertEqual(expected, self.step(view, at_s))
+
+    def test_a_server_that_is_gone_is_forgotten(self):
+        self.step(View((server('a', 'r1'), server('b', 'r1'))), 0)
+        self.step(View((server('b', 'r1'),)), 9)
+        self.assertEqual({'a', 'b'}, {*self.memory.asked_us})
+        self.step(View((server('b', 'r1'),)), 10)
+        self.assertEqual({'b'}, {*self.memory.asked_us})
 
     def test_outcome(self):
         self.assertEqual({'status': model.ENDED},
@@ -86,7 +170,7 @@ class TestStep(unittest.TestCase):
              'reason': f'{said}a (active) on h1, b (error) on h2',
              'public_reason': f'{said}a (active), b (error)'},
             cleanup.outcome(model.ENDED, [
-                ('a', 'active', 'h1'), ('b', 'error', 'h2')], 60))
+                server('a'), server('b', host='h2', vm_state='error')], 60))
 
 
 class TestCall(unittest.TestCase):
