@@ -12,18 +12,15 @@
 
 """What Nova takes as the body of POST /servers, in Nova's own words.
 
-The schemas are those of the Nova that is installed. Its packages ``nova.api``
-and below cannot be imported for them: that starts much of nova-api, and
-eventlet patches the process up to Nova 2025.2. The few modules with nothing
-but schemas in them are read without their packages.
+The schemas are those of the Nova that is installed. Much of nova-api comes
+with them: load() imports it before workers are forked, which share it. Up to
+Nova 2025.2 it would have eventlet patch the process.
 """
 
-import builtins
 import functools
-import importlib.util
+import importlib
 import os
 import re
-import types
 
 import jsonschema.exceptions
 
@@ -38,7 +35,6 @@ MAX_TAGS = 49
 # Characters of a complaint.
 _MAX_SHOWN = 300
 
-_API = 'nova.api.'
 _SERVERS = 'nova.api.openstack.compute.schemas.servers'
 _VALIDATORS = 'nova.api.validation.validators'
 _VERSIONS = 'nova.api.openstack.api_version_request'
@@ -64,7 +60,7 @@ def load():
     """Read the schemas, which check() otherwise does when it is asked."""
     newest_version()
     _schemas()
-    _leaf(_VALIDATORS)
+    _module(_VALIDATORS)
 
 
 def check_version(text):
@@ -83,7 +79,8 @@ def check_version(text):
 @functools.cache
 def newest_version():
     """The latest microversion that the installed Nova knows, (2, number)."""
-    return _parsed(_leaf(_VERSIONS)._MAX_API_VERSION)
+    found = _module(_VERSIONS).max_api_version()
+    return found.ver_major, found.ver_minor
 
 
 def check(body, version):
@@ -91,7 +88,7 @@ def check(body, version):
 
     :raises InvalidBody:
     """
-    validator = _leaf(_VALIDATORS)._SchemaValidator(_schema(_parsed(version)))
+    validator = _module(_VALIDATORS)._SchemaValidator(_schema(_parsed(version)))
     error = jsonschema.exceptions.best_match(
         validator.validator.iter_errors(body))
     if error is not None:
@@ -123,7 +120,7 @@ def _schema(version):
 def _schemas():
     """{microversion since when: schema}, as Nova calls them."""
     found = {}
-    for name, value in vars(_leaf(_SERVERS)).items():
+    for name, value in vars(_module(_SERVERS)).items():
         match = _NAME.fullmatch(name)
         if match:
             # "create" is of the first version, 2.1; "create_v20" of none.
@@ -132,47 +129,11 @@ def _schemas():
     return found
 
 
+def _module(name):
+    """A module of nova.api, without eventlet."""
+    os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'true')
+    return importlib.import_module(name)
+
+
 def _parsed(text):
     return tuple(map(int, text.split('.')))
-
-
-# -- modules of Nova without their packages --------------------------------
-
-
-@functools.cache
-def _leaf(name):
-    """A module of nova.api as it would be, but for what is imported with it.
-
-    It is not in sys.modules: to whoever imports Nova's there is no other.
-    """
-    # Finding it by its name would import the packages around it.
-    path = os.path.join(_directory(), *name.split('.')[1:])
-    path = (f'{path}.py' if os.path.exists(f'{path}.py')
-            else os.path.join(path, '__init__.py'))
-    spec = importlib.util.spec_from_file_location(
-        f'nova_preempt.cloud.boot_schema.{name}', path)
-    module = importlib.util.module_from_spec(spec)
-    module.__builtins__ = {**vars(builtins), '__import__': _import}
-    spec.loader.exec_module(module)
-    return module
-
-
-def _directory():
-    return os.path.dirname(importlib.util.find_spec('nova').origin)
-
-
-def _import(name, globals=None, locals=None, fromlist=(), level=0):
-    """What "from nova.api... import ..." means in such a module."""
-    if not f'{name}.'.startswith(_API):
-        return builtins.__import__(name, globals, locals, fromlist, level)
-    found = types.SimpleNamespace()
-    for item in fromlist:
-        inner = f'{name}.{item}'
-        setattr(found, item, _leaf(inner) if _is_module(inner)
-                else getattr(_leaf(name), item))
-    return found
-
-
-def _is_module(name):
-    path = os.path.join(_directory(), *name.split('.')[1:])
-    return os.path.isdir(path) or os.path.exists(f'{path}.py')

@@ -21,7 +21,7 @@ import prometheus_client
 
 # Nova's fixtures do not let numpy be imported any more.
 from nova_preempt.classes import order  # noqa: F401 (see above)
-from nova_preempt.cloud import servers as cloud_servers
+from nova_preempt.cloud import instances
 from nova_preempt.core.backlog import model
 from nova_preempt.core.classes import clocks
 from nova_preempt.db import class_servers
@@ -221,7 +221,7 @@ class TestPreempted(ClassesTestCase):
         silver = self.boot_silver('silver')
         before = self.look()
         self.evict(silver)
-        with mock.patch.object(cloud_servers, 'pieces',
+        with mock.patch.object(instances, 'pages',
                                side_effect=OSError('no database')):
             self.assertEqual(before, self.look())
         lost = self.look()[silver].clocks

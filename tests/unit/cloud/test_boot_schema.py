@@ -19,14 +19,12 @@ import unittest
 from nova_preempt.cloud import boot_schema
 
 IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
-#: Whether anything of this is imported by the time that it is asked for.
+#: What eventlet has patched by the time that a body was checked.
 ASK = '''
-import sys
 from nova_preempt.cloud import boot_schema
 boot_schema.check({'server': {
     'name': 'a', 'flavorRef': '1', 'imageRef': 'IMAGE', 'networks': 'none'}},
     '2.94')
-print([name for name in sys.modules if name.startswith('nova.api')])
 try:
     from eventlet import patcher
     print(patcher.already_patched)
@@ -106,12 +104,11 @@ class TestBootSchema(unittest.TestCase):
             self.assertIn('is none of the versions',
                           boot_schema.check_version(version))
 
-    def test_nova_api_is_not_started_for_it(self):
+    def test_eventlet_does_not_patch_the_process(self):
         done = subprocess.run(
             [sys.executable, '-W', 'ignore', '-c', ASK], text=True,
             capture_output=True, check=True)
-        self.assertEqual(['[]', '{}'], done.stdout.split('\n')[:2],
-                         done.stderr)
+        self.assertEqual('{}\n', done.stdout, done.stderr)
 
 
 if __name__ == '__main__':
