@@ -40,6 +40,16 @@ LOG = logging.getLogger(__name__)
 _ATTRS = ['flavor', 'numa_topology', 'pci_requests', 'resources']
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class CachedServer(Server):
+    """A preemptible server with what Nova's filters need to know of it.
+
+    :ivar numa_topology: Nova's, None if it has none
+    """
+
+    numa_topology: object = dataclasses.field(default=None, compare=False)
+
+
 class ServerCache:
     """The preemptible servers, by node.
 
@@ -290,7 +300,7 @@ def _server(instance, cell_uuid, by_hint, may_have_device):
     if instance.deleted or not instance.node:
         return None
     # What many servers have in common is kept once.
-    return Server(
+    return CachedServer(
         uuid=instance.uuid, host=_shared(instance.host),
         node=_shared(instance.node), cell_uuid=cell_uuid,
         project_id=_shared(instance.project_id),

@@ -436,8 +436,6 @@ class Server:
     one_time: bool = False
     #: of its class of service, '' if it has none
     class_name: str = ""
-    #: Nova's, which nobody here looks into
-    numa_topology: object = dataclasses.field(default=None, compare=False)
 
     def uptime_us(self, now: datetime.datetime) -> int:
         """Microseconds since its launch, never negative."""

@@ -34,7 +34,7 @@ def without(host_state, servers, pci_devices=None):
     """A copy of the state as if these servers were gone.
 
     :param host_state: a nova.scheduler.host_manager.HostState
-    :param servers: the core's Servers
+    :param servers: cloud.servers.CachedServers
     :param pci_devices: {uuid: see devices.give_back()} of those that matter
     """
     state = copy.copy(host_state)

@@ -18,14 +18,14 @@ from nova import objects
 from nova.objects import fields
 from nova.scheduler import host_manager
 
-from nova_preempt.core import model
+from nova_preempt.cloud import servers
 from nova_preempt.scheduler import states
 
 objects.register_all()
 
 
 def server(uuid, numa_topology=None, vcpus=1, memory_mb=1024, disk_mb=10240):
-    return model.Server(
+    return servers.CachedServer(
         uuid=uuid, host='host1', node='host1', cell_uuid='cell',
         project_id='project', user_id='user', flavor='spot',
         launched_at=datetime.datetime(
