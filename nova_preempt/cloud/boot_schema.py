@@ -88,7 +88,8 @@ def check(body, version):
 
     :raises InvalidBody:
     """
-    validator = _module(_VALIDATORS)._SchemaValidator(_schema(_parsed(version)))
+    validator = _module(_VALIDATORS)._SchemaValidator(
+        _schema(_parsed(version)))
     error = jsonschema.exceptions.best_match(
         validator.validator.iter_errors(body))
     if error is not None:

@@ -93,18 +93,17 @@ def host_is_up(server_uuid, host):
             f'cannot tell whether host {host} is up: {exc}') from exc
 
 
-def read_hosts(cell):
-    """[ComputeHost] of a cell, without aggregates; there is no time limit.
+def read_hosts(context, cell_uuid):
+    """[ComputeHost] in the cell of a context, without their aggregates.
 
     Hosts of several nodes, as of Ironic, are not there.
     """
-    with cell_calls.opened(cell) as cell_context:
-        services = objects.ServiceList.get_by_binary(
-            cell_context, 'nova-compute', include_disabled=True)
-        nodes = {}
-        for node in objects.ComputeNodeList.get_all(cell_context):
-            nodes.setdefault(node.host, []).append(node)
-    return [_host(service, nodes[service.host][0], cell.uuid)
+    services = objects.ServiceList.get_by_binary(
+        context, 'nova-compute', include_disabled=True)
+    nodes = {}
+    for node in objects.ComputeNodeList.get_all(context):
+        nodes.setdefault(node.host, []).append(node)
+    return [_host(service, nodes[service.host][0], cell_uuid)
             for service in services if len(nodes.get(service.host, ())) == 1]
 
 

@@ -16,6 +16,7 @@ import time
 
 from oslo_log import log as logging
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells
 from nova_preempt.cloud import host_services
 from nova_preempt.core.energy import steps
@@ -110,7 +111,9 @@ class ComputeHosts:
         return found
 
     def _read_cell(self, cell):
-        self._of_cell[cell.uuid] = host_services.read_hosts(cell)
+        with cell_calls.opened(cell) as context:
+            self._of_cell[cell.uuid] = host_services.read_hosts(
+                context, cell.uuid)
 
     def reread(self, host):
         """A ComputeHost with its service as it is now."""

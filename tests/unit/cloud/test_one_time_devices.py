@@ -11,6 +11,7 @@
 # under the License.
 """Which servers have devices that can be used once only."""
 
+import datetime
 from types import SimpleNamespace
 import unittest
 from unittest import mock
@@ -18,6 +19,7 @@ from unittest import mock
 from nova_preempt.cloud import one_time_devices
 from nova_preempt.cloud import placement
 from nova_preempt.cloud import servers
+from tests import instances as builders
 
 
 class Flavor(dict):
@@ -161,9 +163,8 @@ class TestServers(unittest.TestCase):
         return servers._server(self.instance(requests), 'cell', True, has)
 
     def instance(self, requests):
-        return mock.Mock(
-            host='h', node='h', deleted=False, locked=False,
-            project_id='p', user_id='u', vm_state='active', uuid='nvme',
+        return builders.instance(
+            'nvme', user_id='u', launched_at=datetime.datetime(2026, 1, 1),
             numa_topology=None, resources=None, flavor=Flavor(),
             pci_requests=None if requests is None else SimpleNamespace(
                 requests=requests))
