@@ -20,10 +20,13 @@ import uuid
 
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
+from openstack import exceptions as sdk_exc
 from osc_lib import exceptions
 
 from nova_preempt import segments
-from nova_preempt.client import common
+
+#: What a call raises that was refused or not answered.
+FAILURES = (sdk_exc.SDKException, ks_exc.ClientException)
 
 # Without a catalog, or without the service in it.
 _NO_SERVICE = (ks_exc.EndpointNotFound, ks_exc.CatalogException,
@@ -36,6 +39,21 @@ def is_uuid(name):
         return str(uuid.UUID(name)) == name.lower()
     except ValueError:
         return False
+
+
+def id_by(find, kind, name):
+    """The id of what is named by its id or its name.
+
+    :param find: a method of the client that finds it by its name
+    :raises CommandError: there is none, or more than one
+    """
+    if is_uuid(name):
+        return name
+    try:
+        found = find(name)
+    except sdk_exc.DuplicateResource:
+        return _the_one(kind, name, [None, None])
+    return _the_one(kind, name, [] if found is None else [found])
 
 
 def project_id(command, name):
@@ -155,7 +173,7 @@ def check_host(client, name):
     """Refuse a host that there is not, as far as that can be told."""
     try:
         hosts = [item.name for item in client.hosts()]
-    except common.FAILURES:
+    except FAILURES:
         return
     if hosts and name not in hosts:
         raise exceptions.CommandError(
