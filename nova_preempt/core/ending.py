@@ -27,16 +27,17 @@ import enum
 
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
-from nova_preempt.core import model
-from nova_preempt.core import victim_status
+from nova_preempt.core.model import DELETING as DELETING
 from nova_preempt.core.model import SECOND
+from nova_preempt.core.victim_status import GONE
+from nova_preempt.core.victim_status import MIGRATED
+from nova_preempt.core.victim_status import SHELVED
+from nova_preempt.core.victim_status import STOPPED
 
 #: Operations whose servers end wherever they are: to be somewhere else is not
 #: what they get their notice for.
 FOR_GOOD = frozenset(("maximum_runtime",))
 
-#: Of a server that is being deleted.
-DELETING = model.DELETING
 #: Of a server that is being shelved, or shelved already and offloaded.
 SHELVING = frozenset(
     (
@@ -135,12 +136,6 @@ _LOOK = Step(What.LOOK)
 _LOOK_AT_HOST = Step(What.LOOK_AT_HOST)
 _NEXT = Step(What.NEXT)
 
-# How a victim has given way: the words of the records.
-GONE = victim_status.GONE
-SHELVED = victim_status.SHELVED
-STOPPED = victim_status.STOPPED
-MIGRATED = victim_status.MIGRATED
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terms:
@@ -230,13 +225,8 @@ def host_is_down(host: str) -> str:
 
 
 def _next_step(
-    seen: Seen | None,
-    terms: Terms,
-    progress: Progress,
-    now: float,
-    *,
-    known: bool,
-    holds: bool | None,
+    seen: Seen | None, terms: Terms, progress: Progress, now: float,
+    *, known: bool, holds: bool | None,
 ) -> Step:
     if known:
         if seen is None or is_gone(seen, terms):
@@ -334,10 +324,7 @@ def _is_since(when: float | None, now: float) -> bool:
 
 
 def _away(
-    seen: Seen,
-    terms: Terms,
-    progress: Progress,
-    now: float,
+    seen: Seen, terms: Terms, progress: Progress, now: float,
     holds: bool | None,
 ) -> Step:
     if not is_away(seen, terms):

@@ -31,6 +31,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import parallel
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import ending
+from nova_preempt.core import victim_status
 from nova_preempt.core.eviction import controller
 from nova_preempt.core.eviction import values
 from nova_preempt.core.model import SECOND
@@ -304,7 +305,7 @@ class Work:
             if not self._may_act(uuid):
                 return
             stopped.leave(clients.placement, uuid)
-        if intent.status == ending.MIGRATED:
+        if intent.status == victim_status.MIGRATED:
             if self.memory.pending[uuid].may_be_locked:
                 clients.nova.unlock(uuid)
             if victim.notice_s:

@@ -77,7 +77,7 @@ class Answers(memory.Answers):
         return self._parts.cloud.candidates(
             self._asked, self._options.policy,
             microseconds(servers.at(self._parts.events.now_us)),
-            [each.host for each in self._endings.open.values()],
+            [each.host for each in self._endings.decisions.open.values()],
             self._where)
 
     def may_wait(self, notice_s: float) -> bool:
@@ -85,13 +85,13 @@ class Answers(memory.Answers):
 
     @functools.cached_property
     def _can_wait(self) -> bool:
-        return self._endings.waiting < self._most
+        return self._endings.decisions.waiting < self._most
 
     def ending(self) -> Collection[str]:
         return self._endings.ending
 
     def releasing(self) -> Mapping[str, Releasing]:
-        return self._endings.releasing(self._waited)
+        return self._endings.decisions.releasing(self._waited)
 
     def budgets(self) -> Budgets | None:
         return self._endings.budgets()

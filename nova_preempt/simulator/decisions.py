@@ -19,22 +19,23 @@ from __future__ import annotations
 from collections.abc import (
     Callable,
     Collection,
-    Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
 import dataclasses
+import itertools
 from typing import Any
 
 from nova_preempt.core import actions
 from nova_preempt.core import ending
 from nova_preempt.core import wanted
 from nova_preempt.core.eviction import values
-from nova_preempt.core.model import SECOND, Resources
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import model
 from nova_preempt.core.scheduling.joining import Ending
 from nova_preempt.core.scheduling.joining import Releasing
+from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import memory
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
@@ -101,23 +102,106 @@ class Decision:
 _AT_REST = frozenset((State.RUNNING, State.NOTICE, State.STOPPED))
 
 
-def releasing(decisions: Iterable[Decision], joined: Iterable[Resources],
-              allowed: Collection[str], now_us: int) -> Releasing:
-    """Return what the decisions of one host give up, and who waits for it.
+class OpenDecisions:
+    """Decisions whose victims have not all ended, and who waits for that.
 
-    :param joined: the sizes of the servers that wait
-    :param allowed: the actions that the operator allows
+    :param parts: a run.Parts
+    :ivar open: {uuid: Decision}
+    :ivar others: tells how many wait in schedulers for other things
     """
-    return Releasing(
-        tuple(Ending(
-            each.uuid,
-            {uuid: actions.choose(each.victims[uuid].kind.terms.action,
-                                  allowed) for uuid in each.memory.pending},
-            max(0, max(
-                progress.notice_until
-                for progress in each.memory.pending.values())
-                - now_us / SECOND))
-            for each in decisions), tuple(joined))
+
+    def __init__(self, parts: Any) -> None:
+        self.open: dict[str, Decision] = {}
+        self.others: Callable[[], int] = lambda: 0
+        self._parts = parts
+        # The open ones by the uuid of their host.
+        self._by_host: dict[str, dict[str, Decision]] = {}
+        self._joined: dict[str, tuple[Server, str]] = {}
+        self._serial = itertools.count(1)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for somebody's end, or for hosts."""
+        return self.others() + len(self._joined) + sum(
+            each.server is not None for each in self.open.values())
+
+    def add(self, host: memory.MemoryHost, server: Server | None = None,
+            attempts_left: int = 0, excluded: Collection[str] = (),
+            operation: str = '', reservation: str = '') -> Decision:
+        """Return a new one."""
+        decision = Decision(
+            f'd{next(self._serial)}', host, server, wanted.Purpose(
+                operation, '' if server is None else server.boot.id,
+                reservation, host.name, (host.uuid,)),
+            excluded, attempts_left)
+        self.open[decision.uuid] = decision
+        self._by_host.setdefault(host.uuid, {})[decision.uuid] = decision
+        return decision
+
+    def close(self, decision: Decision) -> None:
+        """One is open no more."""
+        del self.open[decision.uuid]
+        there = self._by_host[decision.host.uuid]
+        del there[decision.uuid]
+        if not there:
+            del self._by_host[decision.host.uuid]
+
+    def ending_for_none(self) -> list[Server]:
+        """Return those that end now, for no server in their place."""
+        return [decision.victims[uuid] for decision in self.open.values()
+                if decision.server is None
+                for uuid in decision.memory.pending]
+
+    # -- who waits for ends that are under way -----------------------------
+
+    def join(self, server: Server, plan: Plan, excluded: Collection[str],
+             waited: Collection[str], attempts_left: int) -> None:
+        """Have a server wait for them."""
+        server.state = State.WAITING
+        self._joined[server.boot.id] = (server, plan.host.uuid)
+        joins = {uuid for uuid in plan.joins if uuid in self.open}
+        waiter = (server, joins, (excluded, {*waited, *joins},
+                                  attempts_left))
+        for uuid in sorted(joins):
+            self.open[uuid].waiters.append(waiter)
+        self._parts.report.note('joined', server)
+
+    def leave(self, server: Server) -> bool:
+        """One waits no more; whether it did."""
+        return self._joined.pop(server.boot.id, None) is not None
+
+    def released(self, decision: Decision) -> Iterator[tuple[Any, ...]]:
+        """Yield what is to be decided anew, now that one is closed."""
+        for server, joins, more in decision.waiters:
+            joins.discard(decision.uuid)
+            if not joins and self.leave(server):
+                yield (server, *more)
+
+    def releasing(self, waited: Collection[str] = ()
+                  ) -> Mapping[str, Releasing]:
+        """Return what is given up, by host.
+
+        :param waited: decisions that were waited for before
+        """
+        return Leaving(self._by_host, self._release_of, waited)
+
+    def _release_of(self, decisions: Sequence[Decision]) -> Releasing:
+        host = decisions[0].host.uuid
+        allowed = self._parts.options.policy.actions
+        now_us = self._parts.events.now_us
+        return Releasing(
+            tuple(Ending(
+                each.uuid,
+                {uuid: actions.choose(each.victims[uuid].kind.terms.action,
+                                      allowed)
+                 for uuid in each.memory.pending},
+                max(0, round(max(
+                    progress.notice_until for progress
+                    in each.memory.pending.values()) * SECOND) - now_us)
+                / SECOND)
+                for each in decisions),
+            tuple(server.kind.resources for server, waits_on
+                  in self._joined.values() if waits_on == host))
 
 
 class Leaving(Mapping[str, Releasing]):

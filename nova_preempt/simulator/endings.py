@@ -13,8 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-import itertools
+from collections.abc import Callable, Collection, Sequence
 import math
 from typing import Any
 
@@ -27,16 +26,13 @@ from nova_preempt.core.eviction import expiry
 from nova_preempt.core.eviction import values
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import budgets as core_budgets
-from nova_preempt.core.scheduling.joining import Releasing
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import budgets
-from nova_preempt.simulator import memory
 from nova_preempt.simulator import servers
 from nova_preempt.simulator import stopped
 from nova_preempt.simulator.decisions import Decision
-from nova_preempt.simulator.decisions import Leaving
+from nova_preempt.simulator.decisions import OpenDecisions
 from nova_preempt.simulator.decisions import Requests
-from nova_preempt.simulator.decisions import releasing
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
@@ -44,15 +40,12 @@ from nova_preempt.simulator.servers import State
 #: As the engine names it.
 MAXIMUM_RUNTIME = 'maximum_runtime'
 
-#: What a victim is once it has ended.
-_STATES = {ending.SHELVED: State.SHELVED, ending.STOPPED: State.STOPPED,
-           ending.GONE: State.OVER}
 #: {call of Nova's API: (what is drawn, Nova's task meanwhile, Nova's state
-#: afterwards, how it has ended)}
+#: afterwards, ours)}
 _CALLS = {
-    'force_delete': ('delete', 'deleting', None, ending.GONE),
-    'shelve': ('shelve', 'shelving', 'shelved_offloaded', ending.SHELVED),
-    'stop': ('stop', 'powering-off', 'stopped', ending.STOPPED)}
+    'force_delete': ('delete', 'deleting', None, State.OVER),
+    'shelve': ('shelve', 'shelving', 'shelved_offloaded', State.SHELVED),
+    'stop': ('stop', 'powering-off', 'stopped', State.STOPPED)}
 
 
 class Endings:
@@ -65,9 +58,8 @@ class Endings:
         attempts it has left
     :param shelved: called with a victim that returns
     :ivar ending: {uuid of a victim that has not given way yet: Server}
-    :ivar open: {uuid: Decision}
+    :ivar decisions: a decisions.OpenDecisions
     :ivar stopped: those that were stopped
-    :ivar others: tells how many wait in schedulers for other things
     :ivar requests: a decisions.Requests
     """
 
@@ -75,40 +67,14 @@ class Endings:
                  again: Callable[..., None],
                  shelved: Callable[[Server], None]) -> None:
         self.ending: dict[str, Server] = {}
-        self.open: dict[str, Decision] = {}
-        self.others: Callable[[], int] = lambda: 0
+        self.decisions = OpenDecisions(parts)
         self.requests = Requests(parts)
-        # The open ones by the uuid of their host.
-        self._by_host: dict[str, dict[str, Decision]] = {}
-        self._for_requests = 0
         self._parts = parts
         self._served = served
         self._again = again
         self._shelved = shelved
-        self._joined: dict[str, tuple[Server, str]] = {}
-        self._serial = itertools.count(1)
         self._budgets = budgets.Budgets(parts)
         self.stopped = stopped.Stopped(parts)
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait for somebody's end, or for hosts."""
-        return self.others() + len(self._joined) + self._for_requests
-
-    def releasing(self, waited: Collection[str] = ()
-                  ) -> Mapping[str, Releasing]:
-        """Return what is given up, by host.
-
-        :param waited: decisions that were waited for before
-        """
-        return Leaving(self._by_host, self._release_of, waited)
-
-    def _release_of(self, decisions: Sequence[Decision]) -> Releasing:
-        host = decisions[0].host.uuid
-        return releasing(
-            decisions, (server.kind.resources for server, waits_on
-                        in self._joined.values() if waits_on == host),
-            self._parts.options.policy.actions, self._parts.events.now_us)
 
     # -- how it begins -----------------------------------------------------
 
@@ -117,7 +83,7 @@ class Endings:
         """Have victims give way; they lose at once what is missing."""
         parts = self._parts
         host = parts.cloud.hosts[plan.host.uuid]
-        decision = self._add(host, server, attempts_left, excluded)
+        decision = self.decisions.add(host, server, attempts_left, excluded)
         for uuid, kept in plan.retained().items():
             parts.cloud.put(host, uuid, {
                 name: amount for (_, name), amount in kept.items()},
@@ -146,62 +112,21 @@ class Endings:
 
     def end(self, server: Server, operation: str) -> None:
         """End a server that runs, for the sake of no request."""
-        self._notify(self._add(server.host, operation=operation), [server])
+        self._notify(self.decisions.add(server.host, operation=operation),
+                     [server])
 
     def end_all(self, victims: Sequence[Server], reservation: str) -> None:
         """End servers of one host, which leave nothing behind there.
 
         :param reservation: the id of the one that needs the host empty
         """
-        self._notify(self._add(
+        self._notify(self.decisions.add(
             victims[0].host, operation=core_wanted.RESERVATION,
             reservation=reservation), victims)
-
-    def ending_for_none(self) -> list[Server]:
-        """Return those that end now, for no server in their place."""
-        return [decision.victims[uuid] for decision in self.open.values()
-                if decision.server is None
-                for uuid in decision.memory.pending]
 
     def budgets(self) -> core_budgets.Budgets | None:
         """Return what is left of them, None where none is set."""
         return self._budgets.left(self.ending)
-
-    def join(self, server: Server, plan: Plan, excluded: Collection[str],
-             waited: Collection[str], attempts_left: int) -> None:
-        """Have a server wait for ends that are under way."""
-        server.state = State.WAITING
-        self._joined[server.boot.id] = (server, plan.host.uuid)
-        joins = {uuid for uuid in plan.joins if uuid in self.open}
-        waiter = (server, joins, (excluded, {*waited, *joins},
-                                  attempts_left))
-        for uuid in sorted(joins):
-            self.open[uuid].waiters.append(waiter)
-        self._parts.report.note('joined', server)
-
-    def _add(self, host: memory.MemoryHost, server: Server | None = None,
-             attempts_left: int = 0, excluded: Collection[str] = (),
-             operation: str = '', reservation: str = '') -> Decision:
-        decision = Decision(
-            f'd{next(self._serial)}', host, server, core_wanted.Purpose(
-                operation, '' if server is None else server.boot.id,
-                reservation, host.name, (host.uuid,)),
-            excluded, attempts_left)
-        self.open[decision.uuid] = decision
-        self._by_host.setdefault(host.uuid, {})[decision.uuid] = decision
-        self._for_requests += server is not None
-        return decision
-
-    def _close(self, decision: Decision) -> bool:
-        """It is open no more; whether it was."""
-        if self.open.pop(decision.uuid, None) is None:
-            return False
-        there = self._by_host[decision.host.uuid]
-        del there[decision.uuid]
-        if not there:
-            del self._by_host[decision.host.uuid]
-        self._for_requests -= decision.server is not None
-        return True
 
     def _notify(self, decision: Decision, victims: Sequence[Server]) -> None:
         for victim in victims:
@@ -231,7 +156,7 @@ class Endings:
 
     def _step(self, decision: Decision) -> None:
         """Do what is due, and come again when the next thing is."""
-        if decision.uuid not in self.open:
+        if decision.uuid not in self.decisions.open:
             return
         now_us = self._parts.events.now_us
         before = [decision.victims[uuid] for uuid in decision.memory.pending]
@@ -241,17 +166,19 @@ class Endings:
         decision.memory = step.memory
         for intent in step.intents:
             self._carry_out(decision, intent)
-        if decision.memory.unwanted:
-            self._take_back(decision, before)
-        elif decision.memory.stuck:
-            self._give_up(decision)
-        elif decision.memory.is_over:
-            self._gave_way(decision)
-        elif not decision.memory.pending:
+        memory = decision.memory
+        if not memory.pending and not memory.is_over:
             self._step(decision)
-        elif step.wake_at_us is not None:
-            self._parts.events.add(step.wake_at_us, Turn.STEP, self._step,
-                                   decision)
+        elif not memory.is_over:
+            if step.wake_at_us is not None:
+                self._parts.events.add(step.wake_at_us, Turn.STEP,
+                                       self._step, decision)
+        elif memory.unwanted:
+            self._take_back(decision, before)
+        elif memory.stuck:
+            self._give_up(decision)
+        else:
+            self._gave_way(decision)
 
     def _carry_out(self, decision: Decision, intent: values.Intent) -> None:
         if isinstance(intent, values.GiveNotice):
@@ -306,14 +233,14 @@ class Endings:
             return
         uuid = victim.boot.id
         was_stopped = decision.shown[uuid].vm_state == 'stopped'
-        _, _, vm_state, status = _CALLS[method]
-        decision.shown[uuid] = vm_state and ending.Seen(
+        _, _, vm_state, state = _CALLS[method]
+        decision.shown[uuid] = None if vm_state is None else ending.Seen(
             vm_state, None,
-            victim.host.name if vm_state == 'stopped' else None)
+            victim.host.name if state is State.STOPPED else None)
         if was_stopped:
             self._offload(victim)
         else:
-            self._leave(victim, _STATES[status],
+            self._leave(victim, state,
                         for_good=decision.terms[uuid].terms.for_good)
         self.ending.pop(uuid, None)
         if uuid in decision.memory.pending:
@@ -360,31 +287,25 @@ class Endings:
 
     def _gave_way(self, decision: Decision) -> None:
         """All victims have."""
-        self._close(decision)
+        self.decisions.close(decision)
         if decision.server is not None:
             self._served(decision.server)
-        self._release(decision)
-
-    def _release(self, decision: Decision) -> None:
-        """Decide those anew who have waited for the last of their ends."""
-        for server, joins, (excluded, waited, left) in decision.waiters:
-            joins.discard(decision.uuid)
-            if not joins and self._joined.pop(server.boot.id, None):
-                self._again(server, excluded, waited, left)
+        for waiter in self.decisions.released(decision):
+            self._again(*waiter)
 
     # -- what comes between ------------------------------------------------
 
     def left(self, victim: Server) -> None:
         """Somebody is gone otherwise; it may have been about to give way."""
         self.ending.pop(victim.boot.id, None)
-        for decision in list(self.open.values()):
+        for decision in list(self.decisions.open.values()):
             if decision.is_open(victim):
                 self._step(decision)
 
     def not_wanted(self, server: Server) -> None:
         """The owner of one that waits has deleted it."""
-        if self._joined.pop(server.boot.id, None) is None:
-            for decision in list(self.open.values()):
+        if not self.decisions.leave(server):
+            for decision in list(self.decisions.open.values()):
                 if decision.server is server:
                     self._step(decision)
 
@@ -402,7 +323,7 @@ class Endings:
     def _take_back(self, decision: Decision, victims: Sequence[Server]
                    ) -> None:
         """Give victims back what was taken; who ends already goes on."""
-        self._close(decision)
+        self.decisions.close(decision)
         if decision.server is not None:
             self._roll_back(decision.server, victims)
         for victim in victims:
@@ -415,7 +336,8 @@ class Endings:
                     self._parts.events.now_us, Turn.LOOK, self.expire,
                     victim, victim.epoch)
                 self._parts.report.note('kept', victim)
-        self._release(decision)
+        for waiter in self.decisions.released(decision):
+            self._again(*waiter)
 
     def _roll_back(self, server: Server, victims: Sequence[Server]) -> None:
         """Move the space back from a server to its victims."""

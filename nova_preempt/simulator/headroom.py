@@ -145,7 +145,7 @@ class Headroom:
                 self._group,
                 {victim.boot.id: {
                     victim.host.uuid: victim.host.allocations[victim.boot.id]}
-                 for victim in self._endings.ending_for_none()},
+                 for victim in self._endings.decisions.ending_for_none()},
                 self._candidates, parts.cloud.changes),
             self._memory, servers.clock_us(parts.events.now_us))
         self._memory = step.memory

@@ -102,7 +102,7 @@ class Simulation:
                 attempts_left=options.max_attempts), self._refuse,
             lambda within_s: self._reservations.needed(within_s))
         if self._power is not None:
-            self._endings.others = self._power.waking.__len__
+            self._endings.decisions.others = self._power.waking.__len__
         self._waiting = None if options.backlog is None else (
             waiting.Waiting(self._parts, options.backlog, self._begin,
                             self._reservations.places,
@@ -272,13 +272,15 @@ class Simulation:
         if found is None:
             if self._power is None or not self._power.waking.wait(
                     server, self._reservations.where(server)[0],
-                    may_wait=server.moves is None and self._endings.waiting
+                    may_wait=server.moves is None
+                    and self._endings.decisions.waiting
                     < parts.options.max_waiting_requests):
                 self._refuse(server)
             return
         uuid, plan = found
         if plan is not None and plan.joins:
-            self._endings.join(server, plan, excluded, waited, attempts_left)
+            self._endings.decisions.join(server, plan, excluded, waited,
+                                         attempts_left)
             return
         host = parts.cloud.hosts[uuid]
         if plan is None or not plan.victims:

@@ -566,7 +566,7 @@ class TestMany(unittest.TestCase):
         there = parts.cloud
         self.assertEqual(there.total(), there.free())
         self.assertEqual({}, parts.servers)
-        self.assertEqual({}, simulation._endings.open)
+        self.assertEqual({}, simulation._endings.decisions.open)
         self.assertEqual({}, simulation._endings.ending)
         self.assertEqual({}, simulation._moves._moves)
         for level in ('hosts reserved', 'hosts reserved and used'):

@@ -1,0 +1,175 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The eviction controller, without anything that carries out its intents."""
+
+import dataclasses
+import unittest
+
+from nova_preempt.core import ending
+from nova_preempt.core.eviction import controller
+from nova_preempt.core.eviction import values
+from nova_preempt.core.model import SECOND
+
+HERE = ending.Seen('active', None, 'h', 0.0)
+ON_ITS_WAY = ending.Seen('active', 'deleting', 'h', 0.0)
+
+
+def victim(uuid, notice_s=0, decision='d', host='h'):
+    return values.Victim(uuid, decision, ending.Terms(
+        host, 'delete', ('delete',), timeout_s=60), notice_s)
+
+
+class TestController(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.victims = {'a': victim('a', 30), 'b': victim('b')}
+        self.memory = controller.begin(self.victims.values(), 0)
+        self.facts = {'holds': {}, 'hosts': {'h': True},
+                      'unwanted': {'d': ''}}
+        self.seen = dict.fromkeys(self.victims, (HERE, True))
+
+    def step(self, at_s, **facts):
+        """Step, and step again with the same: that says the same."""
+        observed = values.Observed(self.victims, {'d': 'h'}, **{
+            'seen': self.seen, **self.facts, **facts})
+        before = self.memory
+        found = controller.step(observed, before, at_s * SECOND)
+        self.assertEqual(found, controller.step(observed, before,
+                                                at_s * SECOND))
+        self.memory = found.memory
+        return found
+
+    def give_notice(self):
+        self.step(0)
+
+    def ask(self, uuid, at_s):
+        self.memory = self.memory.note(uuid, asked='force_delete',
+                                       asked_at=float(at_s))
+
+    def test_notice_comes_first(self):
+        found = self.step(0)
+        self.assertEqual((values.GiveNotice(('a', 'b')),), found.intents)
+        self.assertEqual(0, found.wake_at_us)
+
+    def test_no_notice_where_nobody_has_looked_at_the_host(self):
+        self.assertEqual((values.LookAtHost('h', 'a'),),
+                         self.step(0, hosts={}).intents)
+        self.assertFalse(self.memory.has_notice)
+
+    def test_the_longest_notice_is_waited_for(self):
+        self.give_notice()
+        for at_s in (0, 29):
+            found = self.step(at_s)
+            self.assertEqual(((), 30 * SECOND),
+                             (found.intents, found.wake_at_us))
+        found = self.step(30)
+        self.assertEqual(tuple(
+            values.Ask(uuid, 'force_delete', True) for uuid in 'ab'),
+            found.intents)
+        self.assertEqual(90 * SECOND, found.wake_at_us)
+
+    def test_who_left_needs_no_notice(self):
+        """The rest is not waited for as long as the one that has left."""
+        self.victims['b'] = victim('b', 5)
+        self.memory = controller.begin(self.victims.values(), 0)
+        self.give_notice()
+        self.seen['a'] = None, True
+        found = self.step(3, holds={'a': False})
+        self.assertEqual((values.Close('a', 'gone'),), found.intents)
+        self.memory = self.memory.close('a')
+        self.assertEqual(5 * SECOND, self.step(3).wake_at_us)
+
+    def test_an_intent_that_was_not_carried_out(self):
+        """As when the look before had become too old."""
+        self.give_notice()
+        first = self.step(30)
+        self.assertEqual(first.intents, self.step(31).intents)
+        self.ask('a', 31)
+        self.seen['a'] = ON_ITS_WAY, True
+        self.assertEqual(('b',), tuple(
+            intent.victim for intent in self.step(32).intents))
+
+    def test_a_victim_that_nobody_can_see_is_not_asked(self):
+        self.give_notice()
+        self.seen['a'] = None, False
+        self.assertEqual([], [intent for intent in self.step(30).intents
+                              if intent.victim == 'a'])
+
+    def test_one_that_must_not_end_spares_all(self):
+        self.give_notice()
+        self.seen['b'] = dataclasses.replace(HERE, locked_by='admin'), True
+        found = self.step(30)
+        self.assertEqual((values.Spare('b', 'it is locked'),), found.intents)
+        self.assertTrue(self.memory.is_over)
+
+    def test_nobody_needs_the_space(self):
+        self.give_notice()
+        found = self.step(10, unwanted={'d': 'why'})
+        self.assertEqual((values.Spare('d', 'why'),), found.intents)
+        self.assertEqual((True, {'d': 'why'}),
+                         (self.memory.is_over, self.memory.unwanted))
+
+    def test_nobody_knows_whether_the_space_is_needed(self):
+        self.give_notice()
+        self.assertEqual((), self.step(30, unwanted={'d': None}).intents)
+
+    def test_nobody_ends_before_the_space_is_ours(self):
+        self.give_notice()
+        self.assertEqual((values.LookAtClaim(),),
+                         self.step(30, is_held=None).intents)
+        self.assertEqual((), self.step(30, is_held=False).intents)
+        self.ask('a', 31)
+        # What has begun is finished.
+        self.assertEqual(('b',), tuple(
+            intent.victim for intent
+            in self.step(32, is_held=False).intents))
+
+    def test_ten_missed_steps(self):
+        """Nobody is given up that was never asked to end."""
+        self.give_notice()
+        self.assertEqual(2, len(self.step(1000).intents))
+        self.assertEqual(frozenset(), self.memory.stuck)
+
+    def test_a_clock_that_was_turned_back(self):
+        self.give_notice()
+        self.step(30)
+        for uuid in 'ab':
+            self.ask(uuid, 30)
+            self.seen[uuid] = ON_ITS_WAY, True
+        self.assertEqual((), self.step(10).intents)
+        self.seen = dict.fromkeys('ab', (None, True))
+        self.assertEqual(
+            [values.Close(uuid, 'gone') for uuid in 'ab'],
+            list(self.step(11, holds=dict.fromkeys('ab', False)).intents))
+
+    def test_too_late(self):
+        self.give_notice()
+        self.step(30)
+        self.ask('a', 30)
+        self.seen = {'a': (ON_ITS_WAY, True), 'b': (None, True)}
+        found = self.step(90, holds={'b': False})
+        self.assertEqual((values.Close('b', 'gone'),), found.intents)
+        self.assertFalse(self.memory.is_over)
+        self.memory = self.memory.close('b')
+        self.step(90)
+        self.assertEqual((True, {'a'}),
+                         (self.memory.is_over, self.memory.stuck))
+
+    def test_the_host_is_looked_at_before_it_is_handed_over(self):
+        self.memory = values.Memory({}, 0.0, has_notice=True)
+        self.assertEqual(
+            (values.LookAtHost('h', 'b', values.HANDOVER_AGE_S),),
+            self.step(30, hosts={}).intents)
+        self.assertFalse(self.memory.is_over)
+        self.step(30, hosts={'h': False})
+        self.assertEqual({'d': 'host h is down'}, self.memory.refusals)
