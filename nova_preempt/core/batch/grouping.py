@@ -74,11 +74,14 @@ def bundles(requests: Iterable[model.Request]) -> list[Bundle]:
             most[item.group] = min(item.most, most.get(item.group, item.most))
         alone = "" if request.together else request.uuid
         found.setdefault((request.together, alone), []).append(request)
-    return [_bundle(members, most) for members in found.values()]
+    kinds: dict[Class, Class] = {}
+    return [_bundle(members, most, kinds) for members in found.values()]
 
 
 def _bundle(
-    members: Sequence[model.Request], most: Mapping[str, int]
+    members: Sequence[model.Request],
+    most: Mapping[str, int],
+    kinds: dict[Class, Class],
 ) -> Bundle:
     first = members[0]
     # All servers of those that are together are one.
@@ -101,5 +104,6 @@ def _bundle(
               for group in sorted(counts)),
     )
     return Bundle(
-        tuple(members), kind, 1 if first.together else first.count,
+        tuple(members), kinds.setdefault(kind, kind),
+        1 if first.together else first.count,
         1 if first.together else first.least)

@@ -16,6 +16,13 @@ System to Improve the Support for HPC Applications in OpenStack" (Climate):
 requests for whole hosts, as Grid'5000 has them in advance, and as they would
 come to a cloud without reservations. Their metrics are res_idle, e_savings
 and delay_req.
+
+It is no trace for ``simulator/run.py``: also a request without a reservation
+is for several whole hosts at once, which start together, at the earliest time
+at which so many are free (``calendar.find``), on those with the most FLOPS per
+watt among the hosts that are on. Servers of a trace are placed each for
+itself, by free memory. When hosts are switched, and which, is the core's here
+too (``core.energy.power``).
 """
 
 import dataclasses

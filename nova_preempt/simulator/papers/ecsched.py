@@ -15,6 +15,10 @@
 2018, doi 10.1007/978-3-319-96983-1_26, section 4: containers as in Google's
 trace come to thirty machines of three kinds, over hours or all at once, and
 100 to 300 wait for 1,000 and 5,000 machines.
+
+It is no trace for ``simulator/run.py``: what is compared are schedulers of
+which the service has none, the paper's own (ecsched_flow.py) and those of
+Kubernetes and Swarm, which look at their queues at each heartbeat.
 """
 
 import dataclasses

@@ -15,6 +15,12 @@
 2019, doi 10.1016/j.future.2018.12.057, section 4: four states of a testbed,
 each with the victims that were chosen there, and the time of a scheduling
 call with an empty and with a full testbed.
+
+The decision is that of ``simulator/run.py`` (``core.scheduling.loop`` on a
+``simulator.memory`` cloud). Its events are not: each testbed is a state, with
+servers on named hosts that have run for so long, and a trace does not say
+where its servers are. What is looked at is one decision, and who could have
+been chosen instead.
 """
 
 import dataclasses
