@@ -37,6 +37,7 @@ from nova_preempt import db
 from nova_preempt.backlog import choices
 from nova_preempt.backlog import groups
 from nova_preempt.backlog import launcher
+from nova_preempt.backlog import loop
 from nova_preempt.backlog import passes
 from nova_preempt.backlog import records
 from nova_preempt.backlog import rooms
@@ -130,19 +131,21 @@ class Bench:
         options = conf.backlog
         written = records.Records(self.database, lambda *_arguments: None)
         acting = users.Users(
-            conf, types.SimpleNamespace(session=lambda trust_id: None),
+            conf, types.SimpleNamespace(session=lambda trust_id: None,
+                                        delete=lambda trust_id: None),
             lambda *_arguments: self.nova)
-        self.following = tracker.Tracker(
-            options, self.database, server_reader.ServerReader(
-                db.Decisions(self.database), self.find), acting, written)
         chosen = choices.Choices(options, self.database)
-        self.passes = passes.Passes(
-            options, self.database, rooms.Rooms(
-                conf.preemption, self.cloud, self.cloud, lambda: NOW,
-                types.SimpleNamespace(why=lambda what: '')),
-            launcher.Launcher(options, acting, written, lambda: NOW, chosen),
-            lambda: passes.load_order(options), chosen,
-            groups.Groups(lambda uuid: None))
+        self.loop = loop.Loop(
+            options, self.database, tracker.Tracker(
+                self.database, server_reader.ServerReader(
+                    db.Decisions(self.database), self.find), acting, written),
+            passes.CloudReader(
+                options, self.database, rooms.Rooms(
+                    conf.preemption, self.cloud, self.cloud, lambda: NOW,
+                    types.SimpleNamespace(why=lambda what: '')),
+                lambda: passes.load_order(options), chosen,
+                groups.Groups(lambda uuid: None)),
+            launcher.Launcher(options, acting, written, lambda: NOW, chosen))
 
     @staticmethod
     def find(tags: Any, uuids: Any) -> instances.Found:
@@ -177,7 +180,7 @@ class Bench:
     def look(self) -> tuple[float, float]:
         """(seconds of the processor, seconds of the clock)."""
         cpu, clock = time.process_time(), time.monotonic()
-        self.passes.run(self.following.follow(NOW), NOW)
+        self.loop.run(NOW)
         return time.process_time() - cpu, time.monotonic() - clock
 
 

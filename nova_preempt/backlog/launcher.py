@@ -56,11 +56,10 @@ class Launcher:
         self._clock = clock
         self._choices = choices
 
-    def start(self, starts, requests):
+    def start(self, intents):
         """Carry starts out, several at a time.
 
-        :param starts: core.backlog.dispatch.Start, the next one first
-        :param requests: {uuid: core Request}
+        :param intents: core.backlog.controller.Launch, the next one first
         """
         # Where one finds nobody to ask the others would, too.
         away = threading.Event()
@@ -68,9 +67,9 @@ class Launcher:
         def start(item):
             if away.is_set():
                 return
-            request = requests[item.uuid]
+            request = item.request
             try:
-                found = self._start(item, request)
+                found = self._start(item.start, request)
             except db_exc.DBError:
                 # It was waited for for long enough.
                 away.set()
@@ -82,7 +81,7 @@ class Launcher:
             if not found:
                 away.set()
 
-        parallel.call(start, starts)
+        parallel.call(start, intents)
 
     def _start(self, start, request):
         """Ask for the servers; returns whether there was somebody to ask."""

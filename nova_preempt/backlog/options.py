@@ -12,8 +12,9 @@
 """The options of an operator as the rules take them."""
 
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import dispatch
+from nova_preempt.core.backlog import controller
 from nova_preempt.core.backlog import order as core_order
+from nova_preempt.core.backlog import passes as core_passes
 from nova_preempt.core.batch import model as batch
 
 OFF = 'off'
@@ -34,12 +35,18 @@ def lifecycle(options):
 
 
 def passes(options):
-    """A core.backlog.dispatch.Options, of the same."""
-    return dispatch.Options(
+    """A core.backlog.passes.Options, of the same."""
+    return core_passes.Options(
         most_starts=options.starts_per_pass,
         most_of_project=options.starts_per_pass_and_project,
         hold_after_s=options.hold_after_s,
         most_holds=options.most_holds)
+
+
+def controlling(options):
+    """A core.backlog.controller.Options, of the same."""
+    return controller.Options(
+        passes(options), lifecycle(options), options.pass_interval_s)
 
 
 def placing(options):

@@ -17,7 +17,6 @@ from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog as db
 from nova_preempt.db import backlog_sealed
@@ -74,11 +73,7 @@ class Records:
             return None
         since = request.waits_since or request.created_at
         metrics.BACKLOG_WAITS.observe((boot.asked_at - since).total_seconds())
-        begun = dataclasses.replace(
-            request, state=model.PLACING, reason='',
-            updated_at=boot.asked_at, boots=(
-                *(item for item in request.boots
-                  if item.number not in forgotten), boot))
+        begun = boot_outcome.begun(request, boot, forgotten)
         self._told(begun, request.state)
         return begun
 

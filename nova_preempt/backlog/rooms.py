@@ -15,17 +15,12 @@ import math
 
 from nova_preempt.core import actions
 from nova_preempt.core import capacity
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import order
 from nova_preempt.core.backlog import places as core_places
 from nova_preempt.core.backlog import room as core
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import leases
-
-# States of servers that hold something.
-_USING = (model.BUILDING, model.RUNNING)
 
 
 class Rooms:
@@ -56,7 +51,8 @@ class Rooms:
         """
         rooms = self._inventory.rooms()
         policy, now = self._known.policy(), self._clock()
-        may_preempt, stays = self._may_preempt(), self.stays()
+        may_preempt = self._may_preempt()
+        departures = self.departures()
         wakes = self._wakes()
         by_node = self._known.servers.by_node()
         found = []
@@ -70,15 +66,15 @@ class Rooms:
             found.append(core.with_leavers(room, (
                 core.Leaver(
                     _freed(providers, uuid, policy.action(server)),
-                    stays.left_s(server, policy.action,
+                    departures.left_s(server, policy.action,
                                  lambda it: it.uptime_us(now)),
                     may_preempt and policy.may_give_way(server, now))
                 for uuid, server in sorted(
                     by_node.get(host.name, {}).items()))))
         return found
 
-    def stays(self):
-        """The core's ExpectedDepartures: who ends some time, as it is now."""
+    def departures(self):
+        """Return the core's ExpectedDepartures, as it is now."""
         return ExpectedDepartures(
             self._options.maximum_runtime_s,
             eviction_policy.notice_rule(self._options),
@@ -136,18 +132,3 @@ def _room(host, providers, free_s):
         free_s=free_s,
         parts=frozenset().union(
             *(provider.inventories for provider in providers[1:])))
-
-
-def shares(requests, rooms):
-    """A core Shares: what the servers of requests use of the rooms."""
-    used = {}
-    for request in requests:
-        sizes = {item.flavor_id: item.resources
-                 for item in request.alternatives}
-        flavors = {boot.number: boot.flavor_id for boot in request.boots}
-        used.setdefault(request.project_id, []).extend(
-            sizes.get(flavors.get(server.boot), {})
-            for server in request.servers if server.state in _USING)
-    return order.Shares(
-        {project: capacity.total(each) for project, each in used.items()},
-        capacity.total(room.capacity for room in rooms))

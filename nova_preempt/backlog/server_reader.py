@@ -12,22 +12,9 @@
 """What Nova has of the servers of requests."""
 
 import collections
-import dataclasses
 
 from nova_preempt.cloud import instances
 from nova_preempt.core.backlog import servers as core
-
-
-@dataclasses.dataclass(frozen=True)
-class Seen:
-    """What was seen of one request.
-
-    :ivar servers: ObservedServers
-    :ivar victims: {uuid: status} of those that have given way
-    """
-
-    servers: tuple = ()
-    victims: dict = dataclasses.field(default_factory=dict)
 
 
 class ServerReader:
@@ -42,7 +29,7 @@ class ServerReader:
         self._find = find
 
     def look(self, requests, now):
-        """{uuid: Seen} of these requests.
+        """{uuid: core Seen} of these requests.
 
         Without those of which something may be where nobody can look.
 
@@ -59,7 +46,7 @@ class ServerReader:
             if core.may_have_given_way(by_request[item.uuid].get(uuid))}
         victims = self._decisions.get_statuses(asked) if asked else {}
         return {
-            item.uuid: Seen(
+            item.uuid: core.Seen(
                 tuple(by_request[item.uuid].values()),
                 {uuid: victims[uuid] for uuid in uuids[item.uuid]
                  if uuid in victims})

@@ -24,6 +24,7 @@ from nova_preempt.backlog import groups
 from nova_preempt.backlog import ladders
 from nova_preempt.backlog import launcher
 from nova_preempt.backlog import limits
+from nova_preempt.backlog import loop
 from nova_preempt.backlog import notifications
 from nova_preempt.backlog import orphan_trusts
 from nova_preempt.backlog import passes
@@ -35,6 +36,7 @@ from nova_preempt.backlog import users
 from nova_preempt.cloud import trusts as cloud_trusts
 from nova_preempt.cloud import user_nova
 from nova_preempt.conf import backlog as conf_backlog
+from nova_preempt.core.backlog import planning
 from nova_preempt.db import pauses
 from nova_preempt.db import purge
 from nova_preempt.reservation import retention
@@ -71,26 +73,27 @@ class Backlog:
         written = records.Records(process.db, tell.changed)
         trusts = trusts or cloud_trusts.Trusts(conf)
         acting = users.Users(conf, trusts, make_nova, nova)
-        self._leftovers = orphan_trusts.OrphanTrusts(process.db, trusts)
-        self._following = tracker.Tracker(
-            options, process.db,
-            server_reader.ServerReader(process.decisions), acting, written)
+        self._orphans = orphan_trusts.OrphanTrusts(process.db, trusts)
         self._choices = choices.Choices(options, process.db)
-        self._passes = passes.Passes(
+        cloud = passes.CloudReader(
             options, process.db,
             rooms.Rooms(process.options, inventory, known, process.clock,
                         process.pauses, lambda: conf.energy.demand_wakes),
-            launcher.Launcher(options, acting, written, self._now,
-                              self._choices),
             functools.cache(lambda: load_order(
                 options, classes and classes.claims(process.db))),
             self._choices, groups.Groups(inventory.occupancy.get),
             ladders.load(options), batch.load(options),
             rooms.load_places(conf),
             limits.Limits(acting, time.monotonic).why_not)
+        self._loop = loop.Loop(
+            options, process.db, tracker.Tracker(
+                process.db, server_reader.ServerReader(process.decisions),
+                acting, written), cloud,
+            launcher.Launcher(options, acting, written, self._now,
+                              self._choices))
         if options.enabled:
             # What is wrong is to be known at once.
-            self._passes.ranking()
+            cloud.ranking()
         self._retention = retention.Retention(
             process.db, conf.reservation, self._now,
             purge.REQUESTS.delete_old, 'requests')
@@ -103,37 +106,40 @@ class Backlog:
 
     def coming_back(self):
         """The uuids of shelved servers that requests have come back."""
-        return self._following.coming_back
+        return self._loop.memory.coming_back
 
     def _run(self):
         self._retention.run()
         if self._options.enabled:
-            self.step()
+            return self.step()
         return self._options.pass_interval_s
 
     def step(self):
-        """Look at all requests, and start what can start."""
+        """Look at all requests, and start what can start.
+
+        :returns: in how many seconds to do so again
+        """
         now = self._now()
-        with metrics.BACKLOG_STEP.labels('follow').time():
-            requests = self._following.follow(now)
-        with metrics.BACKLOG_STEP.labels('close').time():
-            metrics.BACKLOG_TRUSTS.set(
-                self._following.close(now) + self._leftovers.clear(now))
-            self._choices.clear(now)
-        if not self._pauses.why(pauses.BACKLOG):
-            self._passes.run(requests, now)
+        orphans = self._orphans.clear(now)
+        self._choices.clear(now)
+        try:
+            return self._loop.run(
+                now, is_paused=bool(self._pauses.why(pauses.BACKLOG)))
+        finally:
+            metrics.BACKLOG_TRUSTS.set(orphans + self._loop.trusts_left)
 
     def plan(self):
         """What the next look would start, see rpc.EngineClient."""
         self._known.servers.refresh()
-        decided, uses, waiting = self._passes.preview(self._now())
+        launches, cloud, waiting = self._loop.preview(self._now())
         return {
             'mode': self._options.batch_mode,
             'stopped': self._why_stopped(),
             'waiting': len(waiting),
-            'starts': [_start(item, waiting[item.uuid])
-                       for item in decided.starts],
-            'hosts': [_host(item) for item in uses]}
+            'starts': [_start(item.start, item.request) for item in launches],
+            'hosts': [_host(item) for item in planning.uses(
+                cloud.rooms, [item.start for item in launches],
+                {item.request.uuid: item.request for item in launches})]}
 
     def _why_stopped(self):
         if not self._options.enabled:

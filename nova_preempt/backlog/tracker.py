@@ -9,16 +9,14 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Following requests: what has become of their servers."""
+"""Writes down what has become of requests, and deletes their servers."""
 
 from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.backlog import open_requests
-from nova_preempt.backlog import options as backlog_options
 from nova_preempt.backlog import users
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog as db
@@ -27,77 +25,84 @@ LOG = logging.getLogger(__name__)
 
 
 class Tracker:
-    """Looks at requests and writes down what is seen.
+    """Reads requests and their servers, and writes down what is decided.
 
-    :param options: [backlog] of the configuration
     :param database: a nova_preempt.db.Database
-    :param eyes: a nova_preempt.backlog.server_reader.ServerReader
+    :param reader: a nova_preempt.backlog.server_reader.ServerReader
     :param acting: a nova_preempt.backlog.users.Users
     :param records: a nova_preempt.backlog.records.Records
-    :ivar coming_back: the uuids of servers that gave way, are kept, and that
-        open requests have come back
     """
 
-    def __init__(self, options, database, eyes, acting, records):
-        self._options = options
+    def __init__(self, database, reader, acting, records):
         self._database = database
-        self._eyes = eyes
+        self._reader = reader
         self._users = acting
         self._records = records
         self._deleting, self._closing = users.Turns(), users.Turns()
-        self.coming_back = frozenset()
         self._open = open_requests.OpenRequests(database)
         # {uuid of an open one: uuids of servers that nobody may delete}
         self._left = {}
 
-    def follow(self, now):
-        """Look at all that are open; returns them as they are then."""
+    def open(self):
+        """Return the open core Requests."""
+        return self._open.read()
+
+    def look(self, now):
+        """Look at all that are open, or are to be cleared up.
+
+        :returns: (the open core Requests, the closed ones,
+            {uuid: core.backlog.servers.Seen})
+        """
         requests = self._open.read()
-        seen = self._eyes.look(
-            [item for item in requests if item.boots or item.servers], now)
-        options = backlog_options.lifecycle(self._options)
-        self._left = {item.uuid: self._left[item.uuid] for item in requests
-                      if item.uuid in self._left}
-        followed, deletes, returning = [], {}, []
-        for request in requests:
-            verdict = boot_outcome.expire(request, now)
-            if verdict is None and request.uuid in seen:
-                verdict = lifecycle.judge(
-                    request, seen[request.uuid].servers,
-                    seen[request.uuid].victims, now, options)
-            if verdict is not None:
-                if not self._records.record(request, verdict, now):
-                    continue
-                request = boot_outcome.after(request, verdict)
-                deletes[request.uuid] = request, [
-                    uuid for uuid in verdict.deletes
-                    if uuid not in self._left.get(request.uuid, ())]
-            if request.state in model.OPEN:
-                followed.append(request)
-                returning += lifecycle.coming_back(request, now)
-        self.coming_back = frozenset(returning)
+        closed = db.find(self._database, model.CLOSED, with_trust=True,
+                         with_bodies=False)
+        return requests, closed, {
+            **self._reader.look([item for item in requests
+                               if item.boots or item.servers], now),
+            **self._reader.look(closed, now)}
+
+    def record(self, requests, intents, now):
+        """Write down what has become of open requests, and delete servers.
+
+        :param requests: those that are open
+        :param intents: core.backlog.controller.Record
+        :returns: the uuids of requests that somebody has changed meanwhile
+        """
+        states = {item.uuid: item.state for item in requests}
+        self._left = {uuid: left for uuid, left in self._left.items()
+                      if uuid in states}
+        deletes = {}
+        for item in intents:
+            uuid = item.request.uuid
+            if self._records.record(item.request, item.verdict, now):
+                states[uuid] = item.verdict.state
+                deletes[uuid] = [
+                    each for each in item.verdict.deletes
+                    if each not in self._left.get(uuid, ())]
+            else:
+                del states[uuid]
         self._deleting.each(
-            [item for item, _uuids in deletes.values()],
-            lambda item: self._delete(item, deletes[item.uuid][1], now))
+            [boot_outcome.after(item.request, item.verdict)
+             for item in intents if item.request.uuid in deletes],
+            lambda item: self._delete(item, deletes[item.uuid], now))
         for state in model.OPEN:
             metrics.BACKLOG_REQUESTS.labels(state).set(
-                sum(item.state == state for item in followed))
-        return followed
+                sum(item == state for item in states.values()))
+        return {item.request.uuid for item in intents} - deletes.keys()
 
-    def close(self, now):
+    def clear(self, requests, intents, now):
         """Clear up what is left of closed ones, their trusts last.
 
+        :param requests: those that are closed
+        :param intents: core.backlog.controller.Clear
         :returns: of how many the trust is still there
         """
-        requests = db.find(self._database, model.CLOSED, with_trust=True,
-                           with_bodies=False)
-        seen = self._eyes.look(requests, now)
-        cleared = []
+        of, cleared = {item.request.uuid: item for item in intents}, []
         self._closing.each(
-            [item for item in requests if item.uuid in seen],
-            lambda item: self._clear(item, seen[item.uuid].servers, now)
+            [item.request for item in intents],
+            lambda item: self._clear(of[item.uuid], now)
             and cleared.append(item))
-        return len(requests) - len(cleared)
+        return len({item.uuid for item in requests} | of.keys()) - len(cleared)
 
     def _delete(self, request, uuids, now):
         """Delete servers, or say that nobody may."""
@@ -126,14 +131,13 @@ class Tracker:
                   state=request.state, ends_servers=False,
                   reason=f'{request.reason} {text}'.strip())
 
-    def _clear(self, request, sights, now):
+    def _clear(self, intent, now):
         """The next step; returns whether it was the last."""
-        verdict, is_clear = lifecycle.closing(
-            request, sights, now, backlog_options.lifecycle(self._options))
+        request, verdict = intent.request, intent.verdict
         if not self._records.record(request, verdict, now):
             return False
         is_deleted = self._delete(request, verdict.deletes, now)
-        if is_deleted and not is_clear:
+        if is_deleted and not intent.is_last:
             return False
         if is_deleted and verdict.locked:
             self._give_up(request, verdict.locked,

@@ -161,8 +161,7 @@ def _backlog(ours, promised):
         planner = waiting.Planner(functools.partial(_always, placer))
     return setting.Backlog(
         passes.load_order(ours, promised and promised.claims),
-        backlog_options.passes(ours),
-        backlog_options.lifecycle(ours), ours.pass_interval_s, planner)
+        backlog_options.controlling(ours), planner)
 
 
 def _always(value):

@@ -251,6 +251,7 @@ class IndexedCloud(memory.MemoryCloud):
             free = self._amounts(self._free, number)
             one = room.with_power(room.Room(
                 host.name, free, free, self._amounts(self._capacity, number),
+                consumers=frozenset(host.allocations),
                 free_s=free_s(host.name)), off(host.name), wakes)
             if one is None:
                 continue

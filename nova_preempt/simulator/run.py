@@ -167,15 +167,14 @@ class Simulation:
             return
         self._decide(server, (), (), self._parts.options.max_attempts)
 
-    def _begin(self, server: Server, host: str) -> bool:
-        """Start one that has waited; whether there is a host for it."""
+    def _begin(self, server: Server, host: str) -> None:
+        """Start one that has waited, if there is a host for it."""
         found = self._parts.cloud.by_name().get(host)
         if found is not None and self._may_take(found, server):
             self._place(server, found)
         else:
             # As if none had been chosen.
             self._decide(server, (), (), self._parts.options.max_attempts)
-        return server.state is not State.ASKED
 
     def _may_take(self, host: memory.MemoryHost, server: Server) -> bool:
         """Whether Nova would place a server on a host without victims."""
@@ -304,7 +303,7 @@ class Simulation:
             self._parts.report.mark(server, Kind.EVICTED)
             self._returns.keep(server)
             return
-        if self._waiting is not None and self._waiting.again(server):
+        if self._waiting is not None and self._waiting.has(server):
             return
         self._parts.report.note('refused', server, **(
             {'why': server.why_not} if server.why_not else {}))

@@ -16,8 +16,7 @@ import dataclasses
 from typing import Any
 
 from nova_preempt.core import notice
-from nova_preempt.core.backlog import boot_outcome as backlog_answers
-from nova_preempt.core.backlog import dispatch
+from nova_preempt.core.backlog import controller
 from nova_preempt.core.backlog import order as orders
 from nova_preempt.core.backlog.planning import Planner
 from nova_preempt.core.classes.table import Table
@@ -111,11 +110,7 @@ class Backlog:
     """
 
     order: orders.Order
-    passes: dispatch.Options = dataclasses.field(
-        default_factory=dispatch.Options)
-    answers: backlog_answers.Options = dataclasses.field(
-        default_factory=backlog_answers.Options)
-    interval_s: int = 10
+    options: controller.Options = controller.Options()  # noqa: RUF009
     planner: Planner | None = None
 
 

@@ -9,29 +9,31 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The backlog: who waits until there is room, and whose turn it is.
+"""The backlog: servers that wait until there is room, and whose turn it is.
 
-Nobody is refused here. A pass over all that wait is made every so often, and
-the core's passes say who starts, in which order, and for whom hosts are kept.
+The core's controller decides, as it does for the engine; here it is told what
+became of the servers that it started.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import datetime
 from typing import Any
 
 from nova_preempt.core import actions
-from nova_preempt.core import capacity
+from nova_preempt.core import times
+from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import dispatch
+from nova_preempt.core.backlog import controller
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import order as orders
+from nova_preempt.core.backlog import passes
 from nova_preempt.core.backlog import places as core_places
-from nova_preempt.core.backlog import turns as core_turns
+from nova_preempt.core.backlog import servers as core_servers
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
-from nova_preempt.core.model import SECOND
+from nova_preempt.core.backlog.planning import Start
+from nova_preempt.core.model import SECOND, ObservedServer
 from nova_preempt.core.model import Server as Record
 from nova_preempt.core.reservation import hints
 from nova_preempt.simulator import servers
@@ -42,21 +44,30 @@ from nova_preempt.simulator.setting import Backlog
 
 #: In these Nova's record of a server says that it is in the middle of nothing.
 _ABLE = frozenset((State.RUNNING, State.NOTICE))
+#: What Nova has of a server as its vm_state; of those that are over: nothing.
+_VM_STATES = {
+    State.ASKED: 'error', State.WAITING: 'building',
+    State.WAKING: 'building', State.BOOTING: 'building',
+    State.RUNNING: 'active', State.NOTICE: 'active', State.ENDING: 'active',
+    State.SHELVED: 'shelved_offloaded', State.STOPPED: 'stopped'}
+_VICTIMS = {State.SHELVED: victim_status.SHELVED,
+            State.STOPPED: victim_status.STOPPED}
+_NO_HOST = 'No valid host was found.'
 
 
 class Waiting:
-    """Those that wait.
+    """Servers with a request in the backlog.
 
     :param parts: a run.Parts
     :param backlog: what an operator has set
     :param start: called with a server and the name of its host, '' where any
-        will do; tells whether it has got one
+        will do
     :param places: tells what a core Places is now, None without reservations
     :param power: tells what Cloud.rooms() is told of hosts that are off
     """
 
     def __init__(self, parts: Any, backlog: Backlog,
-                 start: Callable[[Server, str], bool],
+                 start: Callable[[Server, str], None],
                  places: Callable[[], core_places.Places | None],
                  power: Callable[[], Mapping[str, Any]] = dict) -> None:
         self._parts = parts
@@ -64,34 +75,35 @@ class Waiting:
         self._start = start
         self._places = places
         self._power = power
-        self._stays = ExpectedDepartures(parts.options.maximum_runtime_s,
-                                         parts.options.policy.notice)
-        # In order of their requests.
-        self._waiting: dict[str, tuple[Server, model.Request]] = {}
-        self._started: dict[str, Server] = {}
-        self._asking: Server | None = None
+        self._departures = ExpectedDepartures(
+            parts.options.maximum_runtime_s, parts.options.policy.notice)
+        # By id, in order of their requests.
+        self._servers: dict[str, Server] = {}
+        self._open: dict[str, model.Request] = {}
+        # What was seen of servers last.
+        self._seen: dict[str, tuple[State, int, str]] = {}
+        self._memory = controller.Memory()
         self._is_looking = False
-        self._turns: Mapping[str, core_turns.Turn] = {}
+        self._wakes_us = 0
 
     def add(self, server: Server) -> None:
         """One is asked for."""
-        self._waiting[server.boot.id] = (
-            server, _request(server, self._now()))
+        self._servers[server.boot.id] = server
+        self._open[server.boot.id] = _request(server, self._now())
         self._parts.report.note('queued', server)
         self._look_soon()
 
-    def again(self, server: Server) -> bool:
+    def has(self, server: Server) -> bool:
         """Tell whether one for which there is no host goes on waiting."""
-        if server is self._asking:
-            return True
-        if self._started.pop(server.boot.id, None) is None:
-            return False
-        self.add(server)
-        return True
+        return server.boot.id in self._open
 
     def remove(self, server: Server) -> None:
         """The owner of one wants it no more."""
-        self._waiting.pop(server.boot.id, None)
+        self._forget(server.boot.id)
+
+    def _forget(self, uuid: str) -> None:
+        for known in (self._servers, self._open, self._seen):
+            known.pop(uuid, None)
 
     def _now(self) -> datetime.datetime:
         """The time as the backlog has it."""
@@ -102,44 +114,58 @@ class Waiting:
         if self._is_looking:
             return
         self._is_looking = True
-        interval_us = self._backlog.interval_s * SECOND
+        interval_us = self._backlog.options.interval_s * SECOND
         now_us = self._parts.events.now_us
-        self._parts.events.add((now_us // interval_us + 1) * interval_us,
-                               Turn.LOOK, self._look)
+        self._parts.events.add(
+            max(self._wakes_us, (now_us // interval_us + 1) * interval_us),
+            Turn.LOOK, self._look)
 
     def _look(self) -> None:
         self._is_looking = False
-        if not self._waiting:
-            return
-        parts, now = self._parts, self._now()
-        ranked = self._backlog.order.rank(
-            [request for _, request in self._waiting.values()], now,
-            self._shares())
-        places = self._places()
-        rooms = parts.cloud.rooms(
-            *(() if places is None else (places.free_s,)),
-            ends_in_s=self._ends_in_s, may_end=self._may_end,
-            **self._power(),
-            frees=lambda record, resources: actions.freed(
-                resources, parts.options.policy.action(record)))
-        decided = dispatch.decide(
-            ranked, rooms, now, self._backlog.passes,
-            planner=self._backlog.planner, places=places,
-            stays=self._stays, turns=self._turns)
-        self._turns = decided.turns
-        for uuid, note in decided.notes.items():
-            server, request = self._waiting[uuid]
-            if note.waits_for != request.waits_for:
-                self._waiting[uuid] = server, dataclasses.replace(
-                    request, waits_for=note.waits_for)
-        for start in decided.starts:
-            self._place(start, now)
-        if self._waiting:
+        step = controller.step(controller.Observed(
+            self._backlog.options, tuple(self._open.values()),
+            self._observe(), self._cloud), self._memory,
+            times.microseconds(self._now()))
+        self._memory = step.memory
+        if step.wake_at_us is not None:
+            self._wakes_us = step.wake_at_us - times.microseconds(
+                servers.EPOCH)
+        for intent in step.intents:
+            self._carry_out(intent)
+        # Those that run are looked at as soon as others wait.
+        if any(request.state in (model.WAITING, model.PLACING)
+               for request in self._open.values()):
             self._look_soon()
+
+    def _observe(self) -> dict[str, core_servers.Seen]:
+        """Return what has changed of the servers that were started."""
+        found = {}
+        for uuid, server in self._servers.items():
+            boots = self._open[uuid].boots
+            if not boots:
+                continue
+            seen = server.state, boots[-1].number, boots[-1].state
+            if self._seen.get(uuid) != seen:
+                self._seen[uuid] = seen
+                found[uuid] = _seen(server, boots[-1])
+        return found
+
+    def _cloud(self, _waiting: Sequence[model.Request]) -> passes.Cloud:
+        parts = self._parts
+        places = self._places()
+        return passes.Cloud(
+            parts.cloud.rooms(
+                *(() if places is None else (places.free_s,)),
+                ends_in_s=self._ends_in_s, may_end=self._may_end,
+                **self._power(),
+                frees=lambda record, resources: actions.freed(
+                    resources, parts.options.policy.action(record))),
+            self._backlog.order, places=places, departures=self._departures,
+            planner=self._backlog.planner)
 
     def _ends_in_s(self, record: Record) -> int | None:
         parts = self._parts
-        return self._stays.left_s(
+        return self._departures.left_s(
             record, parts.options.policy.action, lambda record:
             parts.events.now_us - parts.servers[record.uuid].launched_us)
 
@@ -151,33 +177,51 @@ class Waiting:
                 and parts.options.policy.may_give_way(
                     record, servers.at(parts.events.now_us)))
 
-    def _place(self, start: dispatch.Start, now: datetime.datetime) -> None:
-        server, request = self._waiting.pop(start.uuid)
-        (host,) = start.hosts or ('',)
-        self._asking = server
-        is_started = self._start(server, host)
-        self._asking = None
-        if is_started:
-            self._started[start.uuid] = server
-            return
-        self._waiting[start.uuid] = (server, dataclasses.replace(
-            request, **boot_outcome.in_vain(
-                request, boot_outcome.NO_HOST, '', now,
-                self._backlog.answers)))
+    def _carry_out(self, intent: controller.Intent) -> None:
+        if intent.request is None:
+            raise intent.fault
+        uuid = intent.request.uuid
+        if isinstance(intent, controller.Record):
+            self._open[uuid] = boot_outcome.after(
+                intent.request, intent.verdict)
+            if intent.verdict.state in model.CLOSED:
+                self._forget(uuid)
+        elif isinstance(intent, controller.Note):
+            self._open[uuid] = dataclasses.replace(
+                self._open[uuid], waits_for=intent.note.waits_for,
+                position=intent.note.position)
+        elif isinstance(intent, controller.Launch):
+            self._launch(self._open[uuid], intent.start)
+        elif isinstance(intent, controller.Report):
+            raise intent.fault
 
-    def _shares(self) -> orders.Shares:
-        """What servers of the backlog use, by project."""
-        self._started = {uuid: server for uuid, server
-                         in self._started.items()
-                         if server.state is not State.OVER}
-        used: dict[str, list[Mapping[str, int]]] = {}
-        for server in self._started.values():
-            if server.state in servers.ON_HOST:
-                used.setdefault(server.boot.project, []).append(
-                    server.kind.resources)
-        return orders.Shares(
-            {project: capacity.total(each) for project, each
-             in used.items()}, self._parts.cloud.total())
+    def _launch(self, request: model.Request, start: Start) -> None:
+        """Start a server, as Nova does that accepts it and then decides."""
+        now = self._now()
+        boot = core_servers.next_boot(
+            request, start.flavor_id, start.count, now)
+        begun = boot_outcome.begun(request, boot)
+        self._open[request.uuid] = boot_outcome.after(
+            begun, boot_outcome.answered(
+                begun, boot, boot_outcome.Taken.ACCEPTED, '', request.uuid,
+                now, self._backlog.options.boots))
+        (host,) = start.hosts or ('',)
+        self._start(self._servers[request.uuid], host)
+
+
+def _seen(server: Server, boot: model.Boot) -> core_servers.Seen:
+    """Return what Nova has of a server that was booted so."""
+    uuid, state = server.boot.id, _VM_STATES.get(server.state)
+    if state is None or (server.state is State.ASKED
+                         and boot.state not in core_servers.OPEN_BOOTS):
+        return core_servers.Seen()
+    is_refused = server.state is State.ASKED
+    return core_servers.Seen(
+        (ObservedServer(
+            uuid, state, tags=(boot.tag,),
+            fault=_NO_HOST if is_refused else '',
+            launched_at=None if is_refused else boot.asked_at),),
+        {uuid: _VICTIMS[server.state]} if server.state in _VICTIMS else {})
 
 
 def _request(server: Server, now: datetime.datetime) -> model.Request:

@@ -548,7 +548,8 @@ class TestKept(BacklogTestCase):
         self.assertIn('quota of its user leaves', self.get(
             uuid).waits_for['text'])
         self.flags(group='quota', cores=-1)
-        self.engine.backlog._passes._why_not.__self__._known.clear()
+        cloud = self.engine.backlog._loop._cloud
+        cloud._why_not.__self__._known.clear()
         self.step()
         self.assertEqual(1, self.get(uuid).waits_for['kept']['hosts'])
         self.delete(normal)

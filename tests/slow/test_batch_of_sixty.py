@@ -29,6 +29,7 @@ from nova_preempt.core.backlog import shortfalls
 from nova_preempt.core.batch import placing  # noqa: F401 (see above)
 from nova_preempt.embedded import cloud
 from tests.functional import test_backlog
+from tests.unit.core.backlog import base
 
 HOSTS = {f'h{number:02}': size for number, size in enumerate(
     4 * ((4, 8192, 80), (8, 8192, 120), (4, 16384, 100)))}
@@ -193,7 +194,7 @@ class TestSixty(test_backlog.BacklogTestCase):
                 rooms.append(room.Room(host, dict(free), dict(free),
                                        capacities[host]))
         requests = [self.fresh(self.get(uuid)) for uuid in uuids]
-        return sum(start.count for start in dispatch.decide(
+        return sum(start.count for start in base.decide(
             requests, rooms, self.at(), dispatch.Options()).starts)
 
     @staticmethod

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 import dataclasses
 import datetime
 import enum
@@ -143,6 +143,19 @@ def taken(status: int | None, kind: str, text: str, tries: int = 0) -> Taken:
     return Taken.NO if status in (400, 403, 404) and kind else Taken.LATER
 
 
+def begun(
+    request: model.Request, boot: model.Boot, forgotten: Sequence[int] = ()
+) -> model.Request:
+    """Return the request as it is while Nova is asked for a boot.
+
+    :param forgotten: the numbers of boots that it does without from now on
+    """
+    return dataclasses.replace(
+        request, state=model.PLACING, reason="", updated_at=boot.asked_at,
+        boots=(*(item for item in request.boots
+                 if item.number not in forgotten), boot))
+
+
 def answered(
     request: model.Request,
     boot: model.Boot,
@@ -230,6 +243,20 @@ def why_too_late(request: model.Request, now: datetime.datetime) -> str:
     ) >= datetime.timedelta(seconds=request.longest_wait_s):
         return f"It has waited for {request.longest_wait_s} s."
     return ""
+
+
+def is_startable(request: model.Request, now: datetime.datetime) -> bool:
+    """Tell whether servers of a request start once there is room."""
+    if request.state == model.WAITING:
+        return True
+    states = [item.state for item in request.servers]
+    if not model.missing(request) or (
+        request.state not in (model.PARTLY_ACTIVE, model.EVICTED)
+        or (request.state == model.EVICTED and model.AWAY in states)
+    ):
+        return False
+    # What has given way comes back whenever that is.
+    return model.ENDED in states or not why_too_late(request, now)
 
 
 def expire(request: model.Request, now: datetime.datetime) -> Verdict | None:

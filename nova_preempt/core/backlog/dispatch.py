@@ -24,252 +24,196 @@ import datetime
 from typing import Any
 
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import faults
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import keeping
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import pauses
 from nova_preempt.core.backlog import shortfalls
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
-from nova_preempt.core.backlog.estimate import Pace
 from nova_preempt.core.backlog.estimate import estimate_s
 from nova_preempt.core.backlog.estimate import to_s
-from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
-from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
-from nova_preempt.core.backlog.flavors import AsAsked
-from nova_preempt.core.backlog.flavors import Ladders
-from nova_preempt.core.backlog.places import Places
-from nova_preempt.core.backlog.planning import Planner
+from nova_preempt.core.backlog.passes import Cloud
+from nova_preempt.core.backlog.passes import Note
+from nova_preempt.core.backlog.passes import Options
+from nova_preempt.core.backlog.passes import Pass
 from nova_preempt.core.backlog.planning import Plans
-from nova_preempt.core.backlog.room import Room
+from nova_preempt.core.backlog.planning import Start
 from nova_preempt.core.backlog.servers import OnTheirWay
 from nova_preempt.core.backlog.turns import Turn
+from nova_preempt.core.reservation import leases
 
 # Why a request waits, beside what shortfalls.py and pauses.py say.
 RESERVATION = "reservation"  # it names one that does not let it in
 WINDOW = "window"  # it is not to start yet
 TURN = "turn"  # others are started first
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Options:
-    """What an operator may set about passes.
-
-    :param most_starts: so many requests start in one pass
-    :param most_of_project: so many of them are of one project
-    :param hold_after_s: hosts are kept for who has waited for so long
-    :param most_holds: for so many requests at once
-    """
-
-    most_starts: int = 500
-    most_of_project: int = 100
-    hold_after_s: int = 3600
-    most_holds: int = 10
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Start:
-    """Boot so many servers of this flavor for a request.
-
-    :param hosts: where, {host: how many of them}, if that was planned, or
-        hosts are kept for others, which Nova does not know of; otherwise it
-        is for Nova to choose
-    :param reason: why it was not, where others are planned
-    """
-
-    uuid: str
-    flavor_id: str
-    count: int
-    hosts: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    reason: str = ""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Note:
-    """What is said of a request that goes on waiting.
-
-    :param position: in the order, from 1; None if it never was in one
-    :param waits_for: {"code", "text"}; where it is for room also {"lacks":
-        {resource class: amount}, "hosts": {resource class: how many lack it}}
-    :param estimate_s: how long it may still wait, None if nobody knows
-    """
-
-    position: int | None
-    waits_for: Mapping[str, Any]
-    estimate_s: int | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Pass:
-    """What a pass has decided.
-
-    :param notes: of those that do not start, by uuid
-    :param held: the uuids of those for which hosts are kept
-    :param unseen: the uuids of those that it did not get to
-    :param faults: {uuid: exception} of those that could not be looked at
-    :param chosen: notes of those that start, until they have: a new position
-    :param turns: the last turn of each project, for the next pass
-    """
-
-    starts: tuple[Start, ...]
-    notes: Mapping[str, Note]
-    held: tuple[str, ...] = ()
-    unseen: frozenset[str] = frozenset()
-    faults: Mapping[str, Exception] = dataclasses.field(default_factory=dict)
-    chosen: Mapping[str, Note] = dataclasses.field(default_factory=dict)
-    turns: Mapping[str, Turn] = dataclasses.field(default_factory=dict)
+ROOM_UNKNOWN = "room_unknown"  # nobody knows how much room there is
+FAULT = "fault"  # an exception was raised as it was looked at
 
 
 def decide(
     ranked: Sequence[model.Request],
-    rooms: Iterable[Room],
+    cloud: Cloud,
     now: datetime.datetime,
     options: Options,
-    pace: Pace | None = None,
-    ladders: Ladders | None = None,
-    planner: Planner | None = None,
     on_their_way: Iterable[OnTheirWay] = (),
-    places: Places | None = None,
-    known_groups: Mapping[str, groups.Group] | None = None,
-    stays: ExpectedDepartures = AS_FLAVORS_SAY,
-    why_not: Callable[[model.Request], str] = lambda _: "",
     unseen: Collection[str] = (),
-    is_over: Callable[[], bool] = lambda: False,
     turns: Mapping[str, Turn] | None = None,
 ) -> Pass:
     """Decide who starts.
 
     :param ranked: those with servers to start, in order
     :param now: naive, in UTC
-    :param pace: at which others were placed lately
-    :param ladders: chooses among the flavors of a request; by default all
-        that the user named come into question
-    :param planner: places those together that fit into what is free; without
-        one each gets the first room that is found
     :param on_their_way: the servers that still take their part of the rooms,
         see servers.without_room()
-    :param places: what reservations say; without it there are none
-    :param known_groups: by groups.key(); who is in another one is left to
-        Nova, as far as that is concerned
-    :param stays: for how long servers keep their places
-    :param why_not: see keeping.Keeping
     :param unseen: the uuids of those that the last pass did not get to, which
         come first now
-    :param is_over: tells whether the time of the pass is over; the first
-        request is looked at in any case
     :param turns: those that the last pass has left
     """
-    rooms = list(rooms)
-    ledger = CapacityTracker(
-        rooms, places.lead_s if places else lambda _: 0, stays)
-    known = known_groups or {}
-    for alternative, count, hosts, key in on_their_way:
-        ledger.expect(alternative, count, hosts, known.get(key))
-    one = _Pass(ledger, ladders or AsAsked(), now, options, places, known)
-    failed = faults.Faults()
-    for request in ranked:
-        failed.call(request, one.check)
-    ranked = one.ranked(
-        [request for request in ranked if request.uuid not in failed.found],
-        len(rooms), why_not, is_over, unseen, turns)
-    one.plan(planner, ranked)
-    notes: dict[str, Note] = {}
-    chosen: dict[str, Note] = {}
-    ahead: dict[str, int] = {}
-    left: list[str] = []
-    for number, request in enumerate(ranked):
-        if number and (left or is_over()):
-            left.append(request.uuid)
-            waits_for: Mapping[str, Any] | None = request.waits_for or _UNSEEN
-        else:
-            waits_for = failed.call(request, one.look)
-        if request.uuid in failed.found:
-            continue
-        position = len(notes) + len(chosen) + 1
-        if waits_for is None:
-            chosen[request.uuid] = Note(
-                position, request.waits_for, request.estimate_s)
-            continue
-        # Who never starts is not before anybody.
-        is_never = waits_for.get("code") in shortfalls.NEVER
-        if not is_never:
-            missing = model.missing(request)
-            for name, amount in request.alternatives[0].resources.items():
-                ahead[name] = ahead.get(name, 0) + amount * missing
-        notes[request.uuid] = Note(
-            position,
-            waits_for,
-            None if is_never else estimate_s(request, ahead, now, pace),
+    return _Pass(
+        ranked, cloud, now, options, on_their_way, turns or {}
+    ).decide(unseen)
+
+
+def unknown_capacity(
+    waiting: Iterable[model.Request], now: datetime.datetime
+) -> dict[str, Note]:
+    """Return the Notes of requests while capacity is unknown.
+
+    Only of those that would come into question now: who is not to start yet
+    waits for that. Positions stay as they were.
+    """
+    return {
+        request.uuid: Note(
+            request.position,
+            {**_UNKNOWN, **keeping.remembered(request)},
+            None,
         )
-    notes.update(dict.fromkeys(
-        failed.found, Note(None, faults.WAITS_FOR, None)))
-    return Pass(tuple(one.starts), notes, one.keeping.held, frozenset(left),
-                failed.found, chosen, one.keeping.turns.known)
+        for request in waiting
+        if not to_s(request.not_before, now)
+        and not to_s(request.next_try_at, now)
+    }
 
 
 class _Pass:
-    """A pass that is under way."""
+    """A pass that is under way.
+
+    :ivar faults: {uuid: exception} of requests that could not be looked at
+    """
 
     def __init__(
         self,
-        ledger: CapacityTracker,
-        ladders: Ladders,
+        requests: Sequence[model.Request],
+        cloud: Cloud,
         now: datetime.datetime,
         options: Options,
-        places: Places | None,
-        known_groups: Mapping[str, groups.Group],
+        on_their_way: Iterable[OnTheirWay],
+        turns: Mapping[str, Turn],
     ) -> None:
-        self._places = places
-        self._known_groups = known_groups
-        self.starts: list[Start] = []
-        self._ledger = ledger
-        self._ladders = ladders
+        self._cloud = cloud
         self._now = now
         self._options = options
+        self._starts: list[Start] = []
         self._of_project: dict[str, int] = {}
-        self._plans = Plans(None, ledger, (), 0)
-        self._pauses = pauses.Pauses(ledger, self, now)
-
-    def ranked(
-        self,
-        requests: Sequence[model.Request],
-        hosts: int,
-        why_not: Callable[[model.Request], str],
-        is_over: Callable[[], bool],
-        unseen: Collection[str],
-        turns: Mapping[str, Turn] | None,
-    ) -> list[model.Request]:
-        """Choose for whom hosts are kept, and say who is looked at when."""
+        self.faults: dict[str, Exception] = {}
+        self._ledger = CapacityTracker(
+            cloud.rooms, cloud.places.lead_s if cloud.places else lambda _: 0,
+            cloud.departures)
+        for alternative, count, hosts, key in on_their_way:
+            self._ledger.expect(
+                alternative, count, hosts, cloud.known_groups.get(key))
+        self._pauses = pauses.Pauses(self._ledger, self, now)
+        for request in requests:
+            self._call(request, self.check)
+        self._requests = [request for request in requests
+                          if request.uuid not in self.faults]
         self.keeping = keeping.Keeping(
-            requests, hosts, self._now, self._options,
-            shortfalls.Trial(self._ledger, self), why_not, is_over,
-            turns)
+            self._requests, len(cloud.rooms), now, options,
+            shortfalls.Trial(self._ledger, self), cloud.why_not,
+            cloud.is_over, turns)
         self._shortfalls = shortfalls.Shortfalls(self._ledger, self.keeping)
-        return self.keeping.ranked(requests, unseen)
 
-    def plan(
-        self, planner: Planner | None, ranked: Sequence[model.Request]
-    ) -> None:
-        """Place together whom that is possible for.
+    def decide(self, unseen: Collection[str]) -> Pass:
+        """Look at all requests, or as many as there is time for."""
+        ranked = self.keeping.ranked(self._requests, unseen)
+        self._plans = self._plan(ranked)
+        notes: dict[str, Note] = {}
+        chosen: dict[str, Note] = {}
+        ahead: dict[str, int] = {}
+        left: list[str] = []
+        for number, request in enumerate(ranked):
+            if number and (left or self._cloud.is_over()):
+                left.append(request.uuid)
+                waits_for: Mapping[str, Any] | None = (
+                    request.waits_for or _UNSEEN)
+            else:
+                waits_for = self._call(request, self.look)
+            if request.uuid in self.faults:
+                continue
+            position = len(notes) + len(chosen) + 1
+            if waits_for is None:
+                chosen[request.uuid] = Note(
+                    position, request.waits_for, request.estimate_s)
+            else:
+                notes[request.uuid] = Note(
+                    position, waits_for,
+                    self._estimate_s(request, waits_for, ahead))
+        notes.update(dict.fromkeys(self.faults, Note(None, _FAULT, None)))
+        return Pass(
+            tuple(self._starts), notes, self.keeping.held, frozenset(left),
+            self.faults, chosen, self.keeping.turns.known)
+
+    def _call(
+        self,
+        request: model.Request,
+        look: Callable[[model.Request], Mapping[str, Any] | None],
+    ) -> Mapping[str, Any] | None:
+        """Return what look() does, None with a fault if that raises one.
+
+        So no request makes a whole pass fail.
+        """
+        try:
+            return look(request)
+        except Exception as exc:  # noqa: BLE001 (whoever decides logs it)
+            self.faults[request.uuid] = exc
+            return None
+
+    def _estimate_s(
+        self,
+        request: model.Request,
+        waits_for: Mapping[str, Any],
+        ahead: dict[str, int],
+    ) -> int | None:
+        """Return how long a request may wait, which is then ahead of others.
+
+        One that never starts is not before anybody.
+        """
+        if waits_for.get("code") in shortfalls.NEVER:
+            return None
+        missing = model.missing(request)
+        for name, amount in request.alternatives[0].resources.items():
+            ahead[name] = ahead.get(name, 0) + amount * missing
+        return estimate_s(request, ahead, self._now, self._cloud.pace)
+
+    def _plan(self, ranked: Sequence[model.Request]) -> Plans:
+        """Place requests together for which that is possible.
 
         What the rung of a ladder is depends on who has started before.
         """
-        if planner is not None:
-            self._plans = Plans(
-                planner,
-                self._ledger,
-                [
-                    request
-                    for request in ranked
-                    if not request.ladder and self.not_yet(request) is None
-                    and not to_s(request.next_try_at, self._now)
-                ],
-                self._options.most_starts,
-                self.group,
-            )
+        return Plans(
+            self._cloud.planner,
+            self._ledger,
+            [] if self._cloud.planner is None else [
+                request
+                for request in ranked
+                if not request.ladder and self.not_yet(request) is None
+                and not to_s(request.next_try_at, self._now)
+            ],
+            self._options.most_starts,
+            self.group,
+        )
 
     def group(self, request: model.Request) -> groups.Group | None:
-        return groups.of(request, self._known_groups)
+        return groups.of(request, self._cloud.known_groups)
 
     def check(self, request: model.Request) -> None:
         """Evaluate what is asked about it before its turn comes."""
@@ -305,18 +249,18 @@ class _Pass:
                 request, self.alternatives(request), group)
             if request.uuid in self.keeping.held:
                 self._plans.upset()
-            if not (self._places and self._places.answer(request)):
+            if not self._answer(request):
                 return waits_for
             return {**waits_for, "text": waits_for["text"] + _RESERVED}
         started = self._of_project.get(request.project_id, 0)
         if (
-            len(self.starts) >= self._options.most_starts
+            len(self._starts) >= self._options.most_starts
             or started >= self._options.most_of_project
         ):
             # Its room is its own, so that nobody behind it gets that.
             return _TURN
         self._of_project[request.project_id] = started + 1
-        self.starts.append(start)
+        self._starts.append(start)
         return None
 
     def not_yet(self, request: model.Request) -> Mapping[str, Any] | None:
@@ -325,17 +269,29 @@ class _Pass:
                 "code": WINDOW,
                 "text": f"It is not to start before {request.not_before}.",
             }
-        answer = self._places and self._places.answer(request)
+        answer = self._answer(request)
         if answer and answer.reason:
             return {"code": RESERVATION, "text": answer.reason}
         return None
+
+    def _answer(self, request: model.Request) -> leases.Answer | None:
+        places = self._cloud.places
+        return None if places is None else places.answer(request)
+
+    def _count(
+        self, request: model.Request, alternative: model.Alternative, n: int
+    ) -> None:
+        if self._cloud.ladders is not None:
+            self._cloud.ladders.start(request, alternative, n)
 
     def alternatives(
         self, request: model.Request
     ) -> tuple[model.Alternative, ...]:
         """Those that come into question, on the hosts that do."""
-        found = self._ladders.alternatives(request)
-        answer = self._places and self._places.answer(request)
+        found = request.alternatives
+        if self._cloud.ladders is not None:
+            found = self._cloud.ladders.alternatives(request)
+        answer = self._answer(request)
         if not answer:
             return found
         return tuple(
@@ -352,14 +308,14 @@ class _Pass:
         if place is not None:
             self._ledger.take_at(place.alternative, place.hosts, group)
             count = sum(place.hosts.values())
-            self._ladders.start(request, place.alternative, count)
+            self._count(request, place.alternative, count)
             return Start(request.uuid, place.alternative.flavor_id, count,
                          place.hosts)
         for alternative in self.alternatives(request):
             hosts = self._take(request, alternative, group)
             if hosts:
                 count = sum(hosts.values())
-                self._ladders.start(request, alternative, count)
+                self._count(request, alternative, count)
                 return Start(request.uuid, alternative.flavor_id, count,
                              hosts if self.keeping.held else {},
                              self._plans.why(request))
@@ -396,3 +352,13 @@ class _Pass:
 _RESERVED = " It goes to hosts of its reservation alone."
 _TURN = {"code": TURN, "text": "Others are started first in this pass."}
 _UNSEEN = {"code": TURN, "text": "The last pass did not get to it in time."}
+_UNKNOWN: Mapping[str, Any] = {
+    "code": ROOM_UNKNOWN,
+    "text": "How much room there is cannot be told now, as Nova, Placement or "
+    "a cell does not answer. Nothing starts until they do.",
+}
+_FAULT: Mapping[str, Any] = {
+    "code": FAULT,
+    "text": "An error occurred while it was looked at; the log of "
+    "nova-preempt-engine has it. The next pass tries again.",
+}

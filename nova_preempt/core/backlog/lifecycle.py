@@ -22,7 +22,6 @@ from typing import Any
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
-from nova_preempt.core.backlog import startable
 from nova_preempt.core.backlog.boot_outcome import Options
 from nova_preempt.core.backlog.boot_outcome import Verdict
 from nova_preempt.core.model import ObservedServer
@@ -335,7 +334,7 @@ class _Judgement:
             )
             if reason or state != request.state:
                 values["reason"] = reason
-        if state != model.PLACING and not startable.is_startable(
+        if state != model.PLACING and not boot_outcome.is_startable(
             dataclasses.replace(
                 request, state=state, servers=tuple(left.values())),
             self._now,

@@ -23,7 +23,9 @@ import datetime
 import operator
 from typing import Any, Protocol
 
+from nova_preempt.core import capacity
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.model import Resources
 
 
@@ -54,6 +56,26 @@ class Options:
     linear: bool = False
     patience_s: int = 86400
     claims: Any = None
+
+
+def shares(
+    requests: Iterable[model.Request], rooms: Iterable[Room]
+) -> Shares:
+    """Return what the servers of requests use, and what all hosts have."""
+    used: dict[str, list[Resources]] = {}
+    for request in requests:
+        if not request.servers:
+            continue
+        sizes = {item.flavor_id: item.resources
+                 for item in request.alternatives}
+        flavors = {boot.number: boot.flavor_id for boot in request.boots}
+        used.setdefault(request.project_id, []).extend(
+            sizes.get(flavors.get(server.boot, ""), {})
+            for server in request.servers
+            if server.state in (model.BUILDING, model.RUNNING))
+    return Shares(
+        {project: capacity.total(each) for project, each in used.items()},
+        capacity.total(room.capacity for room in rooms))
 
 
 class Order(Protocol):

@@ -9,19 +9,22 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Room for many requests at once, while a pass goes through them in order."""
+"""Plans of a pass: room for many requests at once, in their order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 from typing import Protocol
 
+from nova_preempt.core import capacity
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.groups import Group
+from nova_preempt.core.backlog.remaining import several
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
+from nova_preempt.core.model import Resources
 
 #: A pass plans no more often; who comes then is looked for one by one.
 _MOST_PLANS = 16
@@ -41,6 +44,60 @@ class Place:
 
     alternative: model.Alternative
     hosts: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Start:
+    """Boot so many servers of this flavor for a request.
+
+    :param hosts: where, {host: how many of them}, if that was planned, or
+        hosts are kept for others, which Nova does not know of; otherwise it
+        is for Nova to choose
+    :param reason: why it was not, where others are planned
+    """
+
+    uuid: str
+    flavor_id: str
+    count: int
+    hosts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    reason: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Use:
+    """Capacity of a host that is used before a pass, and added by it."""
+
+    host: str
+    capacity: Resources
+    used: Resources
+    added: Resources
+
+
+def uses(
+    rooms: Iterable[Room],
+    starts: Iterable[Start],
+    requests: Mapping[str, model.Request],
+) -> list[Use]:
+    """Return what is used of hosts, by name.
+
+    Of starts for which no hosts are chosen nobody knows where they will be.
+
+    :param requests: by uuid, those that start
+    """
+    added: dict[str, list[Resources]] = {}
+    for start in starts:
+        of = {item.flavor_id: item
+              for item in requests[start.uuid].alternatives}
+        for host, count in start.hosts.items():
+            added.setdefault(host, []).append(
+                several(of[start.flavor_id], count).resources)
+    return [
+        Use(
+            room.host, room.capacity, capacity.less(room.capacity, room.free),
+            capacity.total(added.get(room.host, ())),
+        )
+        for room in sorted(rooms, key=lambda room: room.host)
+    ]
 
 
 class Planner(Protocol):

@@ -20,6 +20,7 @@ what was made, and knows from the time of the boot whether more may come.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+import dataclasses
 import datetime
 
 from nova_preempt.core import victim_status
@@ -51,6 +52,17 @@ _LOST_VICTIM = (
     victim_status.ENDING,
     victim_status.GONE,
 )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Seen:
+    """The servers of a request as they were found.
+
+    :ivar victims: {uuid: status} of those that have given way
+    """
+
+    servers: tuple[ObservedServer, ...] = ()
+    victims: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 def tag(uuid: str, number: int) -> str:

@@ -39,7 +39,7 @@ class TestBatch(test_orders.OrdersTestCase):
         return batch.load(self.conf.backlog, lambda: self.now_s)
 
     def decide(self, requests, rooms, **options):
-        found = dispatch.decide(
+        found = base.decide(
             requests, rooms, base.NOW, dispatch.Options(),
             planner=self.make(**options).planner())
         return {start.uuid: dict(start.hosts) for start in found.starts}

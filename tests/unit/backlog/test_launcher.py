@@ -26,8 +26,9 @@ from nova_preempt.backlog import users
 from nova_preempt.cloud import parallel
 from nova_preempt.cloud import trusts
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import dispatch
+from nova_preempt.core.backlog import controller
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import planning
 from tests.unit.core.backlog import base
 
 
@@ -39,18 +40,19 @@ class TestAway(unittest.TestCase):
         self.options = types.SimpleNamespace(
             ask_timeout_s=60, build_timeout_s=3600, retry_interval_s=30,
             secret_key_file='')
-        self.starting = launcher.Launcher(
+        self.launcher = launcher.Launcher(
             self.options,
             self.users, self.records, lambda: base.NOW,
             mock.Mock(**{'hints.return_value': {}}))
         self.requests = {str(number): base.request(str(number))
                          for number in range(100)}
         self.records.body.side_effect = lambda uuid: self.requests[uuid].body
-        self.starts = [dispatch.Start(uuid, 'small', 1)
-                       for uuid in self.requests]
 
-    def start(self):
-        self.starting.start(self.starts, self.requests)
+    def start(self, *uuids):
+        self.launcher.start([
+            controller.Launch(self.requests[uuid],
+                              planning.Start(uuid, 'small', 1))
+            for uuid in uuids or self.requests])
 
     def test_our_database(self):
         """Each would wait for as long as transactions are tried again."""
@@ -119,8 +121,7 @@ class TestAway(unittest.TestCase):
         nova = self.users.nova.return_value
         nova.create.return_value = mock.Mock(
             status=202, kind='', text='', server_uuid='s')
-        self.starting.start([dispatch.Start('1', 'small', 1),
-                             dispatch.Start('0', 'small', 1)], self.requests)
+        self.start('1', '0')
         (call,) = nova.create.call_args_list
         self.assertEqual('a', call.args[0]['server']['name'])
 
@@ -142,8 +143,7 @@ class TestAway(unittest.TestCase):
         nova.create.return_value = mock.Mock(
             status=400, kind='badRequest', server_uuid='',
             text='Invalid input for user_data. Value: hunter2\n. No base64.')
-        self.starting.start([dispatch.Start('0', 'small', 1)],
-                            self.requests)
+        self.start('0')
         self.assertEqual('hunter2\n', nova.create.call_args.args[0][
             'server']['user_data'])
         (found, verdict, _now), _ = self.records.record.call_args
@@ -157,8 +157,7 @@ class TestAway(unittest.TestCase):
             '0', body={'server': {'user_data': '***'}})
         self.records.sealed.return_value = 'other'
         with self.assertLogs('nova_preempt.backlog.launcher') as logs:
-            self.starting.start([dispatch.Start('0', 'small', 1)],
-                                self.requests)
+            self.start('0')
         self.users.nova.assert_not_called()
         self.records.begin.assert_not_called()
         verdict = self.records.record.call_args.args[1]

@@ -16,7 +16,10 @@ import unittest
 from unittest import mock
 
 from nova_preempt.backlog import limits
+from nova_preempt.backlog import loop
 from nova_preempt.backlog import passes
+from nova_preempt.cloud import nova_api
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import expected_departures
 from nova_preempt.db import backlog as db
 from nova_preempt.db import backlog_turns
@@ -44,9 +47,8 @@ class PassesTestCase(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.clock, self.asked = Clock(), []
-        self.starting = mock.Mock()
-        for name, answer in (('note', None), ('placed', []), ('find', []),
-                             ('bodies', [])):
+        self.launcher = mock.Mock()
+        for name, answer in (('note', None), ('placed', [])):
             self.enterContext(mock.patch.object(
                 db, name, return_value=answer))
         for name in ('get', 'replace'):
@@ -55,12 +57,14 @@ class PassesTestCase(unittest.TestCase):
         self.turns, self.left = {}, NONE_LEFT
         self.options = types.SimpleNamespace(
             pass_interval_s=5, starts_per_pass=500,
-            starts_per_pass_and_project=500, hold_after_s=3600, most_holds=10)
-        self.passes = passes.Passes(
+            starts_per_pass_and_project=500, hold_after_s=3600,
+            most_holds=10, ask_timeout_s=60, build_timeout_s=3600,
+            retry_interval_s=30)
+        self.tracker = mock.Mock(**{'clear.return_value': 0})
+        cloud = passes.CloudReader(
             self.options, None, types.SimpleNamespace(
                 all=lambda places: [host('h', 1)],
-                stays=lambda: expected_departures.AS_FLAVORS_SAY),
-            self.starting,
+                departures=lambda: expected_departures.AS_FLAVORS_SAY),
             lambda: types.SimpleNamespace(
                 rank=lambda requests, now, shares: requests),
             types.SimpleNamespace(of_boots=dict), None,
@@ -68,6 +72,8 @@ class PassesTestCase(unittest.TestCase):
                 types.SimpleNamespace(limits=self.answer),
                 lambda: self.clock.now).why_not,
             monotonic=self.clock)
+        self.loop = loop.Loop(
+            self.options, None, self.tracker, cloud, self.launcher)
 
     def get_turns(self, _database):
         return self.turns
@@ -84,14 +90,41 @@ class PassesTestCase(unittest.TestCase):
 
     def run_pass(self, requests):
         """The uuids of those that started, and of those that were noted."""
-        self.starting.reset_mock()
+        self.launcher.reset_mock()
         db.note.reset_mock()
-        self.passes.run(requests, base.NOW)
-        (starts, _), _ = self.starting.start.call_args
+        self.tracker.look.return_value = requests, [], {}
+        self.loop.run(base.NOW)
+        (launches,), _ = self.launcher.start.call_args
         (_, notes), _ = db.note.call_args
-        return [item.uuid for item in starts], {
+        return [item.request.uuid for item in launches], {
             uuid for uuid, note in notes.items()
             if 'did not get to it' in note.waits_for.get('text', '')}
+
+
+class TestFaults(PassesTestCase):
+
+    def test_are_logged_and_written_down(self):
+        with (mock.patch.object(
+                dispatch._Pass, 'check', side_effect=TypeError('x\nFORGED')),
+              self.assertLogs(loop.__name__, 'ERROR') as logs):
+            self.run_pass([base.request('bad')])
+        (record,) = logs.records
+        self.assertEqual(
+            "Request bad cannot be looked at: TypeError('x\\nFORGED')",
+            record.getMessage())
+        (_, notes), _ = db.note.call_args
+        self.assertEqual('fault', notes['bad'].waits_for['code'])
+
+    def test_capacity_that_is_unknown(self):
+        """Those that wait are told, and so is the operator."""
+        error = nova_api.NovaError('a cell is away')
+        with mock.patch.object(self.loop._cloud._rooms, 'all',
+                               side_effect=error):
+            self.assertRaises(nova_api.NovaError, self.run_pass, [
+                base.request('a')])
+        (_, notes), _ = db.note.call_args
+        self.assertEqual('room_unknown', notes['a'].waits_for['code'])
+        self.tracker.record.assert_called_once()
 
 
 class TestPositions(PassesTestCase):
@@ -131,18 +164,17 @@ class TestTime(PassesTestCase):
         self.clock.step_s = 1
         self.run_pass(requests)
         self.options.pass_interval_s = 20
-        db.find.return_value = requests
-        db.bodies.return_value = [(item.uuid, item.body) for item in requests]
-        decided, _uses, _waiting = self.passes.preview(base.NOW)
-        self.assertEqual(['5'], [item.uuid for item in decided.starts])
+        self.tracker.open.return_value = requests
+        launches, _cloud, waiting = self.loop.preview(base.NOW)
+        self.assertEqual((['5'], 10), ([
+            item.request.uuid for item in launches], len(waiting)))
         self.assertEqual((['5'], set()), self.run_pass(requests))
 
     def test_turns_of_projects_are_remembered(self):
         requests = [base.request('a', vcpus(8), created_at=base.ago(3600))]
-        db.find.return_value = requests
-        db.bodies.return_value = [(item.uuid, item.body) for item in requests]
+        self.tracker.open.return_value = requests
         self.left = {}
-        self.passes.preview(base.NOW)
+        self.loop.preview(base.NOW)
         self.assertEqual({}, self.turns)
         self.run_pass(requests)
         self.assertEqual(base.NOW, self.turns['p1'].since)

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What a look at open requests reads."""
+"""What a look at open requests reads, and writes down."""
 
 import datetime
 import logging
@@ -20,11 +20,12 @@ from unittest import mock
 import fixtures
 import sqlalchemy as sa
 
+from nova_preempt.backlog import loop
 from nova_preempt.backlog import records
-from nova_preempt.backlog import server_reader
 from nova_preempt.backlog import tracker
 from nova_preempt.backlog import users
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import servers
 from nova_preempt.core.model import ObservedServer
 from nova_preempt.db import backlog
 from tests.unit.api import base
@@ -35,9 +36,7 @@ class TestBodies(base.DatabaseTestCase):
 
     def setUp(self):
         super().setUp()
-        self.following = tracker.Tracker(
-            types.SimpleNamespace(ask_timeout_s=60, build_timeout_s=3600,
-                                  retry_interval_s=30),
+        self.tracker = tracker.Tracker(
             self.db, mock.Mock(**{'look.return_value': {}}), mock.Mock(),
             mock.Mock())
         self.read = []
@@ -53,7 +52,7 @@ class TestBodies(base.DatabaseTestCase):
                 'server': {'host': uuid, 'metadata': {'a': 'b' * 255}}}))
 
     def follow(self):
-        found = self.following.follow(test_backlog.NOW)
+        found, _closed, _seen = self.tracker.look(test_backlog.NOW)
         # Only what a pass needs is kept.
         self.assertEqual([['host', 'block_device_mapping_v2']] * len(found),
                          [list(item.body['server']) for item in found])
@@ -70,7 +69,7 @@ class TestBodies(base.DatabaseTestCase):
         backlog.change(self.db, 'r1', model.OPEN, test_backlog.NOW,
                        state=model.CANCELLED)
         self.assertEqual({'r2': 'r2', 'r3': 'r3'}, self.follow())
-        self.assertEqual({'r2', 'r3'}, self.following._open._bodies.keys())
+        self.assertEqual({'r2', 'r3'}, self.tracker._open._bodies.keys())
 
     def test_one_that_is_forgotten_meanwhile(self):
         self.leave('r1', 'r2')
@@ -92,18 +91,22 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
         self.servers = (ObservedServer('late', 'active',
                                        tags=('backlog:r1:1',)),)
         self.users = mock.Mock()
-        self.following = tracker.Tracker(
-            types.SimpleNamespace(ask_timeout_s=60, build_timeout_s=3600,
-                                  retry_interval_s=30),
-            self.db, mock.Mock(look=lambda requests, now: {
-                'r1': server_reader.Seen(self.servers)}), self.users,
-            records.Records(self.db, lambda *_args: None))
+        self.loop = loop.Loop(
+            types.SimpleNamespace(
+                ask_timeout_s=60, build_timeout_s=3600, retry_interval_s=30,
+                pass_interval_s=10, starts_per_pass=1, hold_after_s=0,
+                starts_per_pass_and_project=1, most_holds=1),
+            self.db, tracker.Tracker(
+                self.db, mock.Mock(look=lambda requests, now: {
+                    'r1': servers.Seen(self.servers)} if requests else {}),
+                self.users, records.Records(self.db, lambda *_args: None)),
+            None, mock.Mock())
         backlog.begin_boot(self.db, 'r1', (model.WAITING,), model.Boot(
             1, 'tag', 'f', 1, test_backlog.NOW, model.LOST))
 
     def follow(self, after_s=0):
-        self.following.follow(test_backlog.NOW
-                              + datetime.timedelta(seconds=after_s))
+        self.loop.run(test_backlog.NOW + datetime.timedelta(
+            seconds=after_s), is_paused=True)
         return backlog.get(self.db, 'r1').reason
 
     def refuse(self, is_final):

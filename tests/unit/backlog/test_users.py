@@ -20,6 +20,8 @@ from nova_preempt.backlog import tracker
 from nova_preempt.backlog import users
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import controller
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import trust_marker
 from nova_preempt.db import backlog
@@ -121,23 +123,18 @@ class TestClosing(UsersTestCase):
         self.requests = [
             base.request(f'r{number}', trust_id=f't{number}',
                          state=model.DONE) for number in range(20)]
-        self.useful = mock.Mock(**{'look.side_effect': lambda requests, now: {
-            item.uuid: types.SimpleNamespace(sights=(), victims={})
-            for item in requests}})
-        self.following = tracker.Tracker(
-            types.SimpleNamespace(ask_timeout_s=60, build_timeout_s=3600,
-                                  retry_interval_s=30),
-            None, self.useful, self.users, mock.Mock())
+        self.tracker = tracker.Tracker(None, None, self.users, mock.Mock())
 
     def close(self):
         """The trusts for which Keystone was asked."""
         gone = set()
-        with mock.patch.object(db, 'find', return_value=self.requests), \
-                mock.patch.object(
-                    db, 'change',
-                    side_effect=lambda _db, uuid, *_args, **_values:
-                        gone.add(uuid) or True):
-            self.left = self.following.close(base.NOW)
+        with mock.patch.object(
+                db, 'change', side_effect=lambda _db, uuid, *_args, **_values:
+                gone.add(uuid) or True):
+            self.left = self.tracker.clear(self.requests, [
+                controller.Clear(
+                    item, boot_outcome.Verdict(item.state, {}), True)
+                for item in self.requests], base.NOW)
         self.requests = [item for item in self.requests
                          if item.uuid not in gone]
         asked = [*self.keystone.asked]

@@ -14,6 +14,7 @@
 import dataclasses
 import unittest
 
+from nova_preempt.core.backlog import controller
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import fair_share
 from nova_preempt.core.backlog import order
@@ -109,7 +110,8 @@ class TestWaiting(unittest.TestCase):
                     'long': setting.Terms(maximum_runtime_s=300),
                     'short': setting.Terms(maximum_runtime_s=100)}),
                 small.options(backlog=dataclasses.replace(
-                    BACKLOG, passes=dispatch.Options(hold_after_s=0))),
+                    BACKLOG, options=controller.Options(
+                        dispatch.Options(hold_after_s=0)))),
                 first, last,
                 dataclasses.replace(small_one, class_name=class_name),
                 until_s=900)[0]
@@ -203,8 +205,8 @@ class TestLarge(unittest.TestCase):
 
     def placed(self, of, hold_after_s):
         """When it is, in seconds; None: in four hours it is not."""
-        backlog = setting.Backlog(of, dispatch.Options(
-            hold_after_s=hold_after_s))
+        backlog = setting.Backlog(of, controller.Options(
+            dispatch.Options(hold_after_s=hold_after_s)))
         trace = [small.boot(at_s, f's{at_s:05}', for_s=395)
                  for at_s in range(0, 14400, 25)]
         trace.insert(40, small.boot(

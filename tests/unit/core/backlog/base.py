@@ -13,7 +13,9 @@
 
 import datetime
 
+from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import passes
 
 NOW = datetime.datetime(2026, 1, 1, 12)
 
@@ -41,3 +43,12 @@ def request(uuid='r1', *alternatives, **changes):
 def servers(*states):
     return tuple(model.OwnServer(f's{number}', 1, state, NOW)
                  for number, state in enumerate(states))
+
+
+def decide(ranked, rooms, now, options, pace=None, ladders=None, planner=None,
+           on_their_way=(), unseen=(), turns=None, **cloud):
+    """Make a pass over requests in this order, see dispatch.decide()."""
+    return dispatch.decide(
+        ranked, passes.Cloud(list(rooms), pace=pace, ladders=ladders,
+                             planner=planner, **cloud),
+        now, options, on_their_way, unseen, turns)

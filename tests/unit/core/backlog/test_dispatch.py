@@ -33,7 +33,7 @@ LATER = base.NOW + datetime.timedelta(seconds=90)
 
 
 def decide(requests, rooms, now=base.NOW, pace=None, **options):
-    return dispatch.decide(requests, rooms, now, dispatch.Options(**options),
+    return base.decide(requests, rooms, now, dispatch.Options(**options),
                            pace)
 
 
@@ -183,7 +183,7 @@ class TestTime(unittest.TestCase):
 
     def run_pass(self, requests, looks, unseen=(), free=0):
         left = iter(range(looks))
-        return dispatch.decide(
+        return base.decide(
             requests, [host('h', free)], base.NOW, dispatch.Options(),
             unseen=unseen, is_over=lambda: next(left, None) is None)
 
@@ -234,13 +234,13 @@ class TestOff(unittest.TestCase):
 class TestOnTheirWay(unittest.TestCase):
 
     def test_their_room_is_theirs(self):
-        found = dispatch.decide(
+        found = base.decide(
             [base.request('a'), base.request('b')], [host('h', 3)], base.NOW,
             dispatch.Options(), on_their_way=[(vcpus(2), 1, {}, '')])
         self.assertEqual(['a'], [start.uuid for start in found.starts])
 
     def test_more_than_there_is_room_for(self):
-        self.assertEqual((), dispatch.decide(
+        self.assertEqual((), base.decide(
             [base.request('a')], [host('h', 1)], base.NOW, dispatch.Options(),
             on_their_way=[(vcpus(1), 9, {}, ''),
                           (vcpus(2), 1, {}, '')]).starts)
@@ -249,7 +249,7 @@ class TestOnTheirWay(unittest.TestCase):
         """One that is not there any more, or is full, is not waited for."""
         for hosts, rest in (({'i': 2}, 'i'), ({'h': 1, 'i': 1}, ''),
                             ({'gone': 2}, 'h'), ({'i': 9}, 'i')):
-            found = dispatch.decide(
+            found = base.decide(
                 [base.request('a', vcpus(4))], [host('h', 4), host('i', 4)],
                 base.NOW, dispatch.Options(), planner=One(),
                 on_their_way=[(vcpus(2), 2, hosts, '')])

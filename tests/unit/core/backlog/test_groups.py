@@ -47,7 +47,7 @@ def with_group(place, **members):
 
 
 def decide(requests, rooms, *known, planner=None, options=None, **kwargs):
-    return dispatch.decide(
+    return base.decide(
         requests, rooms, base.NOW, options or dispatch.Options(),
         planner=planner,
         known_groups={group.uuid: group for group in known or (NEAR, FAR)},
@@ -326,7 +326,7 @@ class TestUnknown(unittest.TestCase):
     def test_is_left_to_nova(self):
         """One of others, one that is gone, one with a soft policy."""
         rooms = [host('a', 9)]
-        self.assertEqual({'x': 1, 'y': 1}, started(dispatch.decide(
+        self.assertEqual({'x': 1, 'y': 1}, started(base.decide(
             [far('x'), far('y')], rooms, base.NOW, dispatch.Options())))
 
 

@@ -47,7 +47,7 @@ class Cloud:
 
     def look(self, at_s, ranked=None, why_not=lambda request: ''):
         ranked = ranked or sorted(self.requests)
-        found = dispatch.decide(
+        found = base.decide(
             [self.requests[uuid] for uuid in ranked
              if uuid in self.requests], self.rooms, later(at_s), self.options,
             why_not=why_not, turns=self.turns)
@@ -101,11 +101,11 @@ class TestBounds(unittest.TestCase):
         self.assertEqual(
             {'p0': 1, 'p1': 1, 'p2': 1, 'p3': 1,
              'q0': 1, 'q1': 1, 'q2': 1, 'q3': 1},
-            kept(dispatch.decide(requests, rooms, base.NOW,
+            kept(base.decide(requests, rooms, base.NOW,
                                  dispatch.Options())))
         self.assertEqual(
             {'p0': 1, 'p1': 1, 'q0': 1},
-            kept(dispatch.decide(requests, rooms, base.NOW,
+            kept(base.decide(requests, rooms, base.NOW,
                                  dispatch.Options(most_holds=3))))
 
     def test_not_for_as_many_requests_as_there_are(self):
@@ -123,7 +123,7 @@ class TestBounds(unittest.TestCase):
             return hold(*args)
 
         with mock.patch.object(CapacityTracker, 'hold', counted):
-            found = dispatch.decide(requests, rooms, base.NOW,
+            found = base.decide(requests, rooms, base.NOW,
                                     dispatch.Options(most_holds=100))
         self.assertEqual(4, sum(kept(found).values()))
         self.assertLess(len(asked), 120)
@@ -153,19 +153,19 @@ class TestBounds(unittest.TestCase):
         small = [base.request(f'b{number}', one, project_id='p2')
                  for number in range(10)]
         for count, hosts, started in ((10, {}, 10), (2, {'a': 2}, 8)):
-            found = dispatch.decide(
+            found = base.decide(
                 [base.request('a', wanted, count=count,
                               created_at=base.ago(HOUR)), *small],
                 rooms, base.NOW, dispatch.Options())
             self.assertEqual(hosts, kept(found))
             self.assertEqual(started, len(found.starts))
         # Three for all projects together.
-        found = dispatch.decide(
+        found = base.decide(
             [base.request(project, wanted, count=2, project_id=project,
                           created_at=base.ago(HOUR)) for project in 'abc'],
             rooms, base.NOW, dispatch.Options())
         self.assertEqual({'a': 2}, kept(found))
-        found = dispatch.decide(
+        found = base.decide(
             [base.request(project, wanted, project_id=project,
                           created_at=base.ago(HOUR)) for project in 'abcd'],
             rooms, base.NOW, dispatch.Options())
@@ -187,7 +187,7 @@ class TestBounds(unittest.TestCase):
         wanted = dataclasses.replace(vcpus(8), hosts=own, own_hosts=own)
         requests = [base.request('a', wanted, count=3,
                                  created_at=base.ago(HOUR))]
-        found = dispatch.decide(
+        found = base.decide(
             requests, [host(name, 1) for name in 'hijk'], base.NOW,
             dispatch.Options())
         self.assertEqual({'a': 3}, kept(found))
@@ -196,7 +196,7 @@ class TestBounds(unittest.TestCase):
 class TestWhoMay(unittest.TestCase):
 
     def look(self, why_not=lambda request: '', **values):
-        return dispatch.decide(
+        return base.decide(
             [base.request('a', vcpus(8), created_at=base.ago(HOUR),
                           **values), base.request('b')],
             [host('h', 1)], base.NOW, dispatch.Options(), why_not=why_not)
@@ -220,7 +220,7 @@ class TestWhoMay(unittest.TestCase):
             waits_for={'code': boot_outcome.NO_HOST, 'text': ''},
             next_try_at=later(60)) for name in 'abcdef']
         large = base.request('large', vcpus(8), created_at=base.ago(HOUR))
-        found = dispatch.decide([*refused, large], [host('h', 7)], base.NOW,
+        found = base.decide([*refused, large], [host('h', 7)], base.NOW,
                                 dispatch.Options())
         self.assertEqual(('large',), found.held)
 
@@ -254,7 +254,7 @@ class TestWhoMay(unittest.TestCase):
                          created_at=base.ago(HOUR))
             for name, size in (('a', 9), ('b', 8), ('c', 8))
             for number in range(3)]
-        found = dispatch.decide(
+        found = base.decide(
             requests, [host(f'h{number}', 1) for number in range(4)],
             base.NOW, dispatch.Options(), why_not=why_not)
         # None is large enough for a; b1 has the only one that may be kept,
@@ -269,7 +269,7 @@ class TestWhoMay(unittest.TestCase):
                     for number in range(150)]
         requests.append(base.request('b', vcpus(8), project_id='p',
                                      created_at=base.ago(HOUR)))
-        found = dispatch.decide(
+        found = base.decide(
             requests, [host('h', 1)], base.NOW, dispatch.Options(),
             why_not=lambda request: '' if request.uuid == 'b' else 'None.')
         self.assertEqual(('b',), found.held)
@@ -284,7 +284,7 @@ class TestWhoMay(unittest.TestCase):
         requests = [base.request(f'a{number}', vcpus(8), project_id=number,
                                  created_at=base.ago(HOUR))
                     for number in range(9)]
-        found = dispatch.decide(
+        found = base.decide(
             requests, [host('h', 1)], base.NOW, dispatch.Options(),
             why_not=why_not, is_over=lambda: len(asked) >= 2)
         self.assertEqual(['a0', 'a1'], asked)

@@ -37,7 +37,7 @@ def high(name, free, **kwargs):
 
 
 def decide(requests, rooms):
-    return dispatch.decide(requests, rooms, base.NOW, dispatch.Options(),
+    return base.decide(requests, rooms, base.NOW, dispatch.Options(),
                            ladders=ladders.Ladders(rooms, requests))
 
 

@@ -39,7 +39,7 @@ def known(*found, now_s=0, fresh=True):
 
 
 def decide(requests, rooms, of, **values):
-    return dispatch.decide(
+    return base.decide(
         requests, [dataclasses.replace(item, free_s=of.free_s(item.host))
                    for item in rooms],
         base.NOW, dispatch.Options(), places=of, **values)
@@ -184,7 +184,7 @@ class TestNamed(unittest.TestCase):
                 found.notes[uuid].waits_for['text'])
 
     def test_without_the_filter_it_is_a_hint_for_others(self):
-        self.assertEqual(1, len(dispatch.decide(
+        self.assertEqual(1, len(base.decide(
             [hinted('a', 'r1')], self.ROOMS, base.NOW,
             dispatch.Options()).starts))
 

@@ -62,7 +62,7 @@ class Careless:
 
 
 def decide(requests, rooms, planner, **options):
-    return dispatch.decide(requests, rooms, base.NOW,
+    return base.decide(requests, rooms, base.NOW,
                            dispatch.Options(**options), planner=planner)
 
 
@@ -75,7 +75,7 @@ class TestPlans(unittest.TestCase):
     def test_as_planned(self):
         rooms = [host('a', 4), host('b', 2)]
         requests = [base.request('x', vcpus(2)), base.request('y', vcpus(4))]
-        alone = dispatch.decide(requests, rooms, base.NOW, dispatch.Options())
+        alone = base.decide(requests, rooms, base.NOW, dispatch.Options())
         self.assertEqual({'x': {}}, starts(alone))
         found = decide(requests, rooms, Fixed({'x': {'b': 1},
                                                'y': {'a': 1}}))

@@ -98,7 +98,7 @@ class TestTurns(unittest.TestCase):
                     for uuid in 'ab']
         before = {'p1': turns.Turn(later(-HOUR), later(-HOUR),
                                    frozenset({'h'}), {'b': 5})}
-        found = dispatch.decide(
+        found = base.decide(
             requests, [host('h', 1)], base.NOW, dispatch.Options(
                 most_holds=0), turns=before,
             is_over=lambda: True)
@@ -182,7 +182,7 @@ class TestFirst(unittest.TestCase):
     def test_not_at_once(self):
         rooms = [host('h', 1)]
         for held_s, expected in ((0, ['a']), (HOUR - 1, ['a']), (HOUR, [])):
-            found = dispatch.decide(
+            found = base.decide(
                 [base.request('a'), base.request(
                     'large', vcpus(8), created_at=base.ago(5 * HOUR),
                     waits_for={'code': 'room', 'kept': {

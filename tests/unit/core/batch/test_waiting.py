@@ -31,7 +31,7 @@ def planner(**options):
 
 
 def starts(requests, rooms, **options):
-    return dispatch.decide(requests, rooms, base.NOW, dispatch.Options(),
+    return base.decide(requests, rooms, base.NOW, dispatch.Options(),
                            planner=planner(**options)).starts
 
 
@@ -104,7 +104,7 @@ class TestPlanner(unittest.TestCase):
             {'x': {}, 'y': {'a': 1}},
             decide([base.request('x', device), base.request('y')], rooms))
         # No host has so many.
-        found = dispatch.decide(
+        found = base.decide(
             [base.request('x', backlog_model.Alternative(
                 'd', 'd', {'VGPU': 3}))], rooms, base.NOW, dispatch.Options(),
             planner=planner())
@@ -139,7 +139,7 @@ class TestPlanner(unittest.TestCase):
                     base.request('y')], [host('a', 4)]))
 
     def test_no_time_left(self):
-        found = dispatch.decide(
+        found = base.decide(
             [base.request('x')], [host('a', 4)], base.NOW, dispatch.Options(),
             planner=waiting.Planner(lambda: None))
         self.assertEqual([{}], [start.hosts for start in found.starts])
@@ -166,7 +166,7 @@ class TestPlanner(unittest.TestCase):
             rooms = [host(f'h{number}', chance.randint(0, 8))
                      for number in range(3)]
             together = decide(requests, rooms)
-            alone = {start.uuid for start in dispatch.decide(
+            alone = {start.uuid for start in base.decide(
                 requests, rooms, base.NOW, dispatch.Options()).starts}
             self.assertGreaterEqual(
                 [request.uuid in together for request in requests],

@@ -1,0 +1,136 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The values that a pass over the backlog takes and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+from typing import Any, Protocol
+
+from nova_preempt.core.backlog import groups
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.estimate import Pace
+from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
+from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
+from nova_preempt.core.backlog.order import FIFO
+from nova_preempt.core.backlog.order import Order
+from nova_preempt.core.backlog.places import Places
+from nova_preempt.core.backlog.planning import Planner
+from nova_preempt.core.backlog.planning import Start
+from nova_preempt.core.backlog.room import Room
+from nova_preempt.core.backlog.turns import Turn
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """What an operator may set about passes.
+
+    :param most_starts: so many requests start in one pass
+    :param most_of_project: so many of them are of one project
+    :param hold_after_s: hosts are kept for who has waited for so long
+    :param most_holds: for so many requests at once
+    """
+
+    most_starts: int = 500
+    most_of_project: int = 100
+    hold_after_s: int = 3600
+    most_holds: int = 10
+
+
+class Ladders(Protocol):
+    """Chooses among the flavors of ladders, see ``ladders.py``."""
+
+    def alternatives(
+        self, request: model.Request
+    ) -> tuple[model.Alternative, ...]:
+        """Return the flavors that come into question, the best one first."""
+
+    def start(
+        self,
+        request: model.Request,
+        alternative: model.Alternative,
+        count: int,
+    ) -> None:
+        """Note that servers of a request start."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Cloud:
+    """The cloud, and what an operator wants of it, as a pass sees them.
+
+    :ivar order: ranks the requests that wait
+    :ivar known_groups: by groups.key(); who is in another one is left to
+        Nova, as far as that is concerned
+    :ivar places: what reservations say, None where there are none
+    :ivar departures: for how long servers keep their places
+    :ivar ladders: chooses among the flavors of a request; without it all that
+        the user named come into question
+    :ivar planner: places those together that fit into what is free; without
+        one each gets the first room that is found
+    :ivar pace: at which others were placed lately
+    :ivar chosen: {(uuid of the request, number of the boot): {host: how
+        many}}, where that was planned for servers that are on their way
+    :ivar why_not: see keeping.Keeping
+    :ivar is_over: tells whether the time of the pass is over; the first
+        request is looked at in any case
+    """
+
+    rooms: Sequence[Room]
+    order: Order = FIFO()  # noqa: RUF009 (without a state)
+    known_groups: Mapping[str, groups.Group] = dataclasses.field(
+        default_factory=dict)
+    places: Places | None = None
+    departures: ExpectedDepartures = AS_FLAVORS_SAY
+    ladders: Ladders | None = None
+    planner: Planner | None = None
+    pace: Pace | None = None
+    chosen: Mapping[tuple[str, int], Mapping[str, int]] = dataclasses.field(
+        default_factory=dict)
+    why_not: Callable[[model.Request], str] = lambda _: ""
+    is_over: Callable[[], bool] = lambda: False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Note:
+    """What is said of a request that goes on waiting.
+
+    :param position: in the order, from 1; None if it never was in one
+    :param waits_for: {"code", "text"}; where it is for room also {"lacks":
+        {resource class: amount}, "hosts": {resource class: how many lack it}}
+    :param estimate_s: how long it may still wait, None if nobody knows
+    """
+
+    position: int | None
+    waits_for: Mapping[str, Any]
+    estimate_s: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pass:
+    """What a pass has decided.
+
+    :param notes: of those that do not start, by uuid
+    :param held: the uuids of those for which hosts are kept
+    :param unseen: the uuids of those that it did not get to
+    :param faults: {uuid: exception} of those that could not be looked at
+    :param chosen: notes of those that start, until they have: a new position
+    :param turns: the last turn of each project, for the next pass
+    """
+
+    starts: tuple[Start, ...]
+    notes: Mapping[str, Note]
+    held: tuple[str, ...] = ()
+    unseen: frozenset[str] = frozenset()
+    faults: Mapping[str, Exception] = dataclasses.field(default_factory=dict)
+    chosen: Mapping[str, Note] = dataclasses.field(default_factory=dict)
+    turns: Mapping[str, Turn] = dataclasses.field(default_factory=dict)

@@ -1,0 +1,287 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The controller of the backlog."""
+
+import dataclasses
+import datetime
+import unittest
+
+from nova_preempt.core import times
+from nova_preempt.core import victim_status
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import controller
+from nova_preempt.core.backlog import dispatch
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import order
+from nova_preempt.core.backlog import passes
+from nova_preempt.core.backlog import planning
+from nova_preempt.core.backlog import servers
+from tests.unit.core.backlog import base
+from tests.unit.core.backlog.test_lifecycle import placing
+from tests.unit.core.backlog.test_lifecycle import running
+from tests.unit.core.backlog.test_lifecycle import sight
+from tests.unit.core.backlog.test_room import host
+from tests.unit.core.backlog.test_room import vcpus
+
+
+class Faulty:
+    """Ladders that raise an exception for some requests."""
+
+    def __init__(self, faults):
+        self._faults = faults
+
+    def alternatives(self, request):
+        if request.uuid in self._faults:
+            raise self._faults[request.uuid]
+        return request.alternatives
+
+    def start(self, request, alternative, count):
+        pass
+
+
+class StepTestCase(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.memory = controller.Memory()
+        self.rooms = [host('h', 4)]
+        self.now = base.NOW
+
+    def observe(self, *requests, seen=None, closed=(), paused=False, **cloud):
+        return controller.Observed(
+            controller.Options(), requests, seen or {},
+            None if paused else lambda waiting: passes.Cloud(
+                self.rooms, **cloud), closed)
+
+    def step(self, *requests, **values):
+        """The intents; the memory is kept."""
+        step = controller.step(
+            self.observe(*requests, **values), self.memory,
+            times.microseconds(self.now))
+        self.memory = step.memory
+        return list(step.intents)
+
+    def kinds(self, *requests, **values):
+        return [(type(item).__name__, item.request and item.request.uuid)
+                for item in self.step(*requests, **values)]
+
+
+class TestStep(StepTestCase):
+
+    def test_who_starts_and_who_is_told_what(self):
+        first, second, launch = self.step(
+            base.request('a', vcpus(3)), base.request('b', vcpus(2)))
+        self.assertEqual((1, {}), (first.note.position, first.note.waits_for))
+        self.assertEqual('room', second.note.waits_for['code'])
+        self.assertEqual(planning.Start('a', '3', 1), launch.start)
+
+    def test_what_is_known_is_not_told_again(self):
+        request = base.request('b', vcpus(5))
+        (note,) = self.step(request)
+        told = dataclasses.replace(
+            request, position=note.note.position,
+            waits_for=note.note.waits_for, estimate_s=note.note.estimate_s)
+        self.assertEqual([], self.step(told))
+
+    def test_equal_input_gives_an_equal_step(self):
+        observed = self.observe(base.request('a', vcpus(3)),
+                                base.request('b', vcpus(2)))
+        now_us = times.microseconds(self.now)
+        found = [controller.step(observed, self.memory, now_us)
+                 for _ in range(2)]
+        self.assertEqual(*found)
+        self.assertEqual(now_us + 10 * 10**6, found[0].wake_at_us)
+
+    def test_a_pause_keeps_nobody_from_being_followed(self):
+        placed = placing(model.BUILDING)
+        self.assertEqual(
+            [('Record', placed.uuid)],
+            self.kinds(placed, base.request('a'), paused=True, seen={
+                placed.uuid: servers.Seen((sight('s0'),))}))
+
+    def test_who_is_free_again_starts_in_the_same_step(self):
+        evicted = running(model.RUNNING, comes_back=True)
+        self.assertEqual(
+            [('Record', evicted.uuid), ('Note', evicted.uuid),
+             ('Launch', evicted.uuid)],
+            self.kinds(evicted, seen={evicted.uuid: servers.Seen(
+                (), {'s0': victim_status.GONE})}))
+
+    def test_who_comes_back(self):
+        evicted = running(model.AWAY, comes_back=True)
+        self.step(evicted)
+        self.assertEqual({'s0'}, self.memory.coming_back)
+        self.step()
+        self.assertEqual(frozenset(), self.memory.coming_back)
+
+    def test_what_is_closed_is_cleared_up(self):
+        closed = dataclasses.replace(
+            running(model.RUNNING), uuid='c', state=model.DONE)
+        (clear,) = self.step(closed=[closed], seen={'c': servers.Seen()})
+        self.assertEqual((closed, True), (clear.request, clear.is_last))
+        # Nobody knows what there is.
+        self.assertEqual([], self.step(closed=[closed]))
+
+    def test_what_closes_is_cleared_up_at_once(self):
+        self.assertEqual(
+            [('Record', 'a'), ('Clear', 'a')],
+            self.kinds(base.request('a', not_after=base.ago(1))))
+        gone = running(model.RUNNING)
+        record, clear = self.step(gone, seen={gone.uuid: servers.Seen()})
+        self.assertEqual(model.DONE, record.verdict.state)
+        self.assertEqual((model.DONE, True),
+                         (clear.request.state, clear.is_last))
+
+    def test_what_is_not_written_down_is_said_again(self):
+        """The process died before it carried anything out."""
+        late = base.request('a', not_after=base.ago(1))
+        for _step in range(2):
+            record, _clear = self.step(late)
+            self.assertEqual(model.EXPIRED, record.verdict.state)
+
+    def test_a_clock_that_is_turned_back(self):
+        request = base.request('a', vcpus(5))
+        self.step(request)
+        self.now -= datetime.timedelta(days=2)
+        self.assertEqual([('Note', 'a')], self.kinds(request))
+        self.assertEqual([('Note', 'b'), ('Launch', 'b')],
+                         self.kinds(base.request('b')))
+        self.now += datetime.timedelta(days=4)
+        self.assertEqual([('Note', 'b'), ('Launch', 'b')],
+                         self.kinds(base.request('b')))
+
+
+class TestStartable(unittest.TestCase):
+
+    def test_who_is(self):
+        for request, expected in (
+                (base.request(), True),
+                (running(model.RUNNING), False),
+                (base.request(state=model.CANCELLED), False),
+                (placing(model.BUILDING), False),
+                (dataclasses.replace(running(model.RUNNING, count=2),
+                                     state=model.PARTLY_ACTIVE), True),
+                (dataclasses.replace(
+                    running(model.RUNNING, count=2, not_after=base.NOW),
+                    state=model.PARTLY_ACTIVE), False),
+                (dataclasses.replace(
+                    running(model.AWAY, count=2), state=model.EVICTED),
+                 False)):
+            self.assertIs(expected, boot_outcome.is_startable(
+                request, base.NOW), request)
+
+
+class TestUnknownCapacity(StepTestCase):
+
+    def test_those_that_come_into_question_are_told(self):
+        def cloud(_waiting):
+            raise controller.CapacityUnknown('a cell is away')
+
+        requests = [
+            base.request('a', position=4), base.request('b'),
+            base.request('c', not_before=base.ago(-9)),
+            base.request('d', next_try_at=base.ago(-9)),
+            base.request('e', not_before=base.ago(9)),
+            base.request('f', not_after=base.ago(1))]
+        record, _clear, *notes, report = controller.step(dataclasses.replace(
+            self.observe(*requests), cloud=cloud), self.memory,
+            times.microseconds(self.now)).intents
+        self.assertEqual('f', record.request.uuid)
+        self.assertEqual({'a': 4, 'b': None, 'e': None}, {
+            item.request.uuid: item.note.position for item in notes})
+        self.assertEqual({('room_unknown', None)}, {
+            (item.note.waits_for['code'], item.note.estimate_s)
+            for item in notes})
+        self.assertIsNone(report.request)
+        self.assertEqual('a cell is away', str(report.fault))
+
+
+class TestFaults(StepTestCase):
+
+    def logged(self, unseen=(), **found):
+        requests = [base.request(uuid) for uuid in sorted(
+            {'0', *unseen, *found})]
+        self.memory = dataclasses.replace(
+            self.memory, unseen=frozenset(unseen))
+        return [item.request.uuid for item in self.step(
+            *requests, ladders=Faulty(found),
+            is_over=lambda: bool(unseen))
+            if isinstance(item, controller.Report)]
+
+    def test_the_others_are_looked_at(self):
+        note, launch = self.step(
+            base.request('a'), base.request('bad'),
+            ladders=Faulty({'bad': KeyError('x')}))[2:]
+        self.assertEqual('fault', note.note.waits_for['code'])
+        self.assertEqual('a', launch.request.uuid)
+
+    def test_one_that_lasts_is_reported_once(self):
+        """Passes are seconds apart, and a traceback is long."""
+        self.assertEqual(['a'], self.logged(a=TypeError(1)))
+        # Its text need not be the same.
+        self.assertEqual([], self.logged(a=TypeError(2)))
+        self.assertEqual(['b'], self.logged(a=TypeError(), b=KeyError()))
+        self.assertEqual(['a'], self.logged(a=KeyError(), b=KeyError()))
+        # It was looked at, and fails again.
+        self.assertEqual([], self.logged())
+        self.assertEqual(['a'], self.logged(a=KeyError()))
+
+    def test_one_that_is_raised_elsewhere(self):
+        class Elsewhere(Faulty):
+            def alternatives(self, request):
+                raise KeyError
+
+        self.assertEqual(['a'], self.logged(a=KeyError()))
+        found = self.step(base.request('a'), ladders=Elsewhere({}))
+        self.assertIn(controller.Report, map(type, found))
+
+    def test_a_pass_that_did_not_get_to_it_tells_nothing(self):
+        known = controller._known_faults(
+            passes.Pass((), {}, unseen=frozenset('a')), {'a': 1, 'b': 2})
+        self.assertEqual({'a': 1}, known)
+
+    def test_of_a_whole_pass(self):
+        """What was started is followed all the same."""
+        class Order(order.FIFO):
+            def rank(self, requests, now, shares):
+                raise ZeroDivisionError
+
+        late = base.request('a', not_after=base.ago(1))
+        record, _clear, report = self.step(
+            late, base.request('b'), order=Order())
+        self.assertEqual('a', record.request.uuid)
+        self.assertIsInstance(report.fault, ZeroDivisionError)
+
+
+class TestUses(unittest.TestCase):
+
+    def test_what_is_added(self):
+        requests = {uuid: base.request(uuid, vcpus(4), vcpus(2))
+                    for uuid in 'xyz'}
+        starts = [dispatch.Start('x', '2', 3, {'a': 2, 'b': 1}),
+                  dispatch.Start('y', '4', 1, {'a': 1}),
+                  # Nova chooses.
+                  dispatch.Start('z', '2', 1)]
+        self.assertEqual(
+            [('a', 0, 8), ('b', 3, 2), ('c', 9, 0)],
+            [(use.host, use.used['VCPU'], use.added.get('VCPU', 0))
+             for use in planning.uses(
+                 [dataclasses.replace(host(name, free), capacity={'VCPU': 8})
+                  for name, free in (('c', -1), ('b', 5), ('a', 8))],
+                 starts, requests)])
+
+    def test_nothing(self):
+        self.assertEqual([], planning.uses([], [], {}))
+
+
+if __name__ == '__main__':
+    unittest.main()
