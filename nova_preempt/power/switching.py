@@ -74,7 +74,7 @@ class Switcher:
     :param get_options: returns the core's observed.Options of now
     :param database: a db.Database
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
-    :param hosts: a fleet.Fleet
+    :param hosts: a compute_hosts.ComputeHosts
     :param driver: has power_on(host), shut_down(host), switch_off(host) and
         is_on(host)
     :param clock: returns now, timezone-aware
@@ -148,8 +148,8 @@ class Switcher:
         A host whose last step is still going on is left to it.
 
         :param states: db.energy.HostPowers
-        :param hosts: {name: fleet.ComputeHost}, read just now
-        :param tokens: see fleet.Fleet.tokens()
+        :param hosts: {name: host_services.ComputeHost}, read just now
+        :param tokens: see compute_hosts.ComputeHosts.tokens()
         """
         for item in states:
             name = item.host
@@ -209,8 +209,9 @@ class _Work:
 
     :param switcher: whose thread it is in
     :param item: its db.energy.HostPower
-    :param host: its fleet.ComputeHost, read a moment ago
-    :param token: see fleet.Fleet.tokens(), None if it is not known
+    :param host: its host_services.ComputeHost, read a moment ago
+    :param token: see compute_hosts.ComputeHosts.tokens(), None if it is not
+        known
     """
 
     def __init__(self, switcher, item, host, token):

@@ -210,33 +210,29 @@ class Power:
     def _advance(self, name: str) -> None:
         """Take the steps of a host that can be taken now."""
         host = self.states[name]
-        facts = self._facts(host)
         while not host.is_switching:
+            facts = self._facts(host)
             step = steps.next_step(facts, self.options.limits)
-            if step.act is steps.Act.ASK_POWER:
-                facts = dataclasses.replace(
-                    facts, power=steps.Power.ON if host.is_powered
-                    else steps.Power.OFF)
-            elif step.act is steps.Act.LOOK:
-                servers = bool(host.servers)
-                facts = dataclasses.replace(facts, empty=not servers,
-                                            running=servers)
-            elif step.act is steps.Act.MOVE and self._take(host, step, facts):
-                facts = self._facts(host)
-            else:
+            if step.act is not steps.Act.MOVE:
                 self._act(host, step.act)
+                return
+            if not self._take(host, step, facts):
                 return
 
     def _facts(self, host: PoweredHost) -> steps.Facts:
         if host.disabled and host.closed_us is None:
             host.closed_us = self.now_us
+        servers = bool(host.servers)
         return steps.Facts(
             host.state, (self.now_us - host.since_us) / SECOND,
             0 if host.closed_us is None
             else (self.now_us - host.closed_us) / SECOND, host.up,
             # What is put to sleep reports no more until it has booted.
             host.up and host.state in (steps.WAKING, steps.FAILED),
-            host.disabled, host.is_ours, host.boots, host.shut_down)
+            host.disabled, host.is_ours, host.boots, host.shut_down,
+            # To know them costs nothing here, so that nobody has to ask.
+            power=steps.Power.ON if host.is_powered else steps.Power.OFF,
+            empty=not servers, running=servers)
 
     def _take(self, host: PoweredHost, step: steps.Step,
               facts: steps.Facts) -> bool:
