@@ -50,103 +50,63 @@ class Healing:
         self._reservations = reservations
         self._inventory = inventory
         self._events = events
-        self._options = options
+        self.options = options
         self._ranking = ranking
         self._clock = clock
-        self._sight = sight
-        self._down_since = {}      # host: since when it counts as down
-        self._looked_s = None      # when that was found out
-        self._braked = ''          # why no host is given up
-        self._many_since_s = None  # since when too many are down at once
-        self._told = set()         # uuids of those whose owner knows of that
+        self.sight = sight
+        self._memory = brake.Memory()
 
     def look(self, reservations, hosts):
         """Take note of which hosts of these reservations are down.
 
         :param hosts: {name: known_host.Host}
         """
+        before = self._memory.why
+        step = brake.step(
+            _View(self, reservations, hosts), self._memory,
+            rows.to_us(self._clock()))
+        self._memory = step.memory
+        self._tell_brake(before, step.memory.why)
+        for intent in step.intents:
+            self._tell_owner(intent)
+
+    def find_down(self, reservations, hosts):
+        """A core.reservation.healing.Down."""
         dark = self._inventory.occupancy.dark
-        down = healing.find_down(
+        return healing.find_down(
             {name for reservation in reservations
              for name in reservation.held},
             {name: healing.Health(host.is_usable, host.status == 'enabled',
                                   host.service_host in dark)
              for name, host in hosts.items()}, partial=bool(dark))
-        now_s = rows.to_s(self._clock())
-        blind = self._sight() if down.held else ''
-        many = '' if blind else self._why_many(
-            down, now_s, reservations, hosts)
-        braked = blind or many
-        self._tell_brake(braked)
-        before = {} if healing.is_too_long_ago(
-            self._looked_s, now_s, self._options.host_grace_s
-        ) else self._down_since
-        self._down_since = healing.down_since(
-            before, down.held, now_s, braked=bool(braked))
-        self._looked_s = now_s
-        self._told &= {reservation.uuid for reservation in reservations}
-        if not blind:
-            for reservation in reservations:
-                self._tell_owner(reservation, many)
 
-    def _why_many(self, down, now_s, reservations, hosts):
-        """Why no host is given up since many are down at once, or ''."""
-        rule = brake.Brake(self._options.brake_percent,
-                           self._options.brake_hosts)
-        if not (down.held and rule.why(down.number, down.of)):
-            self._many_since_s = None
-            return ''
-        self._many_since_s = brake.held_since(
-            reservations, down.held, self._many_since_s, now_s)
-        held_s = now_s - self._many_since_s
-        return rule.why(
-            down.number, down.of, held_s=held_s,
-            enough=held_s >= brake.BRAKE_S and brake.are_enough(
-                self._wanted(down, reservations, hosts)))
-
-    def _wanted(self, down, reservations, hosts):
-        """How many hosts each would lose, and which it could have instead."""
-        for reservation in reservations:
-            lost = down.held.intersection(reservation.held)
-            if lost:
-                yield len(lost), self.candidates(reservation, hosts)
-
-    def _tell_owner(self, reservation, many):
+    def _tell_owner(self, intent):
         """Say in a reservation that its host is not replaced yet."""
-        uuid = reservation.uuid
-        waits = bool(many) and not self._down_since.keys().isdisjoint(
-            reservation.held)
-        if waits == (uuid in self._told) and (
-                waits or reservation.public_reason != brake.BRAKED):
-            return
-        (self._told.add if waits else self._told.discard)(uuid)
+        uuid = intent.reservation
         try:
             # The one that was given may be old.
             known = self._reservations.get(uuid)
         except exceptions.ReservationNotFound:
             return
-        changes = brake.told(known, self._down_since, many)
+        changes = brake.told(known, self._memory.down_since, intent.many)
         if changes and self._reservations.update(
-                uuid, from_status=rows.OPEN, **changes) and waits:
+                uuid, from_status=rows.OPEN, **changes) and intent.waits:
             self._events.degraded(self._reservations.get(uuid))
 
-    def _tell_brake(self, why):
-        if why and not self._braked:
+    @staticmethod
+    def _tell_brake(before, why):
+        if why and not before:
             LOG.error('No host is taken from any reservation: %s.', why)
-        elif self._braked and not why:
+        elif before and not why:
             LOG.warning('Hosts that are down are taken from reservations '
                         'again, after [reservation]host_grace_s.')
         metrics.RESERVATION_BRAKE.set(bool(why))
-        self._braked = why
 
     def down(self, hosts):
         """{name: why} of hosts that are given up."""
-        now_s = rows.to_s(self._clock())
-        return {
-            name: _why_down(name, hosts.get(name))
-            for name, since_s in self._down_since.items()
-            if healing.is_given_up(since_s, now_s, self._options.host_grace_s,
-                                   braked=bool(self._braked))}
+        return {name: _why_down(name, hosts.get(name))
+                for name in self._memory.given_up(
+                    rows.to_us(self._clock()), self.options.host_grace_s)}
 
     def replace(self, reservation, intent, why):
         """Give another host for one, or none, or add one that is missing.
@@ -224,7 +184,7 @@ class Healing:
         """Names of hosts that could be added, the best ones first."""
         place = healing.make_place(
             reservation, rows.to_s(self._clock()),
-            self._options.evacuation_lead_s, self._down_since)
+            self.options.evacuation_lead_s, self._memory.down_since)
         try:
             matches = host_query.parse(reservation.host_properties).matches
         except host_query.InvalidQuery as exc:
@@ -244,6 +204,23 @@ class Healing:
              for name, host in hosts.items()],
             self._ranking,
             lambda name: self._inventory.is_vacant(hosts[name], counts))
+
+
+class _View:
+    """See the core's View."""
+
+    def __init__(self, found, reservations, hosts):
+        self.reservations = reservations
+        self.down = found.find_down(reservations, hosts)
+        self.rule = brake.Brake(found.options.brake_percent,
+                                found.options.brake_hosts)
+        self.grace_s = found.options.host_grace_s
+        self.blind = found.sight
+        self._healing = found
+        self._hosts = hosts
+
+    def candidates(self, reservation):
+        return self._healing.candidates(reservation, self._hosts)
 
 
 def _why_down(name, host):

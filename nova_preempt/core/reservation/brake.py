@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""When many hosts that are down are not given up.
+"""Controller of the hosts that are down: which of them are given up, and when.
 
 Many hosts that are down at once have one cause: a message bus or a database
 that is away, a switch, an operator who disables a rack.
@@ -19,7 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
+from typing import Protocol
 
+from nova_preempt.core import controller
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.reservation import healing
 from nova_preempt.core.reservation import model
 
 #: For how long hosts that are down at once are waited for where enough others
@@ -137,3 +141,111 @@ def told(
     if reservation.public_reason == BRAKED:
         return {"reason": "", "public_reason": ""}
     return {}
+
+
+class View(Protocol):
+    """The hosts of open reservations, as they are now."""
+
+    @property
+    def reservations(self) -> Collection[model.Reservation]:
+        """The open reservations."""
+
+    @property
+    def down(self) -> healing.Down:
+        """The hosts that are down."""
+
+    @property
+    def rule(self) -> Brake:
+        """How many may be."""
+
+    @property
+    def grace_s(self) -> float:
+        """How long a host may be down."""
+
+    def blind(self) -> str:
+        """Return why nobody can tell which hosts are down, '' if all can."""
+
+    def candidates(self, reservation: model.Reservation) -> Sequence[str]:
+        """Return the hosts that a reservation could be given."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TellOwner:
+    """Say in a reservation whether its hosts wait for the brake.
+
+    :ivar many: why they do, '' if they do not; see told()
+    """
+
+    reservation: str
+    many: str
+    waits: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Memory:
+    """What is kept from one step to the next.
+
+    :ivar down_since: since when each held host counts as down
+    :ivar looked_s: when that was found out
+    :ivar why: why no host is given up, '' if each may be
+    :ivar many_since_s: since when too many are down at once
+    :ivar told: uuids of the reservations whose owner knows of that
+    """
+
+    down_since: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    looked_s: int | None = None
+    why: str = ""
+    many_since_s: int | None = None
+    told: frozenset[str] = frozenset()
+
+    def given_up(self, now_us: int, grace_s: float) -> list[str]:
+        """Return the hosts that have had their time to come back."""
+        return [
+            name
+            for name, since_s in self.down_since.items()
+            if healing.is_given_up(since_s, now_us // SECOND, grace_s,
+                                   braked=bool(self.why))
+        ]
+
+
+def step(
+    view: View, memory: Memory, now_us: int
+) -> controller.Step[TellOwner, Memory]:
+    """Note which hosts are down, and decide what their owners are told."""
+    now_s = now_us // SECOND
+    down = view.down.held
+    blind = view.blind() if down else ""
+    many, many_since_s = "", memory.many_since_s
+    if not blind:
+        many, many_since_s = _why_many(view, many_since_s, now_s)
+    is_old = healing.is_too_long_ago(memory.looked_s, now_s, view.grace_s)
+    since = healing.down_since({} if is_old else memory.down_since, down,
+                               now_s, braked=bool(blind or many))
+    told = memory.told & {each.uuid for each in view.reservations}
+    intents = []
+    for each in () if blind else view.reservations:
+        waits = bool(many) and not down.isdisjoint(each.held)
+        if waits != (each.uuid in told) or (
+                not waits and each.public_reason == BRAKED):
+            intents.append(TellOwner(each.uuid, many, waits))
+            told = told | {each.uuid} if waits else told - {each.uuid}
+    return controller.Step(tuple(intents), Memory(
+        since, now_s, blind or many, many_since_s, told))
+
+
+def _why_many(
+    view: View, since_s: int | None, now_s: int
+) -> tuple[str, int | None]:
+    """Return why none is given up, and since when too many are down."""
+    down = view.down
+    if not (down.held and view.rule.why(down.number, down.of)):
+        return "", None
+    since_s = held_since(view.reservations, down.held, since_s, now_s)
+    held_s = now_s - since_s
+    lost = [(len(down.held.intersection(each.held)), each)
+            for each in view.reservations]
+    return view.rule.why(
+        down.number, down.of, held_s=held_s,
+        enough=held_s >= BRAKE_S and are_enough(
+            (number, view.candidates(each))
+            for number, each in lost if number)), since_s

@@ -17,7 +17,9 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import brake
+from nova_preempt.core.reservation import healing
 from nova_preempt.core.reservation import model
 from tests.unit.core.reservation import test_healing
 
@@ -89,3 +91,85 @@ class TestBrake(unittest.TestCase):
     def test_never_when_all_are_down(self, down: int, percent: int) -> None:
         one = brake.Brake(percent, 100)
         self.assertEqual(down > 0, bool(one.why(down, down)))
+
+
+@dataclasses.dataclass
+class View:
+    """What is down, as a test says."""
+
+    held: str = ''
+    number: int = 1
+    seen: bool = True
+    others: str = ''
+    reservations: tuple = (MINE,)
+    rule: brake.Brake = BRAKE
+    grace_s: int = 60
+
+    @property
+    def down(self) -> healing.Down:
+        return healing.Down(frozenset(self.held), self.number, 10)
+
+    def blind(self) -> str:
+        return '' if self.seen else 'the bus is away'
+
+    def candidates(self, reservation) -> str:
+        return self.others
+
+
+class TestStep(unittest.TestCase):
+
+    def setUp(self) -> None:
+        self.memory = brake.Memory()
+
+    def step(self, view, at_s):
+        found = brake.step(view, self.memory, at_s * SECOND)
+        # Equal input gives an equal step.
+        self.assertEqual(found, brake.step(view, self.memory,
+                                           at_s * SECOND))
+        self.memory = found.memory
+        return found.intents, self.memory.given_up(at_s * SECOND, 60)
+
+    def test_given_up_after_its_time(self) -> None:
+        for at_s, expected in ((0, []), (59, []), (60, ['a'])):
+            self.assertEqual(((), expected), self.step(View('a'), at_s))
+        self.assertEqual(((), []), self.step(View(), 61))
+
+    def test_what_was_seen_long_ago_says_nothing(self) -> None:
+        """Nor what was seen before the clock was turned back."""
+        self.step(View('a'), 1000)
+        for at_s in (1121, 100):
+            self.assertEqual(((), []), self.step(View('a'), at_s))
+        self.assertEqual(((), ['a']), self.step(View('a'), 160))
+
+    def test_owners_are_told_once(self) -> None:
+        many = View('a', 4)
+        (told,), given_up = self.step(many, 0)
+        self.assertEqual(('r1', True, []),
+                         (told.reservation, told.waits, given_up))
+        self.assertEqual(((), []), self.step(many, 60))
+        (told,), _ = self.step(View('a'), 61)
+        self.assertEqual(brake.TellOwner('r1', '', False), told)
+        # It has its time from when it was braked last.
+        self.assertEqual(((), []), self.step(View('a'), 119))
+        self.assertEqual(((), ['a']), self.step(View('a'), 120))
+
+    def test_one_that_was_told_by_another_engine(self) -> None:
+        known = dataclasses.replace(MINE, public_reason=brake.BRAKED)
+        self.assertEqual(
+            ((brake.TellOwner('r1', '', False),), []),
+            self.step(View(reservations=(known,)), 0))
+
+    def test_it_lets_go_where_others_are_free(self) -> None:
+        for others, expected in (('', True), ('x', False)):
+            self.memory = brake.Memory()
+            for at_s in range(0, brake.BRAKE_S + 1, 60):
+                self.step(View('a', 4, others=others), at_s)
+            self.assertIs(expected, bool(self.memory.why))
+
+    def test_who_sees_nothing_gives_up_nobody_and_tells_nobody(self) -> None:
+        for at_s in (0, 60, 120):
+            self.assertEqual(((), []), self.step(View('a', seen=False), at_s))
+        self.assertEqual('the bus is away', self.memory.why)
+        # It is not asked as long as all are up.
+        self.step(View(seen=False), 180)
+        self.assertEqual('', self.memory.why)
