@@ -110,6 +110,12 @@ DELETE_QUERY = _object({}, {
 _AMOUNTS = {'type': 'object', 'additionalProperties': schemas.COUNT}
 _WHOLE_NUMBER = {'type': ['integer', 'null']}
 
+FLAVOR = _object({'id': schemas.STRING, 'name': schemas.STRING,
+                  'resources': _AMOUNTS, 'preemptible': _FLAG})
+SERVER = _object({'id': schemas.STRING, 'status': schemas.STRING,
+                  'since': schemas.TIME}, {'availability': classes.CLOCKS})
+CHANGED = _object({'at': schemas.TIME, 'status': STATUS,
+                   'reason': schemas.STRING})
 _LISTED = {
     'id': schemas.UUID,
     'name': schemas.STRING,
@@ -123,9 +129,7 @@ _LISTED = {
     'count': schemas.COUNT,
     'least_count': schemas.COUNT,
     'flavors': {'type': 'array', 'description': 'In order of preference.',
-                'items': _object({
-                    'id': schemas.STRING, 'name': schemas.STRING,
-                    'resources': _AMOUNTS, 'preemptible': _FLAG})},
+                'items': FLAVOR},
     'ladder': schemas.STRING,
     'class': schemas.STRING,
     'priorities': {'type': ['object', 'null']},
@@ -144,9 +148,7 @@ _LISTED = {
                                           'from 1.'),
     'estimate_s': _described(_WHOLE_NUMBER, 'How long it may still wait; '
                                             'null if nobody knows.'),
-    'servers': {'type': 'array', 'items': _object({
-        'id': schemas.STRING, 'status': schemas.STRING,
-        'since': schemas.TIME}, {'availability': classes.CLOCKS})},
+    'servers': {'type': 'array', 'items': SERVER},
 }
 LISTED = _object(_LISTED)
 REQUEST = _object({
@@ -156,8 +158,7 @@ REQUEST = _object({
                        'request is closed only what names its servers, image, '
                        'key, zone and host is there.'),
     'history': {'type': 'array', 'description': 'The oldest first.',
-                'items': _object({'at': schemas.TIME, 'status': STATUS,
-                                  'reason': schemas.STRING})},
+                'items': CHANGED},
 }, {'availability': classes.CLOCKS, 'promised_availability': classes.SHARE})
 REQUEST_ANSWER = _object({'request': REQUEST})
 REQUESTS_ANSWER = _object({'requests': {'type': 'array', 'items': LISTED}},

@@ -80,6 +80,14 @@ LIST_QUERY = _object({}, {
                          'The last reservation of the page before.'),
 }, closed=True)
 
+HELD_HOST = _object({
+    'name': _described(schemas.STRING, 'For administrators; the host_id for '
+                                       'others.'),
+    'host_id': _described(schemas.STRING, 'As Nova has it for servers.'),
+    'start_at': schemas.TIME,
+    'end_at': schemas.TIME,
+    'status': _described(schemas.STRING, 'assigned, emptying, ready or lost.'),
+    'reason': schemas.STRING})
 RESERVATION = _object({
     'id': schemas.UUID,
     'name': schemas.STRING,
@@ -102,15 +110,7 @@ RESERVATION = _object({
     'ready_at': _described(schemas.NULLABLE, 'When its hosts were empty.'),
     'released_at': _described(
         schemas.NULLABLE, 'When its servers were gone after its end.'),
-    'hosts': {'type': 'array', 'items': _object({
-        'name': _described(schemas.STRING, 'For administrators; the host_id '
-                                           'for others.'),
-        'host_id': _described(schemas.STRING, 'As Nova has it for servers.'),
-        'start_at': schemas.TIME,
-        'end_at': schemas.TIME,
-        'status': _described(schemas.STRING,
-                             'assigned, emptying, ready or lost.'),
-        'reason': schemas.STRING})},
+    'hosts': {'type': 'array', 'items': HELD_HOST},
 })
 RESERVATION_ANSWER = _object({'reservation': RESERVATION})
 RESERVATIONS_ANSWER = _object(
@@ -137,6 +137,10 @@ HOSTS_QUERY = _object({}, {
     'limit': _described(schemas.LIMIT, 'The size of a page.'),
     'marker': _described(schemas.TEXT, 'The last host of the page before.'),
 }, closed=True)
+BOOKING = _object({
+    'id': schemas.UUID, 'project_id': schemas.STRING,
+    'status': schemas.STRING, 'start_at': schemas.TIME,
+    'end_at': schemas.TIME})
 HOST = _object({
     'name': schemas.STRING,
     'service_host': schemas.STRING,
@@ -151,10 +155,7 @@ HOST = _object({
     'extra': _described({'type': 'object'},
                         'Those of properties that were set here.'),
     'reservations': {'type': 'array', 'description':
-                     'The open ones, by their start.', 'items': _object({
-                         'id': schemas.UUID, 'project_id': schemas.STRING,
-                         'status': schemas.STRING, 'start_at': schemas.TIME,
-                         'end_at': schemas.TIME})},
+                     'The open ones, by their start.', 'items': BOOKING},
 })
 HOSTS_ANSWER = _object({'hosts': {'type': 'array', 'items': HOST}},
                        {'hosts_links': schemas.LINKS})

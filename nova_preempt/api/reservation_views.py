@@ -13,44 +13,30 @@
 
 import hashlib
 
+from nova_preempt.api import reservation_schemas as schemas
 from nova_preempt.api import views
+
+_NAMES = {'id': 'uuid', 'duration': 'duration_s',
+          'start_time': 'window_start', 'end_time': 'window_end'}
 
 
 def reservation(item, everything=True):
-    """A db.booking.Reservation as JSON.
+    """A core Reservation as JSON.
 
     :param everything: whether whoever sees it may know of other projects'
         servers, and what hosts are called
     """
-    return {
-        'id': item.uuid,
-        'name': item.name,
-        'project_id': item.project_id,
-        'user_id': item.user_id,
-        'status': item.status,
-        'reason': _reason(item, everything),
-        'created_at': views.time(item.created_at),
-        'updated_at': views.time(item.updated_at),
-        'host_properties': item.host_properties,
-        'quantity': item.quantity,
-        'duration': item.duration_s,
-        'start_time': views.time(item.window_start),
-        'end_time': views.time(item.window_end),
-        'start_at': views.time(item.start_at),
-        'end_at': views.time(item.end_at),
-        'end_action': item.end_action,
-        'before_end_s': item.before_end_s,
-        'ready_at': views.time(item.ready_at),
-        'released_at': views.time(item.released_at),
-        'hosts': [{'name': host.host if everything
-                   else host_id(item.project_id, host.host),
-                   'host_id': host_id(item.project_id, host.host),
-                   'start_at': views.time(host.start_at),
-                   'end_at': views.time(host.end_at),
-                   'status': host.status,
-                   'reason': _reason(host, everything)}
-                  for host in item.hosts],
-    }
+    return views.shown(
+        item, schemas.RESERVATION, _NAMES, reason=_reason(item, everything),
+        hosts=[_held(item.project_id, host, everything)
+               for host in item.hosts])
+
+
+def _held(project_id, host, everything):
+    name = host_id(project_id, host.host)
+    return views.shown(
+        host, schemas.HELD_HOST, name=host.host if everything else name,
+        host_id=name, reason=_reason(host, everything))
 
 
 def _reason(item, everything):
@@ -99,8 +85,7 @@ def host(item, settings, default, reservations):
         **{name: item[name] for name in _FROM_ENGINE},
         'reservable': default if reservable is None else reservable,
         'extra': settings.extra if settings else {},
-        'reservations': [{
-            'id': its.reservation_uuid, 'project_id': its.project_id,
-            'status': its.status, 'start_at': views.time(its.start_at),
-            'end_at': views.time(its.end_at)} for its in reservations],
+        'reservations': [
+            views.shown(its, schemas.BOOKING, {'id': 'reservation_uuid'})
+            for its in reservations],
     }

@@ -94,6 +94,12 @@ _COUNTS = {'type': 'object', 'additionalProperties': COUNT}
 LINKS = {'type': 'array', 'items': make_object(
     {'rel': STRING, 'href': STRING})}
 
+VICTIM = make_object({
+    'server_id': STRING, 'project_id': STRING, 'user_id': STRING,
+    'flavor': STRING, 'status': STRING, 'cost_us': _COST_US,
+    'action': STRING, 'notice_s': COUNT, 'deadline': NULLABLE,
+    'ended_at': NULLABLE, 'restore': {'type': 'boolean'}})
+
 PREEMPTION = make_object({
     'id': UUID,
     'created_at': TIME,
@@ -111,11 +117,7 @@ PREEMPTION = make_object({
     'victims': {
         'type': 'array',
         'description': 'The servers that gave way, those of the project.',
-        'items': make_object({
-            'server_id': STRING, 'project_id': STRING, 'user_id': STRING,
-            'flavor': STRING, 'status': STRING, 'cost_us': _COST_US,
-            'action': STRING, 'notice_s': COUNT, 'deadline': NULLABLE,
-            'ended_at': NULLABLE, 'restore': {'type': 'boolean'}})},
+        'items': VICTIM},
 }, {
     'request_id': STRING,
     'host': STRING,
@@ -170,8 +172,9 @@ _NUMBERS = {
     'mean_lifetime_s': {'type': ['number', 'null'], 'description':
                         'Of the victims; null if it is not known.'},
 }
+NUMBERS = make_object(_NUMBERS)
 STATISTICS_ANSWER = make_object({'statistics': make_object({
-    'since': NULLABLE, 'until': NULLABLE, 'total': make_object(_NUMBERS),
+    'since': NULLABLE, 'until': NULLABLE, 'total': NUMBERS,
     'flavors': {'type': 'array', 'items': make_object(
         {'flavor': STRING, **_NUMBERS})}})})
 

@@ -16,6 +16,10 @@ was placed if it is the project's, and its own victims. Who had to end for
 whom, on which host, and what else was possible is not for other projects.
 """
 
+import datetime
+
+from nova_preempt.api import schemas
+
 # What a record says about the request alone.
 _OWN_RECORD = ('operation', 'flavor', 'resources')
 
@@ -25,24 +29,38 @@ def time(value):
     return value and f'{value.replace(microsecond=0).isoformat()}Z'
 
 
+def shown(item, schema, names=None, **others):
+    """An object as the JSON of a schema.
+
+    :param schema: whose required members are shown, in its order
+    :param names: {member: attribute of the object} of those that are called
+        otherwise there
+    :param others: the values of members that are no attributes
+    """
+    names = names or {}
+    return {name: others[name] if name in others
+            else _json(getattr(item, names.get(name, name)))
+            for name in schema['required']}
+
+
+def _json(value):
+    return time(value) if isinstance(value, datetime.datetime) else value
+
+
 def preemption(item, project_id=None, record=False):
-    """A queries.Preemption as JSON.
+    """A db.Decision as JSON.
 
     :param project_id: who sees it, None for an administrator
     :param record: whether the decision record is asked for
     """
     everything = project_id is None
     placed = everything or item.project_id == project_id
-    view = {
-        'id': item.uuid,
-        'created_at': time(item.created_at),
-        'updated_at': time(item.updated_at),
-        'status': item.status,
-        'operation': item.operation,
-        'server': _server(item) if placed and item.server_uuid else None,
-        'victims': [_victim(victim) for victim in item.victims
-                    if everything or victim.project_id == project_id],
-    }
+    view = shown(
+        item, schemas.PREEMPTION, {'id': 'uuid'},
+        server=_server(item) if placed and item.server_uuid else None,
+        victims=[shown(victim, schemas.VICTIM, {'server_id': 'server_uuid'})
+                 for victim in item.victims
+                 if everything or victim.project_id == project_id])
     if placed:
         view.update(request_id=item.request_id)
     if everything:
@@ -59,15 +77,6 @@ def preemption(item, project_id=None, record=False):
 def _server(item):
     return {'id': item.server_uuid, 'project_id': item.project_id,
             'user_id': item.user_id, 'flavor': item.record.get('flavor', '')}
-
-
-def _victim(victim):
-    return {'server_id': victim.server_uuid, 'project_id': victim.project_id,
-            'user_id': victim.user_id, 'flavor': victim.flavor,
-            'status': victim.status, 'cost_us': victim.cost_us,
-            'action': victim.action, 'notice_s': victim.notice_s,
-            'deadline': time(victim.deadline),
-            'ended_at': time(victim.ended_at), 'restore': victim.restore}
 
 
 def explanation(answer, project_id=None):
@@ -91,11 +100,9 @@ def explanation(answer, project_id=None):
 
 def numbers(item):
     """A queries.Numbers as JSON."""
-    return {
-        'preemptions': sum(item.preemptions.values()),
-        'preemptions_by_status': item.preemptions,
-        'victims': sum(item.victims.values()),
-        'victims_by_status': item.victims,
-        'servers_placed': item.servers_placed,
-        'mean_lifetime_s': item.mean_lifetime_s,
-    }
+    return shown(
+        item, schemas.NUMBERS,
+        {'preemptions_by_status': 'preemptions',
+         'victims_by_status': 'victims'},
+        preemptions=sum(item.preemptions.values()),
+        victims=sum(item.victims.values()))
