@@ -46,13 +46,8 @@ class BacklogMixin:
         :param ignore_missing: whether None is fine, and no NotFoundException
         :raises DuplicateResource: there are several of the name
         """
-        try:
-            return self._find(_backlog.BacklogRequest, name_or_id,
-                              ignore_missing=False)
-        except exceptions.NotFoundException:
-            if ignore_missing:
-                return None
-            raise
+        return self._named(_backlog.BacklogRequest, name_or_id,
+                           ignore_missing)
 
     def create_backlog_request(self, **values):
         """Leave a request for servers; the BacklogRequest.
@@ -102,23 +97,21 @@ class BacklogMixin:
 
         :param query: hours, for which waits count; 24 by default
         """
-        return self._get_resource(
-            _backlog.BacklogStatistics, None).fetch(self, **query)
+        return self._single(_backlog.BacklogStatistics, **query)
 
     def get_backlog_report(self, **query):
         """A BacklogReport.
 
         :param query: since, until; the last week by default
         """
-        return self._get_resource(
-            _backlog.BacklogReport, None).fetch(self, **query)
+        return self._single(_backlog.BacklogReport, **query)
 
     def get_backlog_plan(self):
         """A BacklogPlan, for administrators: who would start now, and where.
 
         Nobody does.
         """
-        return self._get_resource(_backlog.BacklogPlan, None).fetch(self)
+        return self._single(_backlog.BacklogPlan)
 
     def backlog_classes(self):
         """A generator of BacklogClasses, the most important first."""

@@ -113,8 +113,7 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
 
         :param query: since, until
         """
-        return self._get_resource(
-            _preemption.Statistics, None).fetch(self, **query)
+        return self._single(_preemption.Statistics, **query)
 
     def pauses(self):
         """A generator of Pauses: what is stopped for now."""
@@ -158,13 +157,8 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         :param ignore_missing: whether None is fine, and no NotFoundException
         :raises DuplicateResource: there are several of the name
         """
-        try:
-            return self._find(_reservation.Reservation, name_or_id,
-                              ignore_missing=False)
-        except exceptions.NotFoundException:
-            if ignore_missing:
-                return None
-            raise
+        return self._named(_reservation.Reservation, name_or_id,
+                           ignore_missing)
 
     def create_reservation(self, **values):
         """Reserve hosts; the Reservation.
@@ -260,15 +254,14 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
 
         :param query: since; a month ago by default
         """
-        return self._get_resource(_energy.Energy, None).fetch(self, **query)
+        return self._single(_energy.Energy, **query)
 
     def get_energy_report(self, **query):
         """An EnergyReport.
 
         :param query: since, until; the last week by default
         """
-        return self._get_resource(
-            _energy.EnergyReport, None).fetch(self, **query)
+        return self._single(_energy.EnergyReport, **query)
 
     def energy_hosts(self):
         """A generator of EnergyHosts, by name."""
@@ -316,6 +309,18 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         if max_items is not None:
             query.setdefault('limit', max_items)
         return itertools.islice(self._list(kind, **query), max_items)
+
+    def _single(self, kind, **query):
+        return self._get_resource(kind, None).fetch(self, **query)
+
+    def _named(self, kind, name_or_id, ignore_missing):
+        # openstacksdk warns of ignore_missing=True, which is going to go.
+        try:
+            return self._find(kind, name_or_id, ignore_missing=False)
+        except exceptions.NotFoundException:
+            if ignore_missing:
+                return None
+            raise
 
     def _show(self, kind, value):
         # Not _get(): its message would hide that of the service.
