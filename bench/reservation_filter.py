@@ -64,7 +64,8 @@ def make_reservations(database, hosts, number):
             'project_id': 'p', 'quantity': 1,
             'status': 'pending' if index else 'active',
             'duration_s': 8 * 3600, 'window_start': begin,
-            'end_action': 'shelve', 'before_end_s': 0, **times})
+            'end_action': 'shelve', 'before_end_s': 0,
+            'host_properties': [], **times})
         assigned.append({'reservation_uuid': f'r{index}', 'status': 'assigned',
                          'host': f'host{index % hosts}', **times})
     with database.writer() as session:

@@ -125,7 +125,7 @@ def fill(database: db.Database, rng: random.Random, hosts: list[str],
             'quantity': len(chosen), 'window_start': start,
             'duration_s': int((end - start).total_seconds()),
             'start_at': start, 'end_at': end, 'end_action': 'shelve',
-            'before_end_s': 60})
+            'before_end_s': 60, 'host_properties': []})
         for host in chosen:
             free[host] = end
             host_rows.append({
