@@ -78,11 +78,13 @@ def _columns(row, key, without, required, changed):
         type_ = changed.get(field.name) or getattr(
             hint, '__metadata__', [None])[0] or _TYPES[
                 typing.get_origin(hint) or hint]
-        default = {} if field.default in (
-            dataclasses.MISSING, None) else {'default': field.default}
+        default = (field.default if field.default_factory
+                   is dataclasses.MISSING else field.default_factory)
+        settings = {} if default in (dataclasses.MISSING, None) else {
+            'default': default}
         yield sa.Column(
             field.name, type_, primary_key=field.name in key,
-            nullable=nullable and field.name not in required, **default)
+            nullable=nullable and field.name not in required, **settings)
 
 
 def _model(table, row, key, *more, indexes=None, without=(), required=(),

@@ -1,0 +1,76 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Tables have the columns, types and defaults of their row types."""
+
+import dataclasses
+import datetime
+import types
+import typing
+import unittest
+
+import sqlalchemy as sa
+
+from nova_preempt.core.reservation import model
+from nova_preempt.db import models
+from nova_preempt.db import rows
+
+NOW = datetime.datetime(2026, 11, 20, 12)
+
+
+class TestModels(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.engine = sa.create_engine('sqlite://')
+        self.addCleanup(self.engine.dispose)
+        models.Base.metadata.create_all(self.engine)
+
+    def test_defaults_are_those_of_the_row_type(self):
+        with self.engine.begin() as connection:
+            connection.execute(sa.insert(models.Reservation).values(
+                uuid='r', project_id='p', quantity=1, duration_s=60,
+                window_start=NOW, end_action='shelve', before_end_s=0,
+                start_at=NOW, end_at=NOW, created_at=NOW, updated_at=NOW))
+            row = connection.execute(sa.select(
+                *models.Reservation.__table__.c)).one()
+        self.assertEqual(
+            model.Reservation('r', 'p', 1, 60, NOW, 'shelve', 0, start_at=NOW,
+                              end_at=NOW, created_at=NOW, updated_at=NOW),
+            rows.load(model.Reservation, row, hosts=()))
+
+    def test_json_is_read_as_it_was_written(self):
+        settings = rows.HostSettings('h', None, {'b': [1], 'a': None})
+        with self.engine.begin() as connection:
+            connection.execute(sa.insert(models.ReservableHost).values(
+                **rows.values(settings)))
+            self.assertEqual(
+                [(settings.host, None, settings.extra)],
+                connection.execute(sa.select(*rows.columns(
+                    models.ReservableHost, rows.HostSettings))).all())
+            # As text, so that every database has it.
+            self.assertEqual('{"a": null, "b": [1]}', connection.execute(
+                sa.text('SELECT extra FROM reservable_hosts')).scalar())
+
+    def test_columns_may_be_null_where_a_field_may_be_none(self):
+        for row, table, required in (
+                (rows.Decision, models.Decision, {'created_at', 'updated_at'}),
+                (rows.HostPower, models.HostPower, set()),
+                (rows.Sample, models.PowerSample, set())):
+            optional = {field.name for field in dataclasses.fields(row)
+                        if types.NoneType in typing.get_args(field.type)}
+            self.assertEqual(optional - required, {
+                column.name for column in table.__table__.columns
+                if column.nullable})
+
+
+if __name__ == '__main__':
+    unittest.main()
