@@ -73,13 +73,6 @@ def get_limits(database, project_id):
     return json.loads(found[0]) if found else {}
 
 
-def list_limits(database):
-    """{project_id: as get_limits()} of those that have their own."""
-    return {row.project_id: json.loads(row.limits)
-            for row in database.read(sa.select(
-                *models.ReservationLimits.__table__.c))}
-
-
 @retries.retried
 def set_limits(database, project_id, limits):
     """Give a project limits of its own in place of all before.
