@@ -18,7 +18,7 @@ from oslo_log import log as logging
 from nova_preempt import requester
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import capacity
-from nova_preempt.core.scheduling import record
+from nova_preempt.core.scheduling import ranked_hosts
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
 
@@ -47,8 +47,8 @@ class Records:
         cost, missing, devices, pinned, one_time, surplus, optimal, steps,
         considered: [{host, node, victims, cost_us}], runner_up, why}.
         """
-        told_us = cycle.decision.told_us
-        costs = {victim.uuid: told_us(victim.cost)
+        get_cost_us = cycle.decision.policy.published_cost_us
+        costs = {victim.uuid: get_cost_us(victim.cost)
                  for victim in plan.victim_set.victims}
         victims = tuple(
             make_victim(server, self._options, costs[server.uuid],
@@ -60,7 +60,7 @@ class Records:
             operation=cycle.asked.operation, project_id=project_id,
             user_id=user_id or '', host=state.host,
             provider_uuid=plan.host.uuid,
-            cost_us=told_us(plan.cost_us), victims=victims,
+            cost_us=get_cost_us(plan.cost_us), victims=victims,
             record=self._record(cycle, state, plan))
 
     def log(self, decision):
@@ -106,6 +106,7 @@ class Records:
         }
 
     def _record(self, cycle, state, plan):
+        policy = cycle.decision.policy
         considered = cycle.considered
         runner_up = next((item for item in considered
                           if item['host'] != state.host), None)
@@ -119,10 +120,10 @@ class Records:
             'steps': plan.victim_set.steps,
             'considered': considered[:MAX_CONSIDERED],
             'runner_up': runner_up,
-            'why': record.why(
-                state.host, plan, cycle.decision.told_us(plan.cost_us),
+            'why': ranked_hosts.why(
+                state.host, plan, policy.published_cost_us(plan.cost_us),
                 runner_up and (runner_up['host'], runner_up['cost_us']),
-                promised=cycle.decision.promised),
+                promised=policy.classes is not None),
         }
 
 

@@ -311,12 +311,13 @@ class SchedulingCycle:
         """[{host, node, victims, cost_us, ...}], the best first."""
         if self.decision is None:
             return []
-        return [self._entry(item) for item in self.decision.considered]
+        return [self._entry(item) for item in self.decision.hosts.considered]
 
     def _entry(self, item):
         entry = {'host': self.cloud.states[item.host].host,
                  'node': item.name, 'victims': list(item.victims),
-                 'cost_us': self.decision.told_us(item.cost_us)}
+                 'cost_us': self.decision.policy.published_cost_us(
+                     item.cost_us)}
         if item.victims:
             entry.update(optimal=item.optimal, steps=item.steps)
         return entry

@@ -24,7 +24,7 @@ from oslo_messaging import opts
 
 from nova_preempt import exceptions
 from nova_preempt.core import deadline as core_deadline
-from nova_preempt.core.scheduling import unanswered
+from nova_preempt.core.scheduling import port
 
 
 class TimeIsUp(Exception):
@@ -175,7 +175,7 @@ class Patience:
         self.limit = limit
         self.waited = set()
         self.is_refused = False
-        self.silent = unanswered.Silent()
+        self.silent = port.Silent()
         self._slots = slots
         self._has_slot = False
 

@@ -134,9 +134,9 @@ class QueryEndpoint:
             reason = ('there will be room once preemptible servers that are '
                       'ending already are gone')
         elif plan is not None and plan.victims:
-            told_us = cycle.decision.told_us
-            cost_us = told_us(plan.cost_us)
-            costs = {victim.uuid: told_us(victim.cost)
+            get_cost_us = cycle.decision.policy.published_cost_us
+            cost_us = get_cost_us(plan.cost_us)
+            costs = {victim.uuid: get_cost_us(victim.cost)
                      for victim in plan.victim_set.victims}
             victims = [{'server_uuid': server.uuid,
                         'project_id': server.project_id,

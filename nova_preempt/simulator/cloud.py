@@ -114,7 +114,7 @@ class IndexedCloud(memory.MemoryCloud):
         free[[self._number[host.uuid] for host in releasing]] = True
         return self._floors.listed(
             fitting.nonzero()[0], request.kind, known, now_us,
-            lambda host: self.memo.tenants(
+            lambda host: self.memo.hosted(
                 Host(host.name, host.providers), host.servers, policy),
             free.nonzero()[0])
 

@@ -25,8 +25,8 @@ import numpy as np
 
 from nova_preempt.core import costs
 from nova_preempt.core.scheduling.floors import Floors
+from nova_preempt.core.scheduling.floors import HostedServer
 from nova_preempt.core.scheduling.port import Listing
-from nova_preempt.core.scheduling.tenants import Tenant
 from nova_preempt.simulator import memory
 
 #: Of so many kinds of requests, those that came last, floors are kept.
@@ -80,14 +80,14 @@ class FloorIndex:
 
     def listed(self, numbers: np.ndarray, kind: tuple[object, ...],
                floors: Floors | None, now_us: int,
-               tenants: Callable[[memory.MemoryHost], Sequence[Tenant]],
+               hosted: Callable[[memory.MemoryHost], Sequence[HostedServer]],
                free: Sequence[int] = ()) -> _Listed:
         """Return the hosts of these numbers, those first that may cost least.
 
         :param kind: of the request
         :param floors: what the core knows, None if it keeps nothing
         :param now_us: as the core has time in whole numbers
-        :param tenants: returns those of a host, as the core has them
+        :param hosted: returns those of a host, as the core has them
         :param free: numbers of hosts that may cost nothing: there is room, or
             some end already
         """
@@ -99,7 +99,7 @@ class FloorIndex:
         for oldest in list(self._kinds)[:-_MOST_KINDS]:
             del self._kinds[oldest]
         self._learn(known, floors)
-        self._find_least(numbers, floors, now_us, tenants)
+        self._find_least(numbers, floors, now_us, hosted)
         cost_us = np.where(known.holds(numbers, self._version, now_us),
                            known.cost_us[numbers],
                            self._least.cost_us[numbers])
@@ -110,11 +110,12 @@ class FloorIndex:
                        known.listed)
 
     def _find_least(self, numbers: np.ndarray, floors: Floors, now_us: int,
-                    tenants: Callable[[memory.MemoryHost], Sequence[Tenant]]
+                    hosted: Callable[[memory.MemoryHost],
+                                     Sequence[HostedServer]]
                     ) -> None:
         least = self._least
         old = numbers[~least.holds(numbers, self._servers, now_us)]
-        found = [floors.cheapest(tenants(self._hosts[number]), now_us)
+        found = [floors.cheapest(hosted(self._hosts[number]), now_us)
                  for number in old.tolist()]
         if found:
             least.cost_us[old], least.until_us[old] = zip(*found, strict=True)

@@ -22,7 +22,6 @@ import dataclasses
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Host, Inventory, Provider, Refusal
 from nova_preempt.core.scheduling import cycle as cycles
-from nova_preempt.core.scheduling import loop
 from nova_preempt.core.scheduling import memo
 from nova_preempt.core.scheduling import port
 
@@ -185,7 +184,7 @@ class MemoryCloud:
             undo.append((self.take_away, (host, new)))
             return True
 
-        found = loop.place(cycle, self.offered(cycle), claim, len(uuids))
+        found = cycle.place(self.offered(cycle), claim, len(uuids))
         if found is None:
             for act, arguments in reversed(undo):
                 act(*arguments)

@@ -20,7 +20,6 @@ import contextlib
 import dataclasses
 
 from nova_preempt.core.scheduling import cycle as cycles
-from nova_preempt.core.scheduling import loop
 from nova_preempt.core.scheduling import port
 
 #: The questions of core.scheduling.port.Cloud.
@@ -119,7 +118,7 @@ class RecordingCycle(cycles.Cycle):
 
     def lost(self, host):
         if self.record.claims[-1:] != [(host, None, False)]:
-            self.record.claims.append((host, self.plans.get(host), False))
+            self.record.claims.append((host, self.plan_of(host), False))
         super().lost(host)
 
     def claimed(self, host):
@@ -190,8 +189,8 @@ def again(record, memo=None):
     claims = _Claims(record.claims)
     if record.orders:
         with contextlib.suppress(_Over):
-            loop.place(cycle, record.orders[0][0], claims.claim,
-                         len(record.orders))
+            cycle.place(record.orders[0][0], claims.claim,
+                        len(record.orders))
     rest = replay.rest()
     if rest:
         raise Differs(f'nobody asks for {rest[0]}')

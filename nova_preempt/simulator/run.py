@@ -27,7 +27,6 @@ from nova_preempt.core import retrying
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import cycle as cycles
-from nova_preempt.core.scheduling import loop
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import classes
@@ -260,8 +259,8 @@ class Simulation:
             memo=parts.cloud.memo)
         if not is_closed:
             parts.cloud.begin(cycle, where)
-        found = loop.place(cycle, parts.cloud.offered(cycle),
-                           lambda uuid, plan: True)
+        found = cycle.place(parts.cloud.offered(cycle),
+                            lambda uuid, plan: True)
         return None if found is None else found[0]
 
     def _decide(self, server: Server, excluded: Collection[str],

@@ -112,7 +112,7 @@ def choose(
 ) -> list[tuple[Server, int]]:
     """Return who ends so that a group has its headroom, and at what cost.
 
-    The cost is what is told of it, see Policy.told_us().
+    The cost is what is told of it, see Policy.published_cost_us().
 
     The cheapest that free what is missing, by class, or as much of it as can
     be freed: what nobody would give up is no reason for others to end. All
@@ -161,7 +161,8 @@ def choose(
         else (),
     )
     chosen = candidates if found is None else found.victims
-    return [(able[each.uuid], policy.told_us(each.cost)) for each in chosen]
+    return [(able[each.uuid], policy.published_cost_us(each.cost))
+            for each in chosen]
 
 
 def _cheapest(

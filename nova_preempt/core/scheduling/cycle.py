@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""One pass of one request: where its servers go, and who ends for them.
+"""Scheduling cycle of a request: hosts for its servers, and victims.
 
 The steps are those of Nova's scheduler, which drives them by its hooks as a
-plain loop does elsewhere (loop.place()):
+plain loop does elsewhere (Cycle.place()):
 
 1. offer(): which hosts that need victims are looked at beside those with
    room;
@@ -36,32 +36,22 @@ from collections.abc import (
     Sequence,
 )
 import datetime
+import functools
 
-from nova_preempt.core import victims
 from nova_preempt.core.model import Request, Resources, Server
 from nova_preempt.core.refusals import Why
-from nova_preempt.core.scheduling import passing
+from nova_preempt.core.scheduling import filtering
 from nova_preempt.core.scheduling import plans
 from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling import port
 from nova_preempt.core.scheduling.memo import Memo
-from nova_preempt.core.scheduling.ordered import Ordered
-from nova_preempt.core.scheduling.permission import Permission
 from nova_preempt.core.scheduling.plan import Plan
-from nova_preempt.core.scheduling.port import Cloud
-from nova_preempt.core.scheduling.port import Unanswered
-from nova_preempt.core.scheduling.record import Considered
-from nova_preempt.core.scheduling.room import Room
+from nova_preempt.core.scheduling.ranked_hosts import RankedHosts
 from nova_preempt.core.scheduling.shortlist import Shortlist
-from nova_preempt.core.scheduling.unanswered import ALL_HOSTS
-from nova_preempt.core.scheduling.unanswered import Silent
-
-#: What the cloud has said of servers, and of who has room, is asked anew
-#: before a claim if it is older, in seconds.
-LATEST_S = 1
 
 
 class Cycle:
-    """One pass.
+    """One pass over the hosts for a request.
 
     :param cloud: what answers
     :param request: what each server asks for
@@ -77,13 +67,14 @@ class Cycle:
         the request is refused.
     :param memo: what other requests have worked out, None for nothing
     :param silent: hosts that did not answer in earlier passes of the request
-    :ivar told_us: see policy.Policy
-    :ivar promised: whether there are classes
+    :ivar why: the kind of that refusal
+    :ivar room: {uuid of a host: (what each server asks for there, what is
+        free)} of hosts that had room when that was asked
     """
 
     def __init__(
         self,
-        cloud: Cloud,
+        cloud: port.Cloud,
         request: Request,
         policy: policies.Policy,
         now: datetime.datetime,
@@ -93,46 +84,30 @@ class Cycle:
         idle_age_s: float = 0,
         list_age_s: float = 0,
         memo: Memo | None = None,
-        silent: Silent | None = None,
+        silent: port.Silent | None = None,
     ) -> None:
         self.cloud = cloud
         self.request = request
         self.search = plans.Search(
             cloud, request, policy, now, rank, excluded, memo, silent
         )
-        self.silent = self.search.silent
         self.shortlist = Shortlist(
             cloud, self.search, policy.shortlist, idle_age_s, list_age_s
         )
-        self.room = Room(request.resources)
-        self._permission = Permission(
-            cloud, policy.may_preempt_any(rank), self.silent, refusal
+        self.policy = policy
+        self.refusal = (
+            refusal if policy.may_preempt_any(rank)
+            else "a preemptible server never preempts"
         )
-        self.told_us = policy.told_us
-        self.promised = policy.classes is not None
-        self._ordered = Ordered()
-        self._always = policy.always
+        self.why = Why.REQUEST
+        self.room: dict[str, tuple[Resources, dict[str, int]]] = {}
+        self.hosts = RankedHosts()
         self._first: list[str] = []
 
     @property
-    def refusal(self) -> str:
-        """Why no preemption can serve the request, '' if it may."""
-        return self._permission.refusal
-
-    @property
-    def why(self) -> Why:
-        """What kind of refusal that is."""
-        return self._permission.why
-
-    @property
-    def unanswered(self) -> str:
-        """Return the first error of a host or service, '' if none."""
-        return self.silent.reason
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether victims have been looked for."""
-        return self.shortlist.has_begun
+    def silent(self) -> port.Silent:
+        """The hosts that did not answer."""
+        return self.search.silent
 
     # -- 1. hosts beside those with room ---------------------------------
 
@@ -147,7 +122,41 @@ class Cycle:
         :param asked: what is asked for there, if it is not what the request
             says: Nova asks for VCPU too, for the sake of hosts without PCPU
         """
-        self.room.found(room, asked, self.shortlist.plans)
+        for uuid, free in room.items():
+            if asked is None or (
+                uuid not in self.room and uuid not in self.shortlist.plans
+            ):
+                self.room[uuid] = (
+                    self.request.resources if asked is None else asked,
+                    dict(free),
+                )
+
+    def _has_room(self, host: str) -> bool:
+        """Tell whether the next server fits on a host without victims."""
+        if host not in self.room:
+            return False
+        asked, free = self.room[host]
+        return all(
+            free.get(name, amount) >= amount
+            for name, amount in asked.items()
+        )
+
+    def _is_refused(self) -> bool:
+        """Tell whether victims must not be looked for; asked only then."""
+        if not self.refusal and not self.silent.may_claim():
+            self._withdraw(self.silent.reason or port.NOT_ASKED)
+        if not self.refusal:
+            self.refusal = self._objection
+        return bool(self.refusal)
+
+    @functools.cached_property
+    def _objection(self) -> str:
+        return self.cloud.objection()
+
+    def _withdraw(self, reason: str) -> None:
+        """Refuse victims, since the cloud does not answer."""
+        self.refusal = reason
+        self.why = Why.SERVICE
 
     def offer(self, *, any_victims: bool) -> list[Plan]:
         """Return plans to look at beside the hosts with room, if any.
@@ -155,9 +164,9 @@ class Cycle:
         :param any_victims: whether there are preemptible servers, as far as
             is known
         """
-        if self.room and not (self._always and any_victims):
+        if self.room and not (self.policy.always and any_victims):
             return []
-        if self._permission.is_refused():
+        if self._is_refused():
             return []
         self.shortlist.begin(
             skip=frozenset(self.room), in_earnest=not self.room
@@ -176,32 +185,23 @@ class Cycle:
         :param hosts: (uuid, name) of each: those with room, and those that
             were offered or returned before
         """
-        self._ordered.names.update(hosts)
-        free = [uuid for uuid, _ in hosts if self.room.has(uuid)]
-        self._ordered.begin(free)
+        self.hosts.names.update(hosts)
+        free = [uuid for uuid, _ in hosts if self._has_room(uuid)]
+        self.hosts.plans = dict.fromkeys(free)
         ordered: list[str] = []
-        if free and not (self._always and not self.refusal):
+        if free and not (self.policy.always and not self.refusal):
             ordered = self._order(free, index)
-        if not ordered and not self._permission.is_refused():
+        if not ordered and not self._is_refused():
             ordered = self._order_with_victims(free, index)
-        self._ordered.keep(ordered)
+        self.hosts.rank(ordered)
         return ordered
-
-    @property
-    def considered(self) -> list[Considered]:
-        """The hosts that order() returned last, the best first."""
-        return self._ordered.considered
 
     def plan_of(self, host: str) -> Plan | None:
         """Return the plan of an ordered host that needs victims."""
-        return self._ordered.plans.get(host)
-
-    def name_of(self, host: str) -> str:
-        """Return the name of a host that was looked at."""
-        return self._ordered.names[host]
+        return self.hosts.plans.get(host)
 
     def _order(self, hosts: Iterable[str], index: int) -> list[str]:
-        trials = [self._ordered.trial(uuid) for uuid in hosts]
+        trials = [self.hosts.trial(uuid) for uuid in hosts]
         return list(self.cloud.order(trials, index))
 
     def _order_with_victims(self, free: list[str], index: int) -> list[str]:
@@ -213,10 +213,12 @@ class Cycle:
                 for uuid in batch
                 if uuid in self.shortlist.plans
             ]
-            for plan in passing.passing(self.cloud, self.search, planned):
+            for plan in filtering.passing_plans(
+                self.cloud, self.search, planned
+            ):
                 self.shortlist.plans[plan.host.uuid] = plan
-                self._ordered.plan(plan)
-            ordered = self._order(self._ordered.plans, index)
+                self.hosts.add(plan)
+            ordered = self._order(self.hosts.plans, index)
             if self._can_stop(ordered):
                 return ordered
             found = self._shortlisted(self.shortlist.more)
@@ -236,7 +238,7 @@ class Cycle:
             return False
         costs = [
             plan.cost_us
-            for plan in map(self._ordered.plans.get, ordered)
+            for plan in map(self.hosts.plans.get, ordered)
             if plan is not None and plan.victims
         ]
         if len(costs) < len(ordered):
@@ -255,16 +257,16 @@ class Cycle:
                 found = ask()
                 if found:
                     return found
-        except Unanswered as exc:
-            self.silent.note(ALL_HOSTS, exc)
+        except port.Unanswered as exc:
+            self.silent.note(port.ALL_HOSTS, exc)
             if not self.shortlist.plans:
-                self._permission.withdraw(str(exc))
+                self._withdraw(str(exc))
         return []
 
     def _load(self, found: Sequence[Plan]) -> list[str]:
         there = self.cloud.load([plan.host.uuid for plan in found])
         found = [plan for plan in found if plan.host.uuid in there]
-        self._ordered.names |= {
+        self.hosts.names |= {
             plan.host.uuid: plan.host.name for plan in found
         }
         return [plan.host.uuid for plan in found]
@@ -277,10 +279,10 @@ class Cycle:
         """
         self._first, first = [], self._first
         hosts = []
-        for uuid, name in sorted(self._ordered.names.items()):
+        for uuid, name in sorted(self.hosts.names.items()):
             if uuid in free:
                 continue
-            if uuid not in self.shortlist.plans and self.has_begun:
+            if uuid not in self.shortlist.plans and self.shortlist.has_begun:
                 again = self.cloud.servers_on(name) and self.search.plan(
                     name, self.search.read(uuid, name)
                 )
@@ -304,68 +306,29 @@ class Cycle:
             return None
         planned = self.shortlist.plans[host]
         try:
-            latest = self._latest(planned)
-        except Unanswered as exc:
+            latest = filtering.latest(
+                self.cloud, self.search, planned, had_room=host in self.room
+            )
+        except port.Unanswered as exc:
             self.leave(host, exc)
             return None
         if latest is None or latest.joins or not latest.victims:
             return None
         if latest.cost_us > planned.cost_us and any(
             item.cost_us < latest.cost_us
-            for item in self.considered
+            for item in self.hosts.considered
             if item.host != host
         ):
             return None
         self.shortlist.plans[host] = latest
-        self._ordered.plans[host] = latest
+        self.hosts.plans[host] = latest
         return latest
 
-    def leave(self, host: str, exc: Unanswered) -> None:
+    def leave(self, host: str, exc: port.Unanswered) -> None:
         """Leave a host out of the request: nobody answers for it."""
         self.silent.exclude(host, exc)
-        self.search.refusals[self.name_of(host)] = str(exc)
+        self.search.refusals[self.hosts.names[host]] = str(exc)
         self.lost(host)
-
-    def _latest(self, plan: Plan) -> Plan | None:
-        uuid = plan.host.uuid
-        self.cloud.refresh(LATEST_S)
-        listing = self.cloud.list_again(uuid, LATEST_S)
-        if listing is None:
-            return None
-        if (
-            listing.fresh
-            and not self._may_have_room(uuid)
-            and self._is_least(plan)
-        ):
-            return plan
-        self.search.forget_budgets()
-        return passing.latest(self.cloud, self.search, plan)
-
-    def _may_have_room(self, host: str) -> bool:
-        """Tell whether the host may have had room when that was asked.
-
-        What was said before others chose is too old to end somebody for.
-        """
-        return (
-            host in self.room or self.cloud.room_age_s() > LATEST_S
-        )
-
-    def _is_least(self, plan: Plan) -> bool:
-        """Tell whether nothing that is read anew would change the plan.
-
-        Somebody has to end, for there is no room; if others have left
-        meanwhile the plan is right all the same, and what has come will be
-        refused by Placement. As far as is known its victim is the same.
-        """
-        return (
-            self.search.budgets is None
-            and victims.holds_for_less(plan.host.candidates, plan.victim_set)
-            and all(
-                self.cloud.server(server.uuid) == server
-                and self.search.may_end(server)
-                for server in plan.victims
-            )
-        )
 
     def lost(self, host: str) -> None:
         """Somebody else was faster there: it is planned anew, if at all."""
@@ -378,9 +341,9 @@ class Cycle:
 
         :returns: who ends for it there
         """
-        gone = self._ordered.victims(host)
+        gone = self.hosts.victims(host)
         self.shortlist.plans.pop(host, None)
-        self._ordered.plans[host] = None
+        self.hosts.plans[host] = None
         if gone:
             self.search.exclude([server.uuid for server in gone])
             if self.search.budgets is not None:
@@ -388,7 +351,49 @@ class Cycle:
                 self.search.forget_budgets()
                 self.shortlist.plans.clear()
         else:
-            self.room.take(host)
+            self._take_room(host)
         # It may be looked at again for the next server of the request.
         self.shortlist.restart()
         return gone
+
+    def _take_room(self, host: str) -> None:
+        asked, free = self.room.get(host, ({}, {}))
+        for name in free.keys() & asked.keys():
+            free[name] -= asked[name]
+
+    # -- a plain loop, where Nova's scheduler does not drive the steps -----
+
+    def place(
+        self,
+        hosts: Sequence[tuple[str, str]],
+        claim: Callable[[str, Plan | None], bool],
+        count: int = 1,
+    ) -> list[tuple[str, Plan | None]] | None:
+        """Place the servers of a request, as Nova's scheduler does.
+
+        :param hosts: (uuid, name) of those with room, and of those offered
+        :param claim: takes a host, with the victims of a plan or without;
+            tells whether it could
+        :returns: the host of each server and the plan for it; None if not
+            all of them found a host, whose claims the caller rolls back
+        """
+        placed: list[tuple[str, Plan | None]] = []
+        for index in range(count):
+            ordered = self.order(hosts, index)
+            for uuid in ordered:
+                plan = self.plan_of(uuid)
+                if plan is not None and plan.victims:
+                    if not plan.joins:
+                        plan = self.confirm(uuid)
+                    if plan is None or not claim(uuid, plan):
+                        self.lost(uuid)
+                        continue
+                elif not claim(uuid, None):
+                    continue
+                placed.append((uuid, plan))
+                self.claimed(uuid)
+                hosts = [(uuid, self.hosts.names[uuid]) for uuid in ordered]
+                break
+            else:
+                return None
+        return placed

@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 import dataclasses
 
+from nova_preempt.core import capacity
 from nova_preempt.core import costs
 from nova_preempt.core import fitting
 from nova_preempt.core.model import (
@@ -38,15 +39,41 @@ from nova_preempt.core.model import (
     Provider,
     Refusal,
     Request,
+    Resources,
     Server,
+    SlotAmounts,
 )
 from nova_preempt.core.scheduling.policy import Classes
 from nova_preempt.core.scheduling.policy import Policy
-from nova_preempt.core.scheduling.tenants import Tenant
+from nova_preempt.core.times import microseconds
 
 #: For how long a floor by promises holds. In that time a server of a class
 #: of a half gains as much of a margin.
 _HOLDS_US = 900 * SECOND
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostedServer:
+    """A preemptible server on a host that may end once it is old enough.
+
+    ``freed``: what its end frees; ``resources``: what it has, by class.
+    """
+
+    server: Server
+    launched_us: int
+    freed: SlotAmounts
+    resources: Resources
+
+    @classmethod
+    def of(
+        cls, server: Server, held: SlotAmounts, policy: Policy
+    ) -> HostedServer:
+        return cls(
+            server,
+            microseconds(server.launched_at),
+            policy.freed(server, held),
+            capacity.by_class(held),
+        )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -127,16 +154,16 @@ class Floors:
         self,
         host: Host,
         servers: Mapping[str, Server],
-        tenants: Sequence[Tenant],
+        hosted: Sequence[HostedServer],
         now_us: int,
         classes: Classes | None = None,
     ) -> Floor:
         """Return, and keep, what a host costs at least from now on.
 
         :param servers: the preemptible ones there; never changed afterwards
-        :param tenants: of the host, see Memo
+        :param hosted: of the host, see Memo
         """
-        candidates, until_us = self._candidates(tenants, now_us, classes)
+        candidates, until_us = self._candidates(hosted, now_us, classes)
         host = Host(host.name, host.providers, candidates)
         bound = fitting.lower_bound(self._request, host)
         floor = Floor(
@@ -153,21 +180,21 @@ class Floors:
         return floor
 
     def cheapest(
-        self, tenants: Sequence[Tenant], now_us: int
+        self, hosted: Sequence[HostedServer], now_us: int
     ) -> tuple[int, int]:
         """Return what the cheapest of a host costs at least, and until when.
 
         Whoever has to end there: it is less work than work_out(), and the
         same for all kinds of requests.
         """
-        candidates, until_us = self._candidates(tenants, now_us, None)
+        candidates, until_us = self._candidates(hosted, now_us, None)
         return min(
             (each.cost for each in candidates), default=costs.NEVER_US
         ), until_us
 
     def _candidates(
         self,
-        tenants: Sequence[Tenant],
+        hosted: Sequence[HostedServer],
         now_us: int,
         classes: Classes | None,
     ) -> tuple[tuple[Candidate, ...], int]:
@@ -175,26 +202,26 @@ class Floors:
         """
         until_us = costs.NEVER_US
         candidates = []
-        for tenant in tenants:
-            able_us = tenant.launched_us + SECOND * (
+        for each in hosted:
+            able_us = each.launched_us + SECOND * (
                 self._policy.rules.promised_s(
-                    tenant.server.minimum_runtime_s
+                    each.server.minimum_runtime_s
                 )
             )
-            if now_us < able_us and tenant.launched_us < able_us:
+            if now_us < able_us and each.launched_us < able_us:
                 until_us = min(until_us, able_us)
                 continue
-            found = self._of_tenant(tenant, now_us, classes)
+            found = self._of_server(each, now_us, classes)
             if found is not None:
                 cost, holds_until_us = found
                 until_us = min(until_us, holds_until_us)
                 candidates.append(
-                    Candidate(tenant.server.uuid, tenant.freed, cost)
+                    Candidate(each.server.uuid, each.freed, cost)
                 )
         return tuple(candidates), until_us
 
-    def _of_tenant(
-        self, tenant: Tenant, now_us: int, classes: Classes | None
+    def _of_server(
+        self, each: HostedServer, now_us: int, classes: Classes | None
     ) -> tuple[int, int] | None:
         """Return what one costs at least, and until when.
 
@@ -202,22 +229,22 @@ class Floors:
         """
         if classes is not None:
             until_us = now_us + _HOLDS_US
-            promised = classes.floor(tenant.server, until_us)
+            promised = classes.floor(each.server, until_us)
             if promised is not None:
                 return promised, until_us
         if self._has_claim:
             return None
         cost, holds_us = self._floor(
             PreemptibleServer(
-                tenant.server.uuid,
-                max(0, now_us - tenant.launched_us),
-                tenant.resources,
-                tenant.server.project_id,
-                tenant.server.flavor,
+                each.server.uuid,
+                max(0, now_us - each.launched_us),
+                each.resources,
+                each.server.project_id,
+                each.server.flavor,
             ),
             self._policy.cost_options,
         )
-        return cost, tenant.launched_us + holds_us
+        return cost, each.launched_us + holds_us
 
     def known(self, host: str) -> Floor | None:
         """Return what was worked out of a host last, whether it holds or

@@ -24,12 +24,11 @@ from typing import Any
 
 from nova_preempt.core import costs
 from nova_preempt.core.model import Host, Provider, Request, Server
-from nova_preempt.core.scheduling import tenants
 from nova_preempt.core.scheduling.floors import Floors
+from nova_preempt.core.scheduling.floors import HostedServer
 from nova_preempt.core.scheduling.policy import Policy
 from nova_preempt.core.scheduling.policy import Rank
 from nova_preempt.core.scheduling.port import Listing
-from nova_preempt.core.scheduling.tenants import Tenant
 
 #: Of so many kinds of requests, those that came last, floors are kept.
 MOST_KINDS = 32
@@ -39,20 +38,20 @@ class _Entry:
     terms: tuple[Any, ...]
     providers: tuple[Provider, ...]
     servers: Mapping[str, Server]
-    tenants: tuple[Tenant, ...]
+    hosted: tuple[HostedServer, ...]
 
 
 class Memo:
-    """Tenants and floors by host. Threads may share it: they find the same."""
+    """Servers and floors by host. Threads may share it: they find the same."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, bool], _Entry] = {}
         self._floors: dict[Any, Floors] = {}
         self._most_hosts = 0
 
-    def tenants(
+    def hosted(
         self, host: Host, servers: Mapping[str, Server], policy: Policy
-    ) -> tuple[Tenant, ...]:
+    ) -> tuple[HostedServer, ...]:
         """Return those on a host, in order of uuid.
 
         :param servers: the preemptible ones there, by uuid; never changed
@@ -74,14 +73,14 @@ class Memo:
                 host.providers,
                 servers,
                 tuple(
-                    tenants.make(servers[uuid], held, policy)
+                    HostedServer.of(servers[uuid], held, policy)
                     for uuid in sorted(servers)
                     if (held := host.held(uuid))
                     and policy.is_able(servers[uuid])
                 ),
             )
             self._entries[key] = entry
-        return entry.tenants
+        return entry.hosted
 
     def floors(
         self, request: Request, policy: Policy, rank: Rank

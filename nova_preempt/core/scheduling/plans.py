@@ -41,16 +41,11 @@ from nova_preempt.core.model import (
 )
 from nova_preempt.core.scheduling import joining
 from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling import port
 from nova_preempt.core.scheduling.budgets import Budgets
 from nova_preempt.core.scheduling.floors import Floors
 from nova_preempt.core.scheduling.memo import Memo
 from nova_preempt.core.scheduling.plan import Plan
-from nova_preempt.core.scheduling.port import Cloud
-from nova_preempt.core.scheduling.port import Listing
-from nova_preempt.core.scheduling.port import Unanswered
-from nova_preempt.core.scheduling.unanswered import ALL_HOSTS
-from nova_preempt.core.scheduling.unanswered import NOT_ASKED
-from nova_preempt.core.scheduling.unanswered import Silent
 from nova_preempt.core.times import microseconds
 
 #: Tells of servers, in order of uuid, whether the host passes without them.
@@ -69,17 +64,17 @@ class Search:
 
     def __init__(
         self,
-        cloud: Cloud,
+        cloud: port.Cloud,
         request: Request,
         policy: policies.Policy,
         now: datetime.datetime,
         rank: policies.Rank = policies.NORMAL,
         excluded: Collection[str] = (),
         memo: Memo | None = None,
-        silent: Silent | None = None,
+        silent: port.Silent | None = None,
     ) -> None:
         self.refusals: dict[str, str] = {}
-        self.silent = Silent() if silent is None else silent
+        self.silent = port.Silent() if silent is None else silent
         self._memo = Memo() if memo is None else memo
         self._cloud = cloud
         self._request = request
@@ -138,7 +133,7 @@ class Search:
         :param max_age_s: how old the list of hosts may be
         """
         listed = self._cloud.listed(max_age_s)
-        self.silent.answered(ALL_HOSTS)
+        self.silent.answered(port.ALL_HOSTS)
         self._memo.forget_others(listed)
         left_out = {*skip, *self.silent.excluded}
         wanted = (each for each in listed if each.uuid not in left_out)
@@ -154,7 +149,7 @@ class Search:
             yield plan
 
     def _floor(
-        self, floors: Floors, listing: Listing, since_us: int = 0
+        self, floors: Floors, listing: port.Listing, since_us: int = 0
     ) -> ordering.Key | None:
         """Bound the cost by what earlier requests have worked out.
 
@@ -169,9 +164,9 @@ class Search:
         )
         if floor is None or floor.since_us < since_us:
             host = Host(listing.name, tuple(listing.providers))
-            tenants = self._memo.tenants(host, servers, self._policy)
+            hosted = self._memo.hosted(host, servers, self._policy)
             floor = floors.work_out(
-                host, servers, tenants, self._now_us, self._policy.classes
+                host, servers, hosted, self._now_us, self._policy.classes
             )
         if floor.cost_us is None:
             self.refusals[listing.name] = floor.refusal
@@ -179,14 +174,14 @@ class Search:
         return (floor.cost_us, 0, "", listing.uuid)
 
     def _above_floor(
-        self, floors: Floors, listing: Listing
+        self, floors: Floors, listing: port.Listing
     ) -> ordering.Key | None:
         """Bound it by what is so now; most costs have risen meanwhile."""
         if self._floor(floors, listing, since_us=self._now_us) is None:
             return None
         return self._bound(listing)
 
-    def _bound(self, listing: Listing) -> ordering.Key | None:
+    def _bound(self, listing: port.Listing) -> ordering.Key | None:
         if not listing.fresh or listing.uuid in self._releasing:
             # It may be cheaper than what is known of it says.
             return (0, 0, "", listing.uuid)
@@ -197,7 +192,9 @@ class Search:
             return None
         return None if bound is None else (bound, 0, "", listing.uuid)
 
-    def _exact(self, listing: Listing) -> tuple[ordering.Key, Plan] | None:
+    def _exact(
+        self, listing: port.Listing
+    ) -> tuple[ordering.Key, Plan] | None:
         providers = listing.providers
         if not listing.fresh:
             providers = self.read(listing.uuid, listing.name)
@@ -212,11 +209,11 @@ class Search:
         if uuid in self.silent.excluded:
             return ()
         if not self.silent.may_read():
-            self.refusals[name] = NOT_ASKED
+            self.refusals[name] = port.NOT_ASKED
             return ()
         try:
             providers = self._cloud.read(uuid)
-        except Unanswered as exc:
+        except port.Unanswered as exc:
             self.silent.note(uuid, exc)
             self.refusals[name] = str(exc)
             return ()
@@ -350,11 +347,11 @@ class Search:
         bare = Host(name, tuple(providers))
         servers: dict[str, Server] = {}
         candidates = []
-        for tenant in self._memo.tenants(
+        for each in self._memo.hosted(
             bare, self._cloud.servers_on(name), self._policy
         ):
-            server = tenant.server
-            uptime_us = max(0, self._now_us - tenant.launched_us)
+            server = each.server
+            uptime_us = max(0, self._now_us - each.launched_us)
             if self._may_end_at(server, uptime_us) and (
                 self.budgets is None or self.budgets.allows(server)
             ):
@@ -362,9 +359,9 @@ class Search:
                 candidates.append(
                     Candidate(
                         server.uuid,
-                        tenant.freed,
+                        each.freed,
                         self._policy.cost_at_us(
-                            server, tenant.resources, uptime_us
+                            server, each.resources, uptime_us
                         ),
                     )
                 )

@@ -190,7 +190,7 @@ class Policy:
             return cost_us
         return self.classes.cost(server, cost_us)
 
-    def told_us(self, cost: int) -> int:
+    def published_cost_us(self, cost: int) -> int:
         """Return what is said of a cost, or of a sum of some, in micro-units.
 
         That by the cost function. With classes the cost that is compared has

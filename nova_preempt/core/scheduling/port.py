@@ -14,6 +14,10 @@
 
 Whoever answers, Nova's scheduler or a simulation, is told nothing of why. The
 questions are few and in bulk, so that they may be recorded and asked again.
+
+Where the cloud cannot answer for a host, the host is left out. An error that
+comes at once costs next to nothing. A call that nobody answers takes as long
+as its time limit, with Placement 60 s by default, so that time is bounded.
 """
 
 from __future__ import annotations
@@ -26,6 +30,18 @@ from nova_preempt.core.model import Provider, Server
 from nova_preempt.core.scheduling.budgets import Budgets
 from nova_preempt.core.scheduling.joining import Releasing
 
+#: After so many seconds, two calls that nobody answers, no further host is
+#: read: the request is decided by what is known.
+READ_S = 120.0
+#: After one more no host is claimed either.
+CLAIM_S = 180.0
+
+#: Stands for the list of all hosts where a host is named.
+ALL_HOSTS = ""
+
+#: Said of a host that is not read any more.
+NOT_ASKED = "not asked, since other hosts took too long to answer"
+
 
 class Unanswered(Exception):
     """The cloud cannot answer now; the message says why.
@@ -36,6 +52,47 @@ class Unanswered(Exception):
     def __init__(self, reason: str, after_s: float = 0.0) -> None:
         super().__init__(reason)
         self.after_s = after_s
+
+
+class Silent:
+    """The hosts that did not answer for one request, in all its passes.
+
+    :ivar reasons: {uuid of a host: what was said instead of an answer}
+    :ivar excluded: uuids of hosts that could not be claimed: the request does
+        not go there any more
+    """
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, str] = {}
+        self.excluded: set[str] = set()
+        self._spent_s = 0.0
+
+    def note(self, host: str, exc: Unanswered) -> None:
+        """Note a question about a host that was not answered."""
+        self.reasons[host] = str(exc)
+        self._spent_s += exc.after_s
+
+    def exclude(self, host: str, exc: Unanswered) -> None:
+        """Note the same of a host that was about to be claimed."""
+        self.note(host, exc)
+        self.excluded.add(host)
+
+    def answered(self, host: str) -> None:
+        """Forget that a host did not answer earlier."""
+        self.reasons.pop(host, None)
+
+    @property
+    def reason(self) -> str:
+        """Return the first error, '' if all hosts answered."""
+        return next(iter(self.reasons.values()), "")
+
+    def may_read(self) -> bool:
+        """Tell whether there is time left to ask about further hosts."""
+        return self._spent_s < READ_S
+
+    def may_claim(self) -> bool:
+        """Tell whether there is time left to claim a host."""
+        return self._spent_s < CLAIM_S
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@
 each with the victims that were chosen there, and the time of a scheduling
 call with an empty and with a full testbed.
 
-The decision is that of ``simulator/run.py`` (``core.scheduling.loop`` on a
+The decision is that of ``simulator/run.py`` (``core.scheduling.cycle`` on a
 ``simulator.memory`` cloud). Its events are not: each testbed is a state, with
 servers on named hosts that have run for so long, and a trace does not say
 where its servers are. What is looked at is one decision, and who could have
@@ -32,7 +32,6 @@ from nova_preempt.core import costs
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import SECOND, Inventory, Request, Server
 from nova_preempt.core.scheduling import cycle as cycles
-from nova_preempt.core.scheduling import loop
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.simulator import memory
 from nova_preempt.simulator.papers import figures
@@ -316,7 +315,7 @@ def _place(cloud, request, policy, rank, objection):
     cycle = cycles.Cycle(cloud.answers(objection), request, policy, NOW,
                          rank, memo=cloud.memo)
     cloud.begin(cycle)
-    return loop.place(cycle, cloud.offered(cycle), lambda uuid, plan: True)
+    return cycle.place(cloud.offered(cycle), lambda uuid, plan: True)
 
 
 def _calls(times):

@@ -15,7 +15,7 @@
 import unittest
 
 from nova_preempt.core.scheduling import policy as policies
-from nova_preempt.core.scheduling import record
+from nova_preempt.core.scheduling import ranked_hosts
 from tests.unit.core.scheduling import test_classes
 from tests.unit.core.scheduling import world
 
@@ -34,10 +34,11 @@ class TestCosts(unittest.TestCase):
         cycle = cloud.cycle(world.amounts(3))
         (host,) = cycle.order(cloud.offered(cycle))
         plan = cycle.plan_of(host)
-        why = record.why('a', plan, cycle.told_us(plan.cost_us), None,
-                         promised=cycle.promised)
-        return (cycle.told_us(plan.cost_us),
-                [cycle.told_us(each.cost) for each in plan.victim_set.victims],
+        get_cost_us = cycle.policy.published_cost_us
+        why = ranked_hosts.why('a', plan, get_cost_us(plan.cost_us), None,
+                               promised=cycle.policy.classes is not None)
+        return (get_cost_us(plan.cost_us),
+                [get_cost_us(each.cost) for each in plan.victim_set.victims],
                 why)
 
     def test_promises_are_no_part_of_it(self):
@@ -64,8 +65,9 @@ class TestCosts(unittest.TestCase):
             for number in range(1023)))
         total = sum(promises.cost(world.server(f'{number}'), 2**300)
                     for number in range(1023))
-        self.assertEqual(1023 * 2**53, cloud.policy.told_us(total))
-        self.assertLess(cloud.policy.told_us(total), policies.MOST_TOLD_US)
+        self.assertEqual(1023 * 2**53, cloud.policy.published_cost_us(total))
+        self.assertLess(cloud.policy.published_cost_us(total),
+                        policies.MOST_TOLD_US)
 
 
 if __name__ == '__main__':

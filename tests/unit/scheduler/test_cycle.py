@@ -17,7 +17,7 @@ from unittest import mock
 
 from nova_preempt import metrics
 from nova_preempt.cloud import placement
-from nova_preempt.core.scheduling import unanswered
+from nova_preempt.core.scheduling import port
 from nova_preempt.handover import claim
 from nova_preempt.scheduler import cycle
 from nova_preempt.scheduler import states
@@ -29,7 +29,7 @@ class TestClaim(unittest.TestCase):
 
     def setUp(self):
         self.preemption, self.act = mock.Mock(), mock.Mock()
-        self.act.patience.silent = unanswered.Silent()
+        self.act.patience.silent = port.Silent()
         self.cycle = cycle.SchedulingCycle(self.preemption, None, mock.Mock(),
                                            self.act)
         self.now = 0

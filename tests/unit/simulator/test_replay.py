@@ -14,7 +14,6 @@
 import unittest
 
 from nova_preempt.core.model import Request
-from nova_preempt.core.scheduling import loop
 from nova_preempt.simulator import replay
 from tests.unit.core.scheduling import world
 
@@ -22,17 +21,23 @@ from tests.unit.core.scheduling import world
 class TestReplay(unittest.TestCase):
 
     def setUp(self):
+        self.set_up_world()
+        cycle = self.cycle()
+        self.record = cycle.record
+        self.placed = cycle.place(self.world.offered(cycle), self.claim, 2)
+
+    def set_up_world(self):
         self.world = world.World()
         self.world.add('h', {'VCPU': 4}, {}, {
             'a': (5, {'VCPU': 2}), 'b': (7, {'VCPU': 2})})
         self.world.add('i', {'VCPU': 4}, {}, {'c': (6, {'VCPU': 4})})
+
+    def cycle(self):
         cycle = replay.RecordingCycle(
             self.world.answers(), Request.of({'VCPU': 2}), self.world.policy,
             world.NOW)
-        self.record = cycle.record
         self.world.begin(cycle)
-        self.placed = loop.place(cycle, self.world.offered(cycle),
-                                   self.claim, 2)
+        return cycle
 
     def claim(self, uuid, plan):
         for victim in plan.victims:
@@ -68,3 +73,17 @@ class TestReplay(unittest.TestCase):
         _host, plan, could = self.record.claims[0]
         self.record.claims[0] = 'uuid of i', plan, could
         self.assertRaises(replay.Differs, replay.again, self.record)
+
+    def test_another_request_was_faster(self):
+        """The host is lost; the next one is claimed, then and again."""
+        self.set_up_world()
+        cycle = self.cycle()
+        placed = cycle.place(self.world.offered(cycle), self.claims_second())
+        self.assertEqual([False, True],
+                         [could for _, _, could in cycle.record.claims])
+        self.assertEqual(placed, replay.again(cycle.record))
+
+    @staticmethod
+    def claims_second():
+        answers = iter([False, True])
+        return lambda uuid, plan: next(answers)

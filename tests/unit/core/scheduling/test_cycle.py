@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from nova_preempt.core.model import Request
 from nova_preempt.core.scheduling import budgets
-from nova_preempt.core.scheduling import cycle as cycles
+from nova_preempt.core.scheduling import filtering
 from nova_preempt.core.scheduling import port
 from tests.unit.core.scheduling import world
 from tests.unit.core.scheduling.world import NOW
@@ -198,7 +198,7 @@ class TestConfirm(unittest.TestCase):
         self.assertEqual(0, self.reads)
 
     def test_the_host_had_room_or_nobody_knows_any_more(self):
-        self.cloud.room_age_s = lambda: cycles.LATEST_S + 1
+        self.cloud.room_age_s = lambda: filtering.LATEST_S + 1
         self.assertEqual(['v1'], self.confirm())
         self.assertEqual(1, self.reads)
 
@@ -222,17 +222,17 @@ class TestConfirm(unittest.TestCase):
 
     def test_room_meanwhile(self):
         """Better decided anew than to end somebody."""
-        self.cloud.room_age_s = lambda: cycles.LATEST_S + 1
+        self.cloud.room_age_s = lambda: filtering.LATEST_S + 1
         self.assertIsNone(self.confirm(lambda: self.host.remove('v2')))
 
     def test_gone_meanwhile(self):
-        self.cloud.room_age_s = lambda: cycles.LATEST_S + 1
+        self.cloud.room_age_s = lambda: filtering.LATEST_S + 1
         self.assertIsNone(self.confirm(self.world.hosts.clear))
 
     def test_dearer_than_the_next_best(self):
         self.world.add('i', {'VCPU': 4}, {}, spots(('w', 15, 4)))
         self.cycle = self.world.cycle({'VCPU': 2})
-        self.cycle.cloud.room_age_s = lambda: cycles.LATEST_S + 1
+        self.cycle.cloud.room_age_s = lambda: filtering.LATEST_S + 1
         self.world.set(always=True)
 
         def meanwhile():
@@ -242,7 +242,7 @@ class TestConfirm(unittest.TestCase):
         self.assertIsNone(self.confirm(meanwhile))
 
     def test_the_filters_have_changed_their_mind(self):
-        self.cloud.room_age_s = lambda: cycles.LATEST_S + 1
+        self.cloud.room_age_s = lambda: filtering.LATEST_S + 1
 
         def meanwhile():
             self.world.passes = lambda host, without: 'v2' in world.uuids(
@@ -315,7 +315,7 @@ class TestOldList(unittest.TestCase):
         self.order()
         self.cloud.list_again = unanswered
         self.assertIsNone(self.cycle.confirm('uuid of h'))
-        self.assertEqual('nobody is there', self.cycle.unanswered)
+        self.assertEqual('nobody is there', self.cycle.silent.reason)
         # Others are still there.
         self.assertEqual('', self.cycle.refusal)
 
@@ -423,3 +423,45 @@ class TestLaws(unittest.TestCase):
         self.assertEqual(exhaustive(hosts, vcpus), {
             name: cost for name, _, cost
             in build(hosts).considered({'VCPU': vcpus})})
+
+
+class TestRoom(unittest.TestCase):
+    """Hosts that have room, as long as servers of the request fit there."""
+
+    def setUp(self):
+        self.cycle = world.World().cycle({'VCPU': 2, 'MEMORY_MB': 512})
+        self.cycle.found_room({'a': {'VCPU': 4, 'MEMORY_MB': 1024}})
+
+        self.cycle.cloud.order = lambda trials, index: [
+            trial.host for trial in trials]
+
+    def hosts(self):
+        return self.cycle.order([(host, host) for host in 'abc'])
+
+    def test_until_it_is_full(self):
+        for _ in range(2):
+            self.assertEqual(['a'], self.hosts())
+            self.cycle.claimed('a')
+        self.assertEqual([], self.hosts())
+        self.assertIn('a', self.cycle.room, 'it had some when it was asked')
+
+    def test_a_host_that_is_not_known(self):
+        self.hosts()
+        self.cycle.claimed('b')
+        self.assertEqual(['a'], list(self.cycle.room))
+        self.assertEqual(['a'], self.hosts())
+
+    def test_classes_that_were_not_told(self):
+        """Placement has looked at them."""
+        self.cycle.found_room({'b': {'VCPU': 2}})
+        self.assertEqual(['a', 'b'], self.hosts())
+
+    def test_another_form(self):
+        """It counts on hosts that are new, and on these alone."""
+        self.cycle.shortlist.plans['c'] = None
+        self.cycle.found_room({'a': {'VCPU': 1}, 'b': {'VCPU': 1},
+                               'c': {'VCPU': 1}}, {'VCPU': 1})
+        self.assertEqual(['a', 'b'], list(self.cycle.room))
+        self.assertEqual(['a', 'b'], self.hosts())
+        self.cycle.claimed('b')
+        self.assertEqual(['a'], self.hosts())

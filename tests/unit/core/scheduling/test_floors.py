@@ -29,7 +29,7 @@ from nova_preempt.core.scheduling import floors
 from nova_preempt.core.scheduling import memo
 from nova_preempt.core.scheduling import plans
 from nova_preempt.core.scheduling import policy as policies
-from nova_preempt.core.scheduling import tenants
+from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import memory
 from tests.unit.core.classes.support import CLASSES
 from tests.unit.core.scheduling import world
@@ -105,7 +105,7 @@ class Cloud(memory.MemoryCloud):
                  for uuid, server in host.servers.items()
                  if uuid == f'spot {self.serial:03}']
         for uuid, server in spots if name else ():
-            ran_us = tenants.microseconds(server.launched_at)
+            ran_us = microseconds(server.launched_at)
             self.claimants = {**self.claimants, uuid: rounds.Claimant(
                 uuid, CLASSES.find(name), clocks.Clocks((
                     clocks.Event(ran_us - waited_s * SECOND,
@@ -120,20 +120,20 @@ class Cloud(memory.MemoryCloud):
         if self.claimants:
             uuid = sorted(self.claimants)[nth % len(self.claimants)]
             claimant = self.claimants[uuid]
-            at_us = tenants.microseconds(self.now) - ago_s * SECOND
+            at_us = microseconds(self.now) - ago_s * SECOND
             self.claimants = {**self.claimants, uuid: dataclasses.replace(
                 claimant, clocks=claimant.clocks.applied(
                     clocks.Event(at_us, kind)))}
 
     def promises(self):
         return promises.Promises(CLASSES, self.claimants,
-                                 tenants.microseconds(self.now))
+                                 microseconds(self.now))
 
     def rank(self, name, waited_s):
         """That of a request, '' for a normal one."""
         if not name:
             return policies.NORMAL
-        now_us = tenants.microseconds(self.now)
+        now_us = microseconds(self.now)
         return policies.Rank(True, self.promises().claim(rounds.Claimant(
             'new', CLASSES.find(name), clocks.Clocks((clocks.Event(
                 now_us - waited_s * SECOND, clocks.Kind.QUEUED),)), {})))
@@ -284,10 +284,10 @@ class TestFloors(unittest.TestCase):
                 cost = self.policy.classes.cost(
                     world.server(f'spot {number + 1:03}'), 0)
                 self.assertLessEqual(floor.cost_us, cost)
-                self.assertLess(tenants.microseconds(self.cloud.now),
+                self.assertLess(microseconds(self.cloud.now),
                                 floor.until_us)
         self.cloud.wait(1)
-        self.assertEqual({tenants.microseconds(self.cloud.now)},
+        self.assertEqual({microseconds(self.cloud.now)},
                          {floor.until_us for floor in found})
 
     def test_a_request_of_a_class_has_floors_of_its_own(self):

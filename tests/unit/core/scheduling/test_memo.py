@@ -35,26 +35,26 @@ class TestMemo(unittest.TestCase):
             'a': (1, {'VCPU': 2, 'DISK_GB': 5}), 'b': (1, {'VCPU': 1})})
         self.host = self.world.hosts['uuid of h']
 
-    def tenants(self):
-        return self.memo.tenants(
+    def hosted(self):
+        return self.memo.hosted(
             Host('h', self.host.providers), dict(self.host.servers),
             self.world.policy)
 
     def uuids(self):
-        return [tenant.server.uuid for tenant in self.tenants()]
+        return [each.server.uuid for each in self.hosted()]
 
     def test_once(self):
-        found = self.tenants()
+        found = self.hosted()
         self.assertEqual(['a', 'b'], self.uuids())
-        self.assertIs(found, self.tenants())
+        self.assertIs(found, self.hosted())
 
     def test_a_record_has_changed(self):
-        self.tenants()
+        self.hosted()
         self.host.servers['a'] = world.server('a', 'h', task_state='deleting')
         self.assertEqual(['b'], self.uuids())
 
     def test_somebody_has_come_or_gone(self):
-        self.tenants()
+        self.hosted()
         self.host.remove('a')
         self.assertEqual(['b'], self.uuids())
         self.host.add('c', {'VCPU': 1}, world.server('c', 'h'))
@@ -66,15 +66,15 @@ class TestMemo(unittest.TestCase):
         self.assertEqual(['a'], self.uuids())
 
     def test_what_it_has_changed(self):
-        self.tenants()
+        self.hosted()
         self.host.allocations['a'] = {'VCPU': 1}
         self.host.generation += 1
-        self.assertEqual({'VCPU': 1}, self.tenants()[0].resources)
+        self.assertEqual({'VCPU': 1}, self.hosted()[0].resources)
 
     def test_the_options_have_changed(self):
-        self.assertEqual(2, len(self.tenants()[0].freed))
+        self.assertEqual(2, len(self.hosted()[0].freed))
         self.world.set(actions=('stop',))
-        self.assertEqual(1, len(self.tenants()[0].freed))
+        self.assertEqual(1, len(self.hosted()[0].freed))
         self.host.servers['a'] = dataclasses.replace(
             self.host.servers['a'], locked_by='owner')
         self.assertEqual(['a', 'b'], self.uuids())
@@ -83,7 +83,7 @@ class TestMemo(unittest.TestCase):
 
     def test_hosts_that_are_gone_are_forgotten(self):
         for number in range(200):
-            self.memo.tenants(
+            self.memo.hosted(
                 Host('h', (dataclasses.replace(self.host.providers[0],
                                                uuid=str(number)),)),
                 {}, self.world.policy)

@@ -16,9 +16,8 @@ import dataclasses
 import unittest
 
 from nova_preempt.core import refusals
-from nova_preempt.core.scheduling import cycle as cycles
+from nova_preempt.core.scheduling import filtering
 from nova_preempt.core.scheduling import port
-from nova_preempt.core.scheduling import unanswered
 from tests.unit.core.scheduling import world
 
 CAPACITY = {'VCPU': 8}
@@ -87,7 +86,7 @@ class TestReading(UnansweredTestCase):
         self.broken = {'h': 0}
         self.assertEqual('ijkl', self.order())
         self.assertEqual('', self.cycle.refusal)
-        self.assertEqual('no answer for h', self.cycle.unanswered)
+        self.assertEqual('no answer for h', self.cycle.silent.reason)
         self.assertEqual('no answer for h', self.cycle.search.refusals['h'])
 
     def test_of_many_hosts_at_once(self):
@@ -99,11 +98,11 @@ class TestReading(UnansweredTestCase):
     def test_that_takes_long(self):
         """No further host is read; what is known is used."""
         self.fresh = 'l'
-        self.broken = dict.fromkeys('hijk', unanswered.READ_S / 2)
+        self.broken = dict.fromkeys('hijk', port.READ_S / 2)
         self.assertEqual('l', self.order())
         self.assertEqual(['h', 'i'], self.read)
         self.assertEqual('', self.cycle.refusal)
-        self.assertEqual('no answer for h', self.cycle.unanswered)
+        self.assertEqual('no answer for h', self.cycle.silent.reason)
         self.assertIn('not asked', self.cycle.search.refusals['j'])
         self.assertIsNotNone(self.cycle.confirm('l'))
 
@@ -123,13 +122,13 @@ class TestReading(UnansweredTestCase):
             server.uuid for server in without}
         self.fresh = 'm'
         self.cycle = self.new_cycle()
-        self.cycle.silent.note('x', port.Unanswered('away', unanswered.READ_S))
+        self.cycle.silent.note('x', port.Unanswered('away', port.READ_S))
         self.assertEqual('m', self.order())
 
     def test_that_takes_long_for_all(self):
-        self.broken = dict.fromkeys('hijkl', unanswered.READ_S)
+        self.broken = dict.fromkeys('hijkl', port.READ_S)
         self.assertEqual('', self.order())
-        self.assertEqual('no answer for h', self.cycle.unanswered)
+        self.assertEqual('no answer for h', self.cycle.silent.reason)
 
     def test_answered_at_last(self):
         self.broken = {'h': 0}
@@ -137,11 +136,11 @@ class TestReading(UnansweredTestCase):
         self.broken = {}
         self.cycle = self.new_cycle(silent=self.cycle.search.silent)
         self.assertEqual('hijkl', self.order())
-        self.assertEqual('', self.cycle.unanswered)
+        self.assertEqual('', self.cycle.silent.reason)
 
     def test_in_several_passes(self):
         """Each may not take as long again."""
-        self.broken = dict.fromkeys('hijkl', unanswered.READ_S)
+        self.broken = dict.fromkeys('hijkl', port.READ_S)
         self.order()
         self.cycle = self.new_cycle(silent=self.cycle.search.silent)
         self.order()
@@ -155,7 +154,7 @@ class TestReading(UnansweredTestCase):
         self.assertEqual('ijkl', self.order(hosts, 1))
         self.cycle.claimed('i')
         self.assertEqual('jkl', self.order(hosts, 2))
-        self.assertEqual('nobody is there', self.cycle.unanswered)
+        self.assertEqual('nobody is there', self.cycle.silent.reason)
 
 
 class TestClaiming(UnansweredTestCase):
@@ -182,7 +181,7 @@ class TestClaiming(UnansweredTestCase):
         self.fresh = ''
         self.assertEqual('ijkl', self.order())
         self.assertNotIn('h', self.read)
-        self.assertEqual('500', self.cycle.unanswered)
+        self.assertEqual('500', self.cycle.silent.reason)
 
     def test_many_fail_at_once(self):
         self.order()
@@ -195,8 +194,8 @@ class TestClaiming(UnansweredTestCase):
     def test_after_others_took_long(self):
         """What was planned is read all the same before it is claimed."""
         self.order()
-        self.cycle.silent.note('x', port.Unanswered('away', unanswered.READ_S))
-        self.cycle.cloud.room_age_s = lambda: cycles.LATEST_S + 1
+        self.cycle.silent.note('x', port.Unanswered('away', port.READ_S))
+        self.cycle.cloud.room_age_s = lambda: filtering.LATEST_S + 1
         self.assertIsNotNone(self.cycle.confirm('h'))
         self.broken = {'i': 0}
         self.assertIsNone(self.cycle.confirm('i'))
@@ -206,7 +205,7 @@ class TestClaiming(UnansweredTestCase):
     def test_it_takes_long(self):
         """No further host is tried, now or when it is decided anew."""
         self.order()
-        self.cannot_confirm(unanswered.CLAIM_S / 2)
+        self.cannot_confirm(port.CLAIM_S / 2)
         self.assertIsNone(self.cycle.confirm('h'))
         self.assertIsNone(self.cycle.confirm('i'))
         self.cycle.cloud.list_again = None

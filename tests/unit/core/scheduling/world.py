@@ -89,7 +89,7 @@ class World(memory.MemoryCloud):
         cycle = self.cycle(resources, **kwargs)
         cycle.order(self.offered(cycle))
         return [(item.name, ' '.join(item.victims), item.cost_us)
-                for item in cycle.considered]
+                for item in cycle.hosts.considered]
 
     def refusals(self, resources: Resources) -> dict[str, str]:
         """Return why hosts with preemptible servers cannot serve it."""

@@ -10,20 +10,25 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Which plans pass the filters, as these see the host afterwards."""
+"""Plans that pass the filters once their victims are gone."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from nova_preempt.core import victims
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.scheduling.plans import Accept
 from nova_preempt.core.scheduling.plans import Search
 from nova_preempt.core.scheduling.port import Cloud
 from nova_preempt.core.scheduling.port import Trial
 
+#: What the cloud has said of servers, and of hosts with room, is asked anew
+#: before a claim if it is older, in seconds.
+LATEST_S = 1
 
-def passing(
+
+def passing_plans(
     cloud: Cloud, search: Search, planned: Sequence[Plan]
 ) -> list[Plan]:
     """Return plans of the hosts that pass once their victims are gone.
@@ -49,32 +54,63 @@ def passing(
         else search.plan(
             plan.host.name,
             plan.host.providers,
-            accept(cloud, plan.host.uuid),
+            _accept(cloud, plan.host.uuid),
         )
         for plan in planned
     )
     return [plan for plan in found if plan is not None]
 
 
-def accept(cloud: Cloud, host: str) -> Accept:
-    """Return what tells of victims whether a host passes without them."""
-    return lambda servers: bool(_passing(cloud, [Trial(host, servers)]))
+def latest(
+    cloud: Cloud, search: Search, plan: Plan, *, had_room: bool
+) -> Plan | None:
+    """Return the plan of a host that is about to be claimed, as of now.
 
-
-def latest(cloud: Cloud, search: Search, plan: Plan) -> Plan | None:
-    """Return the plan of a host on what is so now.
-
+    :param had_room: whether the request fitted there without victims
     :raises Unanswered:
     """
     uuid, name = plan.host.uuid, plan.host.name
+    cloud.refresh(LATEST_S)
+    listing = cloud.list_again(uuid, LATEST_S)
+    if listing is None:
+        return None
+    # What was said of room before others chose is too old to end a server.
+    may_have_room = had_room or cloud.room_age_s() > LATEST_S
+    if (
+        listing.fresh
+        and not may_have_room
+        and _is_least(cloud, search, plan)
+    ):
+        return plan
+    search.forget_budgets()
     providers = cloud.read(uuid)
     found = search.plan(name, providers)
-    if found is None:
-        return None
-    accepts = accept(cloud, uuid)
-    if accepts(found.victims):
+    accept = _accept(cloud, uuid)
+    if found is None or accept(found.victims):
         return found
-    return search.plan(name, providers, accepts)
+    return search.plan(name, providers, accept)
+
+
+def _is_least(cloud: Cloud, search: Search, plan: Plan) -> bool:
+    """Tell whether nothing that is read anew would change the plan.
+
+    A server has to end, for there is no room; if others have left meanwhile
+    the plan is right all the same, and Placement refuses the claim where
+    others have come. As far as is known its victim is the same.
+    """
+    return (
+        search.budgets is None
+        and victims.holds_for_less(plan.host.candidates, plan.victim_set)
+        and all(
+            cloud.server(server.uuid) == server and search.may_end(server)
+            for server in plan.victims
+        )
+    )
+
+
+def _accept(cloud: Cloud, host: str) -> Accept:
+    """Return a test whether a host passes once given servers are gone."""
+    return lambda servers: bool(_passing(cloud, [Trial(host, servers)]))
 
 
 def _passing(cloud: Cloud, trials: Iterable[Trial]) -> Collection[str]:

@@ -1,0 +1,132 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The hosts that a server may take, ranked, and why the best was chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+import dataclasses
+
+from nova_preempt.core import capacity
+from nova_preempt.core.model import Server
+from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.core.scheduling.port import Trial
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Considered:
+    """A host that could serve a request, for the record."""
+
+    host: str
+    name: str
+    victims: tuple[str, ...] = ()
+    cost_us: int = 0
+    optimal: bool = True
+    steps: int = 0
+
+    @property
+    def key(self) -> tuple[bool, int, str, str]:
+        """Sort key: hosts without victims first, then by cost."""
+        return (bool(self.victims), self.cost_us, self.name, self.host)
+
+
+class RankedHosts:
+    """Hosts for the server that is placed now, the best first.
+
+    :ivar names: of hosts that any server of the request was offered, by uuid
+    :ivar plans: of the hosts that the server may take, by uuid; None where it
+        fits without victims
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+        self.plans: dict[str, Plan | None] = {}
+        self._ranked: dict[str, Plan | None] = {}
+
+    def add(self, plan: Plan) -> None:
+        """Add a host with its plan, after all others.
+
+        A host on which the server fits may fail a filter, and pass it once
+        servers have ended: the plan replaces it.
+        """
+        self.plans.pop(plan.host.uuid, None)
+        self.plans[plan.host.uuid] = plan
+
+    def rank(self, ordered: Iterable[str]) -> None:
+        """Keep these hosts only, in this order."""
+        self.plans = {uuid: self.plans[uuid] for uuid in ordered}
+        self._ranked = dict(self.plans)
+
+    def victims(self, host: str) -> tuple[Server, ...]:
+        plan = self.plans.get(host)
+        return plan.victims if plan else ()
+
+    def trial(self, host: str) -> Trial:
+        plan = self.plans.get(host)
+        return Trial(host, self.victims(host), plan.cost_us if plan else 0)
+
+    @property
+    def considered(self) -> list[Considered]:
+        """Hosts as they were ranked last, sorted by cost."""
+        return sorted(
+            (self._consider(uuid, plan)
+             for uuid, plan in self._ranked.items()),
+            key=lambda item: item.key,
+        )
+
+    def _consider(self, host: str, plan: Plan | None) -> Considered:
+        if plan is None or not plan.victims or plan.joins:
+            return Considered(host, self.names[host])
+        return Considered(
+            host,
+            self.names[host],
+            tuple(server.uuid for server in plan.victims),
+            plan.cost_us,
+            plan.victim_set.optimal,
+            plan.victim_set.steps,
+        )
+
+
+def why(
+    host: str,
+    plan: Plan,
+    cost_us: int,
+    runner_up: tuple[str, int] | None,
+    promised: bool = False,
+) -> str:
+    """Explain the choice of a host and its victims in a sentence.
+
+    :param host: its name, as it is to be called
+    :param cost_us: what is told of the cost of the plan
+    :param runner_up: (name, cost in micro-units) of the next best host
+    :param promised: whether classes come before the cost
+    """
+    lack = capacity.by_class(plan.missing)
+    missing = ", ".join(f"{lack[name]} {name}" for name in sorted(lack))
+    text = (
+        f"{host} lacks {missing}"
+        if missing
+        else f"{host} has room but does not pass the filters as it is"
+    )
+    text += (
+        f"; ending {len(plan.victims)} preemptible server(s) there costs "
+        f"{cost_us / 1e6:g} s, the least of any sufficient set"
+    )
+    if promised:
+        text += " that harms promises to classes as little"
+    if not plan.victim_set.optimal:
+        text += " that was found within the search budget"
+    if runner_up is None:
+        return text + "; no other host can serve the request"
+    name, next_us = runner_up
+    return text + f"; next would be {name} at {next_us / 1e6:g} s"
