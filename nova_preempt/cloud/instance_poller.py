@@ -18,6 +18,7 @@ Each cell is read by itself: one that cannot be read, or not in time, holds up
 nobody whose victims are in others.
 """
 
+import dataclasses
 import threading
 import time
 
@@ -25,9 +26,6 @@ from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import shared_reading
-from nova_preempt.core import ending
-
-State = ending.Seen
 
 
 class InstancePoller:
@@ -64,7 +62,7 @@ class InstancePoller:
                     cell.remove([uuid])
 
     def get(self, uuid, max_age_s=None):
-        """The ending.Seen of a server that was added, None if it is gone.
+        """The ObservedServer of a server that was added, None if it is gone.
 
         :param max_age_s: how old it may be
         :raises NovaError: it could not be read
@@ -109,8 +107,7 @@ class InstancePoller:
 def _make_reading(cell, read, clocks):
     """The SharedReading of a cell; see InstancePoller."""
     def read_states(uuids, now):
-        return {uuid: ending.Seen(server.vm_state, server.task_state,
-                                  server.host, now, server.locked_by)
+        return {uuid: dataclasses.replace(server, read_at=now)
                 for uuid, server in read(cell, uuids).items()}
 
     return shared_reading.SharedReading(f'cell {cell.identity}', read_states,

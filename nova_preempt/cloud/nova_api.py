@@ -11,7 +11,6 @@
 # under the License.
 """Nova's API, as far as ending servers needs it."""
 
-import dataclasses
 import datetime
 import json
 
@@ -24,7 +23,7 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt.conf import preemption
-from nova_preempt.core import ending
+from nova_preempt.core import model
 
 LOG = logging.getLogger(__name__)
 
@@ -45,28 +44,6 @@ class NoAnswer(NovaError):
 
 class NotAllowed(NovaError):
     """Nova's policy does not let the service user do that."""
-
-
-@dataclasses.dataclass(frozen=True)
-class ServerStatus:
-    """A server as Nova's API shows it; times are naive, in UTC.
-
-    locked_by is 'owner' or 'admin', '' if it is not locked.
-    """
-
-    status: str
-    task_state: str | None
-    host: str | None
-    vm_state: str = ''
-    locked_reason: str | None = None
-    launched_at: datetime.datetime | None = None
-    locked_by: str = ''
-
-    @property
-    def seen(self):
-        """The same as an ending.Seen."""
-        return ending.Seen(self.vm_state, self.task_state, self.host,
-                           locked_by=self.locked_by)
 
 
 def _time(text):
@@ -164,7 +141,7 @@ class NovaAPI:
         self._call('delete', uuid)
 
     def get(self, uuid):
-        """The ServerStatus, None if it is gone.
+        """The ObservedServer, None if it is gone.
 
         :raises NovaError: nobody knows
         """
@@ -173,13 +150,14 @@ class NovaAPI:
             return None
         if server.status == 'UNKNOWN':
             raise NovaError(f'get of server {uuid}: its cell is down')
-        return ServerStatus(
-            server.status, getattr(server, 'OS-EXT-STS:task_state', None),
+        return model.ObservedServer(
+            uuid, getattr(server, 'OS-EXT-STS:vm_state', ''),
+            getattr(server, 'OS-EXT-STS:task_state', None),
             getattr(server, 'OS-EXT-SRV-ATTR:host', None),
-            getattr(server, 'OS-EXT-STS:vm_state', ''),
-            getattr(server, 'locked_reason', None),
-            _time(getattr(server, 'OS-SRV-USG:launched_at', None)),
-            self._locked_by(server))
+            launched_at=_time(
+                getattr(server, 'OS-SRV-USG:launched_at', None)),
+            locked_by=self._locked_by(server), status=server.status,
+            locked_reason=getattr(server, 'locked_reason', None))
 
     def _locked_by(self, server):
         """Return who locked a server, which only its actions show.

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What happens to a preemptible server, and what that frees.
+"""What happens to a preemptible server, on which terms, and what that frees.
 
 One rule for whoever chooses victims and for whoever ends them.
 """
@@ -22,7 +22,8 @@ import dataclasses
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from nova_preempt.core import eligibility
-from nova_preempt.core.model import Resources
+from nova_preempt.core.model import Resources, Server
+from nova_preempt.core.notice import NoticeRule
 
 
 class ClassTerms(Protocol):
@@ -227,3 +228,52 @@ def kept(resources: Resources, action: str) -> dict[str, int]:
 def is_plain(resource_classes: Sequence[str]) -> bool:
     """Tell whether these are things of which a stopped server frees some."""
     return _PLAIN.issuperset(resource_classes)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """How one server ends.
+
+    ``action`` is delete, shelve or stop. With ``restore`` it comes back once
+    there is room. With ``migrate`` its flavor asks to be moved instead, if it
+    can be.
+    """
+
+    action: str
+    notice_s: int
+    restore: bool
+    migrate: bool = False
+
+
+def terms_of(
+    server: Server, actions: Sequence[str], notice: NoticeRule
+) -> Terms:
+    """Return the terms of a server.
+
+    ``actions``: what the operator allows, [preemption]actions.
+    """
+    action = choose(server.action, actions, pinned=server.pinned)
+    asked = (
+        server.action if server.action in actions else default(actions)
+    )
+    return Terms(
+        action,
+        notice.length_s(server.notice_s),
+        restore=server.restore and action == SHELVE,
+        migrate=asked == MIGRATE
+        and not eligibility.why_not_by(server, asked),
+    )
+
+
+def is_migrated_first(
+    action: str, actions: Sequence[str], *, one_time: bool = False
+) -> bool:
+    """Tell whether a victim is live-migrated where that is possible.
+
+    Its own flavor asks for it, or the operator wants it of all. ``action``:
+    of the victim. ``one_time``: whether it has a device that can be used once
+    only.
+    """
+    return MIGRATE in (action, *actions[:1]) and (
+        not eligibility.wastes_device(MIGRATE, one_time=one_time)
+    )

@@ -360,7 +360,8 @@ class ObservedServer:
     What was not read has its default. ``ended_at``: when it was deleted, None
     while it exists. ``locked_by``: "owner", "admin", or '' if it is not
     locked. ``flavor``: the flavor's name. ``fault``: why it is in vm_state
-    error.
+    error. ``status``: what Nova's API says of its state. ``read_at``: when it
+    was read, by the clock of whoever waits for it.
     """
 
     uuid: str
@@ -381,6 +382,9 @@ class ObservedServer:
     from_volume: bool = False
     tags: tuple[str, ...] = ()
     fault: str = ""
+    status: str = ""
+    locked_reason: str | None = None
+    read_at: float = dataclasses.field(default=0.0, compare=False)
 
     @property
     def is_deleting(self) -> bool:

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from nova_preempt.core import ending
+from nova_preempt.core.eviction import ending
 from nova_preempt.core.model import ObservedServer
 
 #: It is on the host that was cleared for it, as was asked for.
@@ -50,9 +50,7 @@ def outcome(
         return None if is_rebuilt else FAILED
     if server.task_state is not None or server.vm_state == "building":
         return None
-    if ending.is_offloaded(
-        ending.Seen(server.vm_state, server.task_state, server.host)
-    ):
+    if ending.is_offloaded(server):
         return FAILED
     if operation == "resize" and server.flavor != flavor:
         return FAILED

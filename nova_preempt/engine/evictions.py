@@ -23,7 +23,7 @@ from oslo_log import log as logging
 from nova_preempt import pauses
 from nova_preempt import requester
 from nova_preempt.cloud import parallel
-from nova_preempt.core import ending
+from nova_preempt.core.eviction import ending
 from nova_preempt.db import decisions
 from nova_preempt.engine import stepper
 from nova_preempt.handover import eviction_policy

@@ -113,7 +113,7 @@ class Expiry:
     def _look_after(self, decision_uuid, victim, retention_s, paused):
         server = self._clients.nova.get(victim.server_uuid)
         step = retention.step(retention.Observed(
-            server and server.seen, times.microseconds(victim.ended_at),
+            server, times.microseconds(victim.ended_at),
             retention_s, server is not None and stopped.is_ours(server),
             paused), None, _now_us())
         for found in step.intents:

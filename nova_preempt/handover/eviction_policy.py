@@ -11,7 +11,7 @@
 # under the License.
 """Builds the core's eviction rules from [preemption] of the configuration.
 
-The rules are in core/: eligibility, actions, notice and terms.
+The rules are in core/: eligibility, actions and notice.
 """
 
 import stevedore
@@ -22,7 +22,6 @@ from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
 from nova_preempt.core import model
 from nova_preempt.core import notice
-from nova_preempt.core import terms
 from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import leases
 from nova_preempt.core.scheduling import policy
@@ -99,13 +98,13 @@ def load_costs(options):
 
 
 def get_terms(server, options, notice_limit_s=None):
-    """The core.terms.Terms of a nova_preempt.cloud.servers.Server.
+    """The core.actions.Terms of a nova_preempt.cloud.servers.Server.
 
     :param options: [preemption] of the configuration
     :param notice_limit_s: see notice_rule()
     """
-    return terms.of(server, options.actions,
-                    notice_rule(options, notice_limit_s))
+    return core_actions.terms_of(
+        server, options.actions, notice_rule(options, notice_limit_s))
 
 
 def notice_rule(options, limit_s=None):

@@ -19,10 +19,9 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
-from nova_preempt.core import ending
-from nova_preempt.core import terms
 from nova_preempt.core import wanted
 from nova_preempt.core.eviction import controller
+from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction import values
 from nova_preempt.handover import claim
 from nova_preempt.handover import eviction_policy
@@ -158,7 +157,7 @@ def make_victim(decision, victim, options):
         victim.last_resort or core_actions.last_resort(
             victim.action, options.actions),
         tuple(options.actions),
-        migrate=not for_good and terms.is_migrated_first(
+        migrate=not for_good and core_actions.is_migrated_first(
             victim.action, options.actions,
             one_time=victim.server_uuid in decision.record.get(
                 'one_time', ())),

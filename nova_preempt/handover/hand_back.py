@@ -99,7 +99,7 @@ class HandBack:
     def _free_stopped(self, decision_uuid, victim):
         uuid = victim.server_uuid
         server = self._nova.get(uuid)
-        found = _NOT_THERE.get(retention.having_left(server and server.seen))
+        found = _NOT_THERE.get(retention.having_left(server))
         if found:
             self._decisions.update_victim(decision_uuid, uuid, found)
             return

@@ -20,7 +20,7 @@ claims when it returns.
 from oslo_log import log as logging
 
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import taken_back
+from nova_preempt.core.eviction import rollback
 
 LOG = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ LOG = logging.getLogger(__name__)
 def holds(placement, uuid, seen, is_gone, provider_uuid):
     """Whether a victim that has left has anything on its host still.
 
-    :param seen: its ending.Seen, None if Nova knows it no more
+    :param seen: its ObservedServer, None if Nova knows it no more
     :param is_gone: whether it is deleted
     :param provider_uuid: of its host
     :raises PlacementError: nobody knows
@@ -42,7 +42,7 @@ def holds(placement, uuid, seen, is_gone, provider_uuid):
         LOG.warning('Cannot see whether victim %(uuid)s has freed its '
                     'space: %(exc)s', {'uuid': uuid, 'exc': exc})
         return False
-    if is_gone or taken_back.is_at_rest(seen):
+    if is_gone or rollback.is_at_rest(seen):
         return bool(allocations)
     return provider_uuid in allocations
 
@@ -50,7 +50,7 @@ def holds(placement, uuid, seen, is_gone, provider_uuid):
 def free(placement, victim, look):
     """Free what an offloaded victim was given back, if anything.
 
-    :param look: returns the victim's ending.Seen as it is now
+    :param look: returns the victim's ObservedServer as it is now
     :raises PlacementError, Conflict: not yet; it can be done again
     """
     consumer = placement.get_consumer(victim.server_uuid)
@@ -60,5 +60,5 @@ def free(placement, victim, look):
         # Looked at after that was read: a return shows before it claims, and
         # who claims afterwards moves the generation.
         seen = look()
-        if seen is not None and taken_back.is_at_rest(seen):
+        if seen is not None and rollback.is_at_rest(seen):
             placement.post_allocations([consumer.with_allocations({})])

@@ -23,9 +23,8 @@ from nova_preempt import metrics
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import ending
 from nova_preempt.core import outcome
-from nova_preempt.core import taken_back
+from nova_preempt.core.eviction import rollback
 from nova_preempt.db import decisions
 from nova_preempt.db import outcomes as db_outcomes
 from nova_preempt.handover import offloaded
@@ -77,7 +76,9 @@ class Outcomes:
             victim for victim in
             self._decisions.get_decision(decision_uuid).victims
             if victim.server_uuid == uuid)
-        status = taken_back.last_status(_seen(server), victim.asked)
+        status = rollback.last_status(
+            None if server is None or server.deleted else server,
+            victim.asked)
         if status == decisions.KEPT and not was_alive:
             self._alive.add((decision_uuid, uuid))
             return
@@ -86,7 +87,7 @@ class Outcomes:
         try:
             if status == decisions.SHELVED:
                 offloaded.free(self._clients.placement, victim,
-                               lambda: self._see(uuid))
+                               lambda: self._clients.nova.get(uuid))
         except (nova_api.NovaError, placement_api.PlacementError,
                 placement_api.Conflict) as exc:
             LOG.warning('Cannot free yet what victim %(uuid)s has, which is '
@@ -96,10 +97,6 @@ class Outcomes:
             self._clients.nova.clear_notice(uuid)
         self._decisions.update_victim(decision_uuid, uuid, status,
                                       ended_at=timeutils.utcnow())
-
-    def _see(self, uuid):
-        server = self._clients.nova.get(uuid)
-        return server and server.seen
 
     def _note(self, item, server):
         found = outcome.outcome(server, item.host, item.operation,
@@ -121,10 +118,3 @@ class Outcomes:
                         {'number': item.in_vain, 'uuid': item.uuid,
                          'server': item.server_uuid,
                          'status': found or item.status})
-
-
-def _seen(server):
-    """An ObservedServer as an ending.Seen, None if it was deleted."""
-    if server is None or server.deleted:
-        return None
-    return ending.Seen(server.vm_state, server.task_state, server.host)

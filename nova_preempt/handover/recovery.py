@@ -29,7 +29,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import liveness
-from nova_preempt.core import taken_back
+from nova_preempt.core.eviction import rollback
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import offloaded
@@ -218,11 +218,6 @@ class Recovery:
             return decisions.ABORTED
         return decisions.ROLLED_BACK
 
-    def _look(self, victim):
-        """The ServerStatus of a victim and its ending.Seen, or None twice."""
-        server = self._nova.get(victim.server_uuid)
-        return server, server and server.seen
-
     def _read(self, decision):
         """({uuid of a victim: its Consumer}, the victims on their host).
 
@@ -240,9 +235,9 @@ class Recovery:
             victim.server_uuid) for victim in victims}
         there = []
         for victim in victims:
-            seen = self._look(victim)[1]
-            if taken_back.is_there(seen, decision.host):
-                if taken_back.is_moving(seen):
+            seen = self._nova.get(victim.server_uuid)
+            if rollback.is_there(seen, decision.host):
+                if rollback.is_moving(seen):
                     raise NotYet(
                         f'server {victim.server_uuid} is still being moved '
                         f'({seen.task_state})')
@@ -286,21 +281,21 @@ class Recovery:
 
     def _close(self, decision, victim, was_there):
         """Leave a victim as it is to be. Returns its status."""
-        server, seen = self._look(victim)
+        seen = self._nova.get(victim.server_uuid)
         if seen is None and was_there:
             # It went while it got its space back, and Nova may have freed
             # that before.
             self._placement.delete_allocations(victim.server_uuid)
-        status = taken_back.closing_status(seen, decision.host, victim.asked)
+        status = rollback.closing_status(seen, decision.host, victim.asked)
         if status == decisions.SHELVED:
             # So may one that was offloaded.
             offloaded.free(self._placement, victim,
-                           lambda: self._look(victim)[1])
+                           lambda: self._nova.get(victim.server_uuid))
         stays = status in (decisions.KEPT, decisions.MIGRATED)
-        if victim.notice_s and (stays or taken_back.may_stay(seen, status)):
+        if victim.notice_s and (stays or rollback.may_stay(seen, status)):
             self._nova.clear_notice(victim.server_uuid)
         if stays:
-            self._resume(victim, server)
+            self._resume(victim, seen)
         return status
 
     def _resume(self, victim, server):
@@ -360,12 +355,12 @@ class Recovery:
         :returns: its status then, None if nothing had to be done
         :raises NovaError: it will take more than this
         """
-        server, seen = self._look(victim)
-        if not taken_back.is_there(seen, decision.host) or (
-                taken_back.is_leaving(seen)):
+        seen = self._nova.get(victim.server_uuid)
+        if not rollback.is_there(seen, decision.host) or (
+                rollback.is_leaving(seen)):
             return None
         uuid = victim.server_uuid
-        locked = not stopped.is_ours(server) and eviction_policy.get_rules(
+        locked = not stopped.is_ours(seen) and eviction_policy.get_rules(
             self._options).counts(seen.locked_by)
         LOG.error(_SPACE_TAKEN[locked],
                   {'server': uuid, 'uuid': decision.uuid})

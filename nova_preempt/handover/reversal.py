@@ -17,7 +17,7 @@ writes them.
 
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import capacity
-from nova_preempt.core import taken_back
+from nova_preempt.core.eviction import rollback
 from nova_preempt.db import decisions
 from nova_preempt.handover import claim
 
@@ -47,7 +47,7 @@ class Reversal:
         emptied = [consumer.with_allocations({}) for consumer in consumers
                    if consumer.allocations]
         if not uuids or uuids[0] != claim.stand_in(decision) or (
-                consumers[0].allocations) or not taken_back.have_left(
+                consumers[0].allocations) or not rollback.have_left(
                     victim.status for victim in decision.victims):
             return emptied
         return [*emptied, *self._released_by_server(decision)]
@@ -93,7 +93,7 @@ class Reversal:
         restored = []
         for victim in victims:
             consumer = consumers[victim.server_uuid]
-            if taken_back.lacks_space(
+            if rollback.lacks_space(
                     _resources(consumer.allocations),
                     _resources(victim.allocations), decision.provider_uuid):
                 restored.append(placement_api.Consumer(

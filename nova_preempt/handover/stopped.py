@@ -13,7 +13,7 @@
 
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
-from nova_preempt.core import taken_back
+from nova_preempt.core.eviction import rollback
 
 # Why it is locked.
 LOCKED = 'It has given way; it is to be deleted.'
@@ -22,7 +22,7 @@ LOCKED = 'It has given way; it is to be deleted.'
 def is_ours(server):
     """Whether a lock of a server is ours.
 
-    :param server: a nova_preempt.cloud.nova_api.ServerStatus
+    :param server: a core.model.ObservedServer, of Nova's API
     """
     return server.locked_reason == LOCKED
 
@@ -31,7 +31,7 @@ def release(nova, victim, server):
     """Let a victim that has its space back be its owner's again.
 
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
-    :param server: the victim's ServerStatus; a lock that is not ours stays
+    :param server: as Nova's API shows it; a lock that is not ours stays
     """
     if is_ours(server):
         nova.unlock(victim.server_uuid)
@@ -61,7 +61,7 @@ def give_back(placement, victim):
     consumer = placement.get_consumer(victim.server_uuid)
     has, had = ({uuid: item['resources'] for uuid, item in each.items()}
                 for each in (consumer.allocations, victim.allocations))
-    if taken_back.lacks_what_stop_freed(has, had):
+    if rollback.lacks_what_stop_freed(has, had):
         placement.post_allocations([placement_api.Consumer(
             victim.server_uuid, victim.allocations, consumer.generation,
             victim.consumer_project_id or victim.project_id,

@@ -30,9 +30,9 @@ from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import parallel
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import ending
 from nova_preempt.core import victim_status
 from nova_preempt.core.eviction import controller
+from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction import values
 from nova_preempt.core.model import SECOND
 from nova_preempt.db import decisions as db_decisions

@@ -28,10 +28,9 @@ import itertools
 from typing import Any
 
 from nova_preempt.core import actions
-from nova_preempt.core import ending
 from nova_preempt.core import wanted
 from nova_preempt.core.eviction import values
-from nova_preempt.core.model import SECOND
+from nova_preempt.core.model import SECOND, ObservedServer
 from nova_preempt.core.reservation import model
 from nova_preempt.core.scheduling.joining import Ending
 from nova_preempt.core.scheduling.joining import Releasing
@@ -62,7 +61,7 @@ class Decision:
     attempts_left: int = 0
     victims: dict[str, Server] = dataclasses.field(default_factory=dict)
     terms: dict[str, values.Victim] = dataclasses.field(default_factory=dict)
-    shown: dict[str, ending.Seen | None] = dataclasses.field(
+    shown: dict[str, ObservedServer | None] = dataclasses.field(
         default_factory=dict)
     memory: values.Memory = dataclasses.field(
         default_factory=lambda: values.Memory({}, 0.0))
@@ -83,7 +82,7 @@ class Decision:
             dict.fromkeys(self.memory.pending, False), {self.host.name: True},
             {self.uuid: why_unwanted})
 
-    def _seen(self, uuid: str) -> ending.Seen | None:
+    def _seen(self, uuid: str) -> ObservedServer | None:
         """Return what Nova's record of a victim would say."""
         victim = self.victims[uuid]
         if uuid in self.shown:
@@ -91,10 +90,10 @@ class Decision:
         if victim.state is State.OVER:
             return None
         if victim.state is State.SHELVED:
-            return ending.Seen('shelved_offloaded', None, None)
+            return ObservedServer(uuid, 'shelved_offloaded')
         # Others end it, too, as once a reservation is over.
-        return ending.Seen(
-            'stopped' if victim.state is State.STOPPED else 'active',
+        return ObservedServer(
+            uuid, 'stopped' if victim.state is State.STOPPED else 'active',
             None if victim.state in _AT_REST else 'deleting', self.host.name)
 
 

@@ -18,13 +18,13 @@ import math
 from typing import Any
 
 from nova_preempt.core import actions
-from nova_preempt.core import ending
 from nova_preempt.core import wanted as core_wanted
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.eviction import controller
+from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction import expiry
 from nova_preempt.core.eviction import values
-from nova_preempt.core.model import SECOND
+from nova_preempt.core.model import SECOND, ObservedServer
 from nova_preempt.core.scheduling import budgets as core_budgets
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import budgets
@@ -206,8 +206,9 @@ class Endings:
             uuid, asked=method, asked_at=now_us / SECOND)
         took_us = self._parts.drawn.us(kind)
         is_stopped = victim.state is State.STOPPED
-        decision.shown[uuid] = ending.Seen(
-            'stopped' if is_stopped else 'active', task, victim.host.name)
+        decision.shown[uuid] = ObservedServer(
+            uuid, 'stopped' if is_stopped else 'active', task,
+            victim.host.name)
         if is_stopped:
             victim.epoch += 1
         else:
@@ -234,8 +235,8 @@ class Endings:
         uuid = victim.boot.id
         was_stopped = decision.shown[uuid].vm_state == 'stopped'
         _, _, vm_state, state = _CALLS[method]
-        decision.shown[uuid] = None if vm_state is None else ending.Seen(
-            vm_state, None,
+        decision.shown[uuid] = None if vm_state is None else ObservedServer(
+            uuid, vm_state, None,
             victim.host.name if state is State.STOPPED else None)
         if was_stopped:
             self._offload(victim)

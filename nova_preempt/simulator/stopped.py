@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import Any
 
 from nova_preempt.core import actions
-from nova_preempt.core import ending
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.eviction import retention
+from nova_preempt.core.model import ObservedServer
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
@@ -48,7 +48,8 @@ class Stopped:
         parts = self._parts
         step = retention.step(
             retention.Observed(
-                ending.Seen('stopped', None, victim.host.name),
+                ObservedServer(victim.boot.id, 'stopped', None,
+                               victim.host.name),
                 victim.since_us, parts.options.stop_retention_s),
             None, parts.events.now_us)
         if step.wake_at_us is not None:

@@ -23,7 +23,6 @@ from nova.scheduler.client import report
 from nova.tests.functional import fixtures as func_fixtures
 from oslo_db import exception as db_exc
 
-from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import plan
@@ -112,7 +111,8 @@ class Nova:
         self.alive = dict.fromkeys(uuids)
 
     def get(self, uuid):
-        return nova_api.ServerStatus('ACTIVE', None, 'host', 'active', None) \
+        return model.ObservedServer(
+            'a', 'active', None, 'host', status='ACTIVE') \
             if uuid in self.alive else None
 
     def force_delete(self, uuid):

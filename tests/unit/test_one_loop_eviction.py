@@ -27,6 +27,7 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core.eviction import controller
+from nova_preempt.core.model import ObservedServer
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import notifications
 from nova_preempt.handover import owner
@@ -159,9 +160,10 @@ class Terminator:
         if self.now >= due_s:
             self._shown[uuid] = vm_state, None
         vm_state, task_state = self._shown.get(uuid, ('active', None))
-        return vm_state and instance_poller.State(
-            vm_state, task_state,
-            None if vm_state == 'shelved_offloaded' else 'h0', self.now)
+        return vm_state and ObservedServer(
+            'a', vm_state, task_state,
+            None if vm_state == 'shelved_offloaded' else 'h0',
+            read_at=self.now)
 
     def sleep(self, seconds):
         self.now = round(self.now + seconds, 6)

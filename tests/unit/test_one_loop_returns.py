@@ -113,8 +113,8 @@ class Engine:
         victim = next(victim for _, victim in self.decisions.get_victims(
             decisions.SHELVED) if victim.server_uuid == uuid)
         self.sizes[uuid] = victim.allocations['p']['resources']['VCPU']
-        self.shown[uuid] = nova_api.ServerStatus(
-            'SHELVED_OFFLOADED', 'unshelving', None)
+        self.shown[uuid] = model.ObservedServer(
+            uuid, '', 'unshelving', status='SHELVED_OFFLOADED')
         self._done.append((self.now_s + UNSHELVE_S, uuid))
 
     def _get_room(self, resources):
@@ -149,8 +149,8 @@ class Engine:
             self.now_s = now_s
             for at_s, uuid in self._done:
                 if at_s == now_s:
-                    self.shown[uuid] = nova_api.ServerStatus(
-                        'ACTIVE', None, 'h')
+                    self.shown[uuid] = model.ObservedServer(
+                        uuid, '', None, 'h', status='ACTIVE')
                     self.note('back', uuid)
             work()
         return self.events
@@ -260,8 +260,9 @@ class TestRetention(OneLoop, unittest.TestCase):
     def engine(self):
         world = Engine(self)
         world.process.options.stop_retention_s = 500
-        world.shown['a'] = nova_api.ServerStatus(
-            'SHUTOFF', None, 'h', 'stopped', stopped.LOCKED)
+        world.shown['a'] = model.ObservedServer(
+            'a', 'stopped', None, 'h', status='SHUTOFF',
+            locked_reason=stopped.LOCKED)
         there = {'a': test_expiry.server('a', vm_state='stopped')}
         loop = expiry.Expiry(
             world.process, mock.Mock(get=there.get), world.clients, None)
@@ -331,8 +332,8 @@ class TestReturns(OneLoop, unittest.TestCase):
         for uuid, vcpus in self.SIZES.items():
             world.add_victim(uuid, decisions.SHELVED, 130, vcpus,
                              restore=True, asked='shelve')
-            world.shown[uuid] = nova_api.ServerStatus(
-                'SHELVED_OFFLOADED', None, None)
+            world.shown[uuid] = model.ObservedServer(
+                uuid, '', status='SHELVED_OFFLOADED')
 
         def make():
             return restorer.Restorer(
@@ -462,8 +463,8 @@ class ClassCloud:
                 for at_s, kind in events)))
 
     def _shelved(self, uuid):
-        self._world.shown[uuid] = nova_api.ServerStatus(
-            'SHELVED_OFFLOADED', None, None)
+        self._world.shown[uuid] = model.ObservedServer(
+            uuid, '', status='SHELVED_OFFLOADED')
         self._world.add_victim(
             uuid, decisions.SHELVED, self._world.now_s, 4, restore=True,
             asked='shelve', decision_uuid=f'd{next(self._numbers)}')
@@ -481,7 +482,8 @@ class ClassCloud:
 
     def _runs(self, uuid, at_s):
         self._happens(uuid, '', (at_s, Kind.RUNNING))
-        self._world.shown[uuid] = nova_api.ServerStatus('ACTIVE', None, 'h')
+        self._world.shown[uuid] = model.ObservedServer(
+            uuid, '', None, 'h', status='ACTIVE')
 
     def go_on(self):
         """Let happen what is due."""

@@ -28,10 +28,9 @@ from typing import TypeVar
 
 from nova_preempt.core import controller
 from nova_preempt.core import eligibility
-from nova_preempt.core import ending
-from nova_preempt.core.ending import Progress
-from nova_preempt.core.ending import Seen
-from nova_preempt.core.ending import What
+from nova_preempt.core.eviction import ending
+from nova_preempt.core.eviction.ending import Progress
+from nova_preempt.core.eviction.ending import What
 from nova_preempt.core.eviction.values import HANDOVER_AGE_S
 from nova_preempt.core.eviction.values import Ask
 from nova_preempt.core.eviction.values import Close
@@ -48,7 +47,7 @@ from nova_preempt.core.eviction.values import Observed
 from nova_preempt.core.eviction.values import Spare
 from nova_preempt.core.eviction.values import Step
 from nova_preempt.core.eviction.values import Victim
-from nova_preempt.core.model import SECOND
+from nova_preempt.core.model import SECOND, ObservedServer
 
 _T = TypeVar("_T", int, float)
 
@@ -293,7 +292,7 @@ def begin_at(notices_until: Iterable[_T]) -> _T:
 
 
 def notice_is_over(
-    progress: Progress, seen: Seen | None, known: bool, now: float
+    progress: Progress, seen: ObservedServer | None, known: bool, now: float
 ) -> bool:
     """Tell whether it is late enough, or nobody needs more time."""
     if progress.acting_since is not None or ending.has_passed(
@@ -310,7 +309,7 @@ def notice_is_over(
 
 
 def may_begin(
-    victims: Iterable[tuple[Progress, Seen | None, bool]], now: float
+    victims: Iterable[tuple[Progress, ObservedServer | None, bool]], now: float
 ) -> bool:
     """Tell whether the victims of a request may be asked to end.
 

@@ -17,9 +17,9 @@ import dataclasses
 import enum
 
 from nova_preempt.core import eligibility
-from nova_preempt.core import ending
 from nova_preempt.core.controller import Step
-from nova_preempt.core.model import SECOND
+from nova_preempt.core.eviction import ending
+from nova_preempt.core.model import SECOND, ObservedServer
 
 
 class Intent(enum.Enum):
@@ -45,7 +45,7 @@ class Observed:
     :ivar paused: whether nobody is to be deleted
     """
 
-    seen: ending.Seen | None
+    seen: ObservedServer | None
     stopped_us: int
     retention_s: int
     ours: bool = True
@@ -88,7 +88,7 @@ def _intent(observed: Observed, now_us: int) -> Intent | None:
     return Intent.DELETE if observed.ours else Intent.NOT_OURS
 
 
-def having_left(seen: ending.Seen | None) -> Intent | None:
+def having_left(seen: ObservedServer | None) -> Intent | None:
     """Return GONE or SHELVED of a victim with nothing on its host, or None."""
     if seen is None:
         return Intent.GONE

@@ -18,10 +18,10 @@ import dataclasses
 from typing import Any
 
 from nova_preempt.core import controller
-from nova_preempt.core import ending
-from nova_preempt.core.ending import Progress
-from nova_preempt.core.ending import Seen
-from nova_preempt.core.ending import What
+from nova_preempt.core.eviction import ending
+from nova_preempt.core.eviction.ending import Progress
+from nova_preempt.core.eviction.ending import What
+from nova_preempt.core.model import ObservedServer
 
 #: How old a look at a host may be, so that victims there share it.
 HOST_AGE_S = 1.0
@@ -61,7 +61,7 @@ class Observed:
 
     victims: Mapping[str, Victim]
     waiting: Mapping[str, str]
-    seen: Mapping[str, tuple[Seen | None, bool]]
+    seen: Mapping[str, tuple[ObservedServer | None, bool]]
     holds: Mapping[str, bool | None]
     hosts: Mapping[str, bool | None]
     unwanted: Mapping[str, str | None]

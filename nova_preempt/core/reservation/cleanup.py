@@ -21,7 +21,7 @@ from typing import Protocol, TypeAlias
 
 from nova_preempt.core import controller
 from nova_preempt.core import eligibility
-from nova_preempt.core import ending
+from nova_preempt.core.eviction import ending
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import model

@@ -40,7 +40,7 @@ class TestLockedBy(unittest.TestCase):
 
     def locked_by(self, *actions):
         self.client.instance_action.list.return_value = actions
-        return self.nova.get('a').seen.locked_by
+        return self.nova.get('a').locked_by
 
     def test_the_last_who_did(self):
         """Nova tells the latest action first."""

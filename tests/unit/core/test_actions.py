@@ -12,11 +12,14 @@
 
 """What happens to a server that has to go, and what that frees."""
 
+import types
 import unittest
 
 from nova_preempt.core import actions
 from nova_preempt.core import eligibility
+from nova_preempt.core import notice
 
+NOTICE = notice.NoticeRule(30, 10, 60)
 STATES = ('active', 'paused', 'stopped', 'suspended', 'rescued', 'resized',
           'error', 'shelved', 'soft-delete')
 
@@ -97,3 +100,56 @@ class TestShelvedVictims(unittest.TestCase):
         # A reservation that deletes its servers in the end deletes them all.
         self.assertEqual('force_delete',
                          eligibility.next_call('delete', 'shelved'))
+
+
+def of(*allowed, action='', notice_s=None, restore=False, pinned=False,
+       one_time=False):
+    return actions.terms_of(types.SimpleNamespace(
+        action=action, notice_s=notice_s, restore=restore, pinned=pinned,
+        one_time=one_time), allowed, NOTICE)
+
+
+class TestTerms(unittest.TestCase):
+
+    def test_what_the_flavor_asks_for(self):
+        self.assertEqual(
+            actions.Terms('stop', 45, restore=False),
+            of('shelve', 'stop', action='stop', notice_s=45))
+
+    def test_within_what_the_operator_allows(self):
+        self.assertEqual(
+            actions.Terms('shelve', 60, restore=False),
+            of('shelve', 'stop', action='delete', notice_s=9999))
+        self.assertEqual(actions.Terms('delete', 30, restore=False),
+                         of('migrate', action='stop'))
+
+    def test_only_what_was_shelved_comes_back(self):
+        self.assertTrue(of('shelve', restore=True).restore)
+        self.assertFalse(of('stop', restore=True).restore)
+
+    def test_what_asks_to_be_moved(self):
+        self.assertEqual(
+            actions.Terms('shelve', 30, restore=True, migrate=True),
+            of('shelve', 'migrate', action='migrate', restore=True))
+        # Where nobody may be moved it is no more than another name.
+        self.assertFalse(of('shelve', action='migrate').migrate)
+
+    def test_a_device_that_can_be_used_once_is_not_migrated(self):
+        """Its server would take another one where it is migrated to."""
+        self.assertEqual(
+            actions.Terms('delete', 30, restore=False),
+            of('delete', 'migrate', action='migrate', one_time=True))
+        for allowed in (['migrate', 'delete'], ['delete', 'migrate']):
+            self.assertFalse(
+                actions.is_migrated_first('migrate', allowed, one_time=True))
+        self.assertFalse(
+            actions.is_migrated_first('delete', ['migrate'], one_time=True))
+
+    def test_who_is_migrated_first(self):
+        for allowed, asking, others in (
+                (['migrate', 'stop'], True, True),
+                (['stop', 'migrate'], True, False), ([], True, False)):
+            for action, expected in (('migrate', asking), ('stop', others)):
+                self.assertEqual(
+                    expected, actions.is_migrated_first(action, allowed),
+                    (allowed, action))

@@ -28,10 +28,10 @@ from nova_preempt.handover import stopped
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
 ALLOCATIONS = {'rp': {'resources': {'VCPU': 1, 'MEMORY_MB': 1024}}}
-STOPPED = nova_api.ServerStatus('SHUTOFF', None, 'h', 'stopped',
-                                stopped.LOCKED)
-RUNNING = nova_api.ServerStatus('ACTIVE', None, 'h', 'active',
-                                stopped.LOCKED)
+STOPPED = model.ObservedServer(
+    'a', 'stopped', None, 'h', status='SHUTOFF', locked_reason=stopped.LOCKED)
+RUNNING = model.ObservedServer(
+    'a', 'active', None, 'h', status='ACTIVE', locked_reason=stopped.LOCKED)
 
 
 def server(uuid, **values):
@@ -195,11 +195,12 @@ class TestRetention(unittest.TestCase):
     def test_what_became_of_it(self):
         for status, expected in (
                 (None, [decisions.GONE]),
-                (nova_api.ServerStatus('SHELVED_OFFLOADED', None, None,
-                                       'shelved_offloaded'),
+                (model.ObservedServer(
+                    'a', 'shelved_offloaded', status='SHELVED_OFFLOADED'),
                  [decisions.SHELVED]),
-                (nova_api.ServerStatus('SHUTOFF', 'powering-on', 'h',
-                                       'stopped'), [])):
+                (model.ObservedServer(
+                    'a', 'stopped', 'powering-on', 'h',
+                    status='SHUTOFF'), [])):
             self.nova.get.return_value = status
             self.make('a').delete_stopped()
             self.assertEqual(expected, self.statuses())

@@ -22,6 +22,7 @@ from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import controller
+from nova_preempt.core import model
 from nova_preempt.core.eviction import returns as core
 from nova_preempt.db import decisions
 from nova_preempt.engine import restorer
@@ -69,8 +70,9 @@ class TestReturns(testtools.TestCase):
 
     def show(self, uuid, status, task_state=None, host=None,
              launched_at=None):
-        self.servers[uuid] = nova_api.ServerStatus(
-            status, task_state, host, launched_at=launched_at)
+        self.servers[uuid] = model.ObservedServer(
+            uuid, '', task_state, host, status=status,
+            launched_at=launched_at)
 
     def update(self, decision_uuid, uuid, status, **values):
         self.victims[uuid] = db.Victim(**{

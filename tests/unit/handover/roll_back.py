@@ -15,8 +15,8 @@ import dataclasses
 import types
 import unittest
 
-from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core import model
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import recovery
 
@@ -68,9 +68,9 @@ class FakeNova:
 
     def put(self, uuid, vm_state='active', task_state=None, host='host1',
             locked_reason=None, locked_by=''):
-        self.servers[uuid] = nova_api.ServerStatus(
-            vm_state.upper(), task_state, host, vm_state, locked_reason,
-            locked_by=locked_by)
+        self.servers[uuid] = model.ObservedServer(
+            uuid, vm_state, task_state, host, status=vm_state.upper(),
+            locked_by=locked_by, locked_reason=locked_reason)
 
     def get(self, uuid):
         return self.servers.get(uuid)

@@ -16,10 +16,8 @@ import types
 import unittest
 
 from nova_preempt.core import actions
-from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
 from nova_preempt.core import model
-from nova_preempt.core import terms
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import records
@@ -47,24 +45,24 @@ class TestTerms(unittest.TestCase):
         return eviction_policy.get_terms(server(**values), self.options)
 
     def test_defaults(self):
-        self.assertEqual(terms.Terms('shelve', 30, False),
+        self.assertEqual(actions.Terms('shelve', 30, False),
                          self.terms())
 
     def test_flavor(self):
         self.assertEqual(
-            terms.Terms('stop', 45, False),
+            actions.Terms('stop', 45, False),
             self.terms(action='stop', notice_s=45, restore=True))
-        self.assertEqual(terms.Terms('shelve', 30, True),
+        self.assertEqual(actions.Terms('shelve', 30, True),
                          self.terms(restore=True))
 
     def test_a_flavor_that_asks_to_be_migrated(self):
         self.assertEqual(
-            terms.Terms('shelve', 30, False, migrate=True),
+            actions.Terms('shelve', 30, False, migrate=True),
             self.terms(action='migrate'))
         # It is shelved where it cannot be moved: then it comes back.
         self.assertTrue(self.terms(action='migrate', restore=True).restore)
         self.options.actions = ['stop', 'shelve']
-        self.assertEqual(terms.Terms('stop', 30, False),
+        self.assertEqual(actions.Terms('stop', 30, False),
                          self.terms(action='migrate', restore=True))
 
     def victim(self, action):
@@ -78,7 +76,7 @@ class TestTerms(unittest.TestCase):
             self.options.actions = allowed
             for action, expected in (('migrate', asking), ('stop', others),
                                      ('', others)):
-                self.assertEqual(expected, terms.is_migrated_first(
+                self.assertEqual(expected, actions.is_migrated_first(
                     self.victim(action).action, self.options.actions),
                     (allowed, action))
 
@@ -189,5 +187,5 @@ class TestTerms(unittest.TestCase):
     def test_what_is_freed(self):
         resources = {'VCPU': 1, 'DISK_GB': 10}
         for action in ('delete', 'shelve'):
-            self.assertEqual(resources, core_actions.freed(resources, action))
-        self.assertEqual({'VCPU': 1}, core_actions.freed(resources, 'stop'))
+            self.assertEqual(resources, actions.freed(resources, action))
+        self.assertEqual({'VCPU': 1}, actions.freed(resources, 'stop'))

@@ -21,6 +21,7 @@ from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cmd import hand_back as cmd
+from nova_preempt.core import model
 from nova_preempt.db import decisions
 from nova_preempt.handover import hand_back
 from nova_preempt.handover import stopped
@@ -72,9 +73,9 @@ class TestHandBack(unittest.TestCase):
 
     def show(self, vm_state='stopped', reason=stopped.LOCKED,
              locked_by='admin', host='h'):
-        self.nova.get.return_value = nova_api.ServerStatus(
-            vm_state.upper(), None, host, vm_state, reason,
-            locked_by=locked_by)
+        self.nova.get.return_value = model.ObservedServer(
+            'a', vm_state, None, host, status=vm_state.upper(),
+            locked_by=locked_by, locked_reason=reason)
 
     def test_nothing(self):
         status, (line,) = self.run_command()

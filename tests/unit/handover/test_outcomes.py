@@ -21,6 +21,7 @@ from nova_preempt import metrics
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core import model
 from nova_preempt.core import outcome
 from nova_preempt.core.model import ObservedServer
 from nova_preempt.db import decisions
@@ -60,8 +61,8 @@ class TestOutcomes(test_decisions.TestSQLite):
 
     def show(self, uuid):
         server = self.servers[uuid]
-        return nova_api.ServerStatus('', server.task_state, server.host,
-                                     server.vm_state)
+        return model.ObservedServer(
+            'a', server.vm_state, server.task_state, server.host, status='')
 
     def add(self, uuid, status=decisions.DONE, server_uuid=None, **victims):
         self.decisions.create_decision(db.Decision(

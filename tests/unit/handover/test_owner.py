@@ -29,6 +29,7 @@ from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import liveness
+from nova_preempt.core import model
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import owners
@@ -361,8 +362,8 @@ class TestRecovery(OwnerTestCase):
     def test_space_goes_back_under_the_project_that_it_was_under(self):
         """Which may be one that is there for the allocations alone."""
         had = {'p': {'resources': {'VCPU': 2}}}
-        self.nova.get.return_value = nova_api.ServerStatus('ACTIVE', None,
-                                                           'h')
+        self.nova.get.return_value = model.ObservedServer(
+            'a', '', None, 'h', status='ACTIVE')
         mine = self.make()
         self.decisions.create_decision(db.Decision(
             'd1', '', host='h', owner=mine.name, status=decisions.CLAIMED,

@@ -27,8 +27,9 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import ending
 from nova_preempt.core import wanted
+from nova_preempt.core.eviction import ending
+from nova_preempt.core.model import ObservedServer
 from nova_preempt.core.reservation import model
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import claim
@@ -138,8 +139,9 @@ class FakeCloud:
         return self._state(uuid, None)
 
     def _state(self, uuid, task_state):
-        return instance_poller.State(self.vm_states[uuid], task_state,
-                                     self.hosts[uuid], self.clock.now)
+        return ObservedServer(
+            uuid, self.vm_states[uuid], task_state, self.hosts[uuid],
+            read_at=self.clock.now)
 
 
 class TestTerminator(unittest.TestCase):
@@ -433,10 +435,11 @@ class TestTerminator(unittest.TestCase):
     def test_a_shared_reading_is_as_old_as_it_is(self):
         """It was read before this victim was looked at."""
         cloud = self.cloud({'a': 1})
-        old = instance_poller.State('active', None, 'host1', 96.0)
+        old = ObservedServer(
+            'a', 'active', None, 'host1', read_at=96.0)
         self.poller.get.side_effect = lambda uuid, max_age_s: (
-            old if self.clock.now < 102 else instance_poller.State(
-                'shelved_offloaded', None, None, self.clock.now))
+            old if self.clock.now < 102 else ObservedServer(
+                'a', 'shelved_offloaded', read_at=self.clock.now))
 
         def hang(_decision, _uuid, status, **values):
             if status == db_decisions.ENDING:
@@ -715,7 +718,8 @@ class TestTerminator(unittest.TestCase):
             raise nova_api.NovaError('connection reset')
 
         cloud.live_migrate = migrate
-        old = instance_poller.State('active', None, 'host1', self.clock.now)
+        old = ObservedServer(
+            'a', 'active', None, 'host1', read_at=self.clock.now)
         self.poller.get.side_effect = lambda uuid, max_age_s: (
             old if self.clock.now < 100.5 else cloud.get(uuid))
         self.assertEqual(set(), self.end(cloud, 'a'))
@@ -727,7 +731,8 @@ class TestTerminator(unittest.TestCase):
         """What was read before it was asked for is told for a while."""
         self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 20})
-        old = instance_poller.State('active', None, 'host1', self.clock.now)
+        old = ObservedServer(
+            'a', 'active', None, 'host1', read_at=self.clock.now)
         self.poller.get.side_effect = lambda uuid, max_age_s: (
             old if self.clock.now < 110 else cloud.get(uuid))
         self.assertEqual(set(), self.end(cloud, 'a', action='migrate'))
@@ -810,8 +815,9 @@ class TestTerminator(unittest.TestCase):
         real = cloud.get
         self.poller.get.side_effect = lambda uuid, max_age_s: (
             real(uuid) if self.clock.now < when or uuid not in uuids
-            else instance_poller.State(vm_state, task_state, host,
-                                       self.clock.now, locked_by))
+            else ObservedServer(
+                'a', vm_state, task_state, host, locked_by=locked_by,
+                read_at=self.clock.now))
 
     def test_shelved_by_its_owner(self):
         cloud = self.cloud({'a': 1})
@@ -854,10 +860,11 @@ class TestTerminator(unittest.TestCase):
             cloud = self.cloud({'a': 1})
             start = self.clock.now
             self.poller.get.side_effect = (
-                lambda uuid, max_age_s: instance_poller.State(
-                    'active', *((task_state, 'host1')           # noqa: B023
-                                if self.clock.now < start + 40  # noqa: B023
-                                else (None, 'host2')), self.clock.now))
+                lambda uuid, max_age_s: ObservedServer(
+                    uuid, 'active',
+                    *((task_state, 'host1')           # noqa: B023
+                      if self.clock.now < start + 40  # noqa: B023
+                      else (None, 'host2')), read_at=self.clock.now))
             self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
             self.assertEqual({}, cloud.asked)
 

@@ -13,6 +13,7 @@
 
 from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
+from nova_preempt.core import model
 from nova_preempt.db import reservation_rows as rows
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
@@ -184,8 +185,8 @@ class TestAtTheEnd(life.ChoresTestCase):
                 self.look()
                 self.cloud.coming['late'] = uuid
                 self.cloud.foreign['h1'].add('late')
-                self.cloud.elsewhere['late'] = nova_api.ServerStatus(
-                    'BUILD', None, host, vm_state)
+                self.cloud.elsewhere['late'] = model.ObservedServer(
+                    'a', vm_state, None, host, status='BUILD')
                 self.pass_time(HOUR_S)
                 self.look_until(290)
                 self.assertEqual([], self.cloud.asked)

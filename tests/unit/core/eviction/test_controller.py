@@ -14,13 +14,15 @@
 import dataclasses
 import unittest
 
-from nova_preempt.core import ending
+from nova_preempt.core import model
 from nova_preempt.core.eviction import controller
+from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction import values
 from nova_preempt.core.model import SECOND
 
-HERE = ending.Seen('active', None, 'h', 0.0)
-ON_ITS_WAY = ending.Seen('active', 'deleting', 'h', 0.0)
+HERE = model.ObservedServer('a', 'active', None, 'h', read_at=0.0)
+ON_ITS_WAY = model.ObservedServer(
+    'a', 'active', 'deleting', 'h', read_at=0.0)
 
 
 def victim(uuid, notice_s=0, decision='d', host='h'):

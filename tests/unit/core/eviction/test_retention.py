@@ -13,7 +13,7 @@
 
 import unittest
 
-from nova_preempt.core import ending
+from nova_preempt.core import model
 from nova_preempt.core.eviction import retention
 from nova_preempt.core.model import SECOND
 
@@ -26,12 +26,13 @@ class TestStopped(unittest.TestCase):
                               now_s * SECOND)
 
     def found(self, vm_state, task_state=None, kept=False, ours=True):
-        intents = self.step(ending.Seen(vm_state, task_state, 'h'),
+        intents = self.step(model.ObservedServer(
+            'a', vm_state, task_state, 'h'),
                             retention_s=int(kept), ours=ours).intents
         return intents[0] if intents else None
 
     def test_they_are_kept_for_a_while(self):
-        seen = ending.Seen('stopped', None, 'h')
+        seen = model.ObservedServer('a', 'stopped', None, 'h')
         self.assertEqual([60 * SECOND, None, None], [
             self.step(seen, now_s, retention_s=60).wake_at_us
             for now_s in (59, 60, 61)])
@@ -40,7 +41,8 @@ class TestStopped(unittest.TestCase):
             for now_s in (59, 60, 61)])
 
     def test_nobody_is_deleted_while_that_is_paused(self):
-        self.assertEqual((), self.step(ending.Seen('stopped', None, 'h'), 61,
+        self.assertEqual((), self.step(model.ObservedServer(
+            'a', 'stopped', None, 'h'), 61,
                                        retention_s=60, paused=True).intents)
 
     def test_one_that_runs_is_never_deleted(self):

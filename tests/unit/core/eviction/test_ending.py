@@ -17,9 +17,10 @@ import itertools
 import unittest
 
 from nova_preempt.core import eligibility
-from nova_preempt.core import ending
-from nova_preempt.core.ending import What
+from nova_preempt.core import model
 from nova_preempt.core.eviction import controller
+from nova_preempt.core.eviction import ending
+from nova_preempt.core.eviction.ending import What
 
 STATES = ('active', 'paused', 'stopped', 'suspended', 'rescued', 'resized',
           'error', 'shelved', 'soft-delete', 'shelved_offloaded', 'building')
@@ -37,7 +38,8 @@ ACTING = ending.Progress(notice_until=100.0, acting_since=100.0)
 def step(vm_state='active', task_state=None, host='here', terms=TERMS,
          progress=ACTING, now=100.0, locked_by='', host_up=True, **kwargs):
     return ending.next_step(
-        ending.Seen(vm_state, task_state, host, now, locked_by),
+        model.ObservedServer(
+            'a', vm_state, task_state, host, locked_by=locked_by, read_at=now),
         terms, progress, now, host_up=host_up, **kwargs)
 
 
@@ -240,7 +242,7 @@ class TestNextStep(unittest.TestCase):
                              step('shelved', 'shelving', terms=terms).what)
 
     def test_the_longest_notice_counts_for_all(self):
-        seen = ending.Seen('active', None, 'here')
+        seen = model.ObservedServer('a', 'active', None, 'here')
         soon = dataclasses.replace(NOTICED, notice_until=10.0)
         self.assertEqual(100.0, controller.begin_at([10.0, 100.0]))
         for now, known, expected in ((10.0, True, False), (100.0, True, True),
@@ -257,7 +259,8 @@ class TestNextStep(unittest.TestCase):
 
     def test_notice(self):
         def over(vm_state, now=90.0, known=True, task_state=None):
-            seen = vm_state and ending.Seen(vm_state, task_state, 'here')
+            seen = vm_state and model.ObservedServer(
+                'a', vm_state, task_state, 'here')
             return controller.notice_is_over(NOTICED, seen, known, now)
 
         for vm_state in ('active', 'paused', 'rescued'):

@@ -14,8 +14,8 @@
 
 import unittest
 
-from nova_preempt.core import ending
-from nova_preempt.core import taken_back
+from nova_preempt.core import model
+from nova_preempt.core.eviction import rollback
 
 
 class TestTakenBack(unittest.TestCase):
@@ -29,17 +29,17 @@ class TestTakenBack(unittest.TestCase):
                 ('stopped', None, 'here', True),
                 ('shelved_offloaded', None, None, False),
                 ('active', None, 'there', False)):
-            self.assertEqual(there, taken_back.is_there(ending.Seen(
-                vm_state, task_state, host), 'here'))
-        self.assertFalse(taken_back.is_there(None, 'here'))
+            self.assertEqual(there, rollback.is_there(model.ObservedServer(
+                'a', vm_state, task_state, host), 'here'))
+        self.assertFalse(rollback.is_there(None, 'here'))
 
     def test_whose_place_is_not_known_yet(self):
         for task_state, moving in (
                 ('migrating', True), ('resize_prep', True),
                 ('resize_migrated', True), ('rebuilding', True),
                 (None, False), ('deleting', False), ('powering-off', False)):
-            self.assertEqual(moving, taken_back.is_moving(ending.Seen(
-                'active', task_state, 'here')))
+            self.assertEqual(moving, rollback.is_moving(model.ObservedServer(
+                'a', 'active', task_state, 'here')))
 
     def test_who_lacks_its_space(self):
         had = {'here': {'VCPU': 2, 'MEMORY_MB': 2}, 'shared': {'DISK_GB': 5}}
@@ -53,7 +53,7 @@ class TestTakenBack(unittest.TestCase):
                 # A migration has failed, and left it this.
                 ({'there': {'VCPU': 2}, 'shared': {'DISK_GB': 5}}, True),
                 ({**had, 'there': {'VCPU': 2}}, False)):
-            self.assertEqual(lacks, taken_back.lacks_space(has, had, 'here'),
+            self.assertEqual(lacks, rollback.lacks_space(has, had, 'here'),
                              has)
 
     def test_who_lacks_what_its_stop_has_freed(self):
@@ -69,7 +69,7 @@ class TestTakenBack(unittest.TestCase):
                 ({'here': {'DISK_GB': 9}}, False),
                 ({'there': {'DISK_GB': 5}}, False)):
             self.assertEqual(
-                lacks, taken_back.lacks_what_stop_freed(has, had), has)
+                lacks, rollback.lacks_what_stop_freed(has, had), has)
 
     def test_what_became_of_it(self):
         for vm_state, task_state, host, status in (
@@ -80,25 +80,27 @@ class TestTakenBack(unittest.TestCase):
                 ('shelved', 'shelving_offloading', 'here', 'ending'),
                 ('shelved', None, 'here', 'shelved'),
                 ('shelved_offloaded', None, None, 'shelved')):
-            self.assertEqual(status, taken_back.closing_status(ending.Seen(
-                vm_state, task_state, host), 'here', 'shelve'))
-        self.assertEqual('gone', taken_back.closing_status(None, 'here', ''))
+            self.assertEqual(status, rollback.closing_status(
+                model.ObservedServer('a', vm_state, task_state, host),
+                'here', 'shelve'))
+        self.assertEqual('gone', rollback.closing_status(None, 'here', ''))
 
     def test_what_its_owner_has_shelved_stays_shelved(self):
-        seen = ending.Seen('shelved', None, 'here')
+        seen = model.ObservedServer('a', 'shelved', None, 'here')
         for asked in ('', 'shelve_offload', 'stop'):
-            self.assertEqual('kept', taken_back.closing_status(
+            self.assertEqual('kept', rollback.closing_status(
                 seen, 'here', asked))
         for asked in ('shelve', 'unrescue', 'confirm_resize',
                       'live_migrate'):
-            self.assertEqual('shelved', taken_back.closing_status(
+            self.assertEqual('shelved', rollback.closing_status(
                 seen, 'here', asked))
 
     def test_one_that_was_asked_to_go_may_not_show_it(self):
         """As one does whose resize Nova confirms first."""
         for host, status in (('here', 'ending'), ('there', 'migrated')):
-            self.assertEqual(status, taken_back.closing_status(
-                ending.Seen('active', None, host), 'here', 'force_delete'))
+            self.assertEqual(status, rollback.closing_status(
+                model.ObservedServer('a', 'active', None, host),
+                'here', 'force_delete'))
 
     def test_what_became_of_one_that_was_leaving(self):
         for vm_state, task_state, host, status in (
@@ -112,6 +114,6 @@ class TestTakenBack(unittest.TestCase):
                 ('deleted', None, 'here', 'gone'),
                 ('error', None, 'here', 'kept'),
                 ('active', None, 'here', 'kept')):
-            self.assertEqual(status, taken_back.last_status(ending.Seen(
-                vm_state, task_state, host), 'shelve'))
-        self.assertEqual('gone', taken_back.last_status(None, ''))
+            self.assertEqual(status, rollback.last_status(model.ObservedServer(
+                'a', vm_state, task_state, host), 'shelve'))
+        self.assertEqual('gone', rollback.last_status(None, ''))

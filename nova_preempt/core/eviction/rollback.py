@@ -22,13 +22,13 @@ from collections.abc import Iterable, Mapping
 
 from nova_preempt.core import actions
 from nova_preempt.core import capacity
-from nova_preempt.core import ending
 from nova_preempt.core import victim_status
+from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction import returns
-from nova_preempt.core.model import Resources
+from nova_preempt.core.model import ObservedServer, Resources
 
 
-def is_there(seen: ending.Seen | None, host: str) -> bool:
+def is_there(seen: ObservedServer | None, host: str) -> bool:
     """Tell whether a victim is on the host, and needs its space there.
 
     That it is being deleted or shelved changes nothing: nobody knows when, or
@@ -41,12 +41,12 @@ def is_there(seen: ending.Seen | None, host: str) -> bool:
     )
 
 
-def is_leaving(seen: ending.Seen) -> bool:
+def is_leaving(seen: ObservedServer) -> bool:
     """Tell whether a server is on its way out already."""
     return seen.task_state in ending.DELETING | ending.SHELVING
 
 
-def is_moving(seen: ending.Seen) -> bool:
+def is_moving(seen: ObservedServer) -> bool:
     """Tell whether it may be elsewhere soon, or here, but is not yet either.
 
     Nova's migration holds nothing for the place that it comes from, since the
@@ -94,12 +94,12 @@ def lacks_what_stop_freed(
     return capacity.fits(capacity.by_slot(has), capacity.by_slot(left))
 
 
-def is_at_rest(seen: ending.Seen) -> bool:
+def is_at_rest(seen: ObservedServer) -> bool:
     """Tell whether it is offloaded, and nobody has asked it to return."""
     return ending.is_offloaded(seen) and seen.task_state is None
 
 
-def closing_status(seen: ending.Seen | None, host: str, asked: str) -> str:
+def closing_status(seen: ObservedServer | None, host: str, asked: str) -> str:
     """Return what became of a victim whose preemption is taken back.
 
     ``asked``: what Nova was asked for first.
@@ -122,7 +122,7 @@ def closing_status(seen: ending.Seen | None, host: str, asked: str) -> str:
     )
 
 
-def may_stay(seen: ending.Seen | None, status: str) -> bool:
+def may_stay(seen: ObservedServer | None, status: str) -> bool:
     """Tell whether one that ends, by closing_status(), may have been refused.
 
     Nothing shows that Nova is at it.
@@ -134,7 +134,7 @@ def may_stay(seen: ending.Seen | None, status: str) -> bool:
     )
 
 
-def last_status(seen: ending.Seen | None, asked: str) -> str | None:
+def last_status(seen: ObservedServer | None, asked: str) -> str | None:
     """Return what became of one that was ending then, None while it is.
 
     KEPT counts where it is seen twice in a row only: one that is being deleted
@@ -162,7 +162,7 @@ def have_left(statuses: Iterable[str]) -> bool:
     )
 
 
-def _was_shelved(seen: ending.Seen, asked: str) -> bool:
+def _was_shelved(seen: ObservedServer, asked: str) -> bool:
     """Tell whether it was shelved to give way, and is on its host still.
 
     Nova may be told to offload servers later. What its owner has shelved was

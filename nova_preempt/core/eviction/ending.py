@@ -12,7 +12,7 @@
 
 """The next step with a victim, given what Nova shows of it now.
 
-Asked before every act upon a victim, by whoever ends it; taken_back.py has
+Asked before every act upon a victim, by whoever ends it; rollback.py has
 what becomes of one whose preemption is taken back. During a notice a server
 may become anything: its owner shelves, resizes or deletes it, an administrator
 moves it. Who is off the host and holds nothing there has given way, however
@@ -28,7 +28,7 @@ import enum
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import DELETING as DELETING
-from nova_preempt.core.model import SECOND
+from nova_preempt.core.model import SECOND, ObservedServer
 from nova_preempt.core.victim_status import GONE
 from nova_preempt.core.victim_status import MIGRATED
 from nova_preempt.core.victim_status import SHELVED
@@ -80,21 +80,6 @@ LOCK = "lock"
 #: them leaves it where it is.
 _LAST_CALLS = frozenset(("force_delete", "shelve", "shelve_offload", "stop",
                          "live_migrate", "abort_migration"))
-
-
-@dataclasses.dataclass(frozen=True)
-class Seen:
-    """A server as Nova's record of it says.
-
-    ``read_at``: when it was read, by the clock of whoever waits.
-    ``locked_by``: "" if it is not locked, else "owner" or "admin".
-    """
-
-    vm_state: str
-    task_state: str | None
-    host: str | None
-    read_at: float = dataclasses.field(default=0.0, compare=False)
-    locked_by: str = dataclasses.field(default="", compare=False)
 
 
 class What(enum.Enum):
@@ -192,7 +177,7 @@ class Progress:
 
 
 def next_step(
-    seen: Seen | None,
+    seen: ObservedServer | None,
     terms: Terms,
     progress: Progress,
     now: float,
@@ -225,7 +210,7 @@ def host_is_down(host: str) -> str:
 
 
 def _next_step(
-    seen: Seen | None, terms: Terms, progress: Progress, now: float,
+    seen: ObservedServer | None, terms: Terms, progress: Progress, now: float,
     *, known: bool, holds: bool | None,
 ) -> Step:
     if known:
@@ -255,7 +240,9 @@ def has_passed(seconds: float, since: float, now: float) -> bool:
     return round((now - since - seconds) * SECOND) >= 0
 
 
-def _is_kept_by_lock(seen: Seen, terms: Terms, progress: Progress) -> bool:
+def _is_kept_by_lock(
+    seen: ObservedServer, terms: Terms, progress: Progress
+) -> bool:
     """Tell whether a lock that was set during the notice leaves it alone.
 
     Our own locks do not, nor what comes once it was asked to end.
@@ -268,7 +255,7 @@ def _is_kept_by_lock(seen: Seen, terms: Terms, progress: Progress) -> bool:
     )
 
 
-def is_gone(seen: Seen | None, terms: Terms) -> bool:
+def is_gone(seen: ObservedServer | None, terms: Terms) -> bool:
     """Tell whether a server is deleted.
 
     Nova says so once its guest and its disks are gone from the host. It takes
@@ -281,7 +268,7 @@ def is_gone(seen: Seen | None, terms: Terms) -> bool:
     )
 
 
-def is_away(seen: Seen, terms: Terms) -> bool:
+def is_away(seen: ObservedServer, terms: Terms) -> bool:
     """Tell whether it has left its host, as far as Nova's record says."""
     if is_offloaded(seen):
         return True
@@ -292,13 +279,13 @@ def is_away(seen: Seen, terms: Terms) -> bool:
     )
 
 
-def is_offloaded(seen: Seen) -> bool:
+def is_offloaded(seen: ObservedServer) -> bool:
     """Tell whether it needs no host, or has none yet while it returns."""
     return seen.vm_state == _OFFLOADED and seen.task_state in (
         None, "unshelving")
 
 
-def is_held(seen: Seen) -> bool:
+def is_held(seen: ObservedServer) -> bool:
     """Tell whether it is offloaded, and its host has not let go of it yet.
 
     Nova takes the host from it last. Where its compute dies just before, that
@@ -324,7 +311,7 @@ def _is_since(when: float | None, now: float) -> bool:
 
 
 def _away(
-    seen: Seen, terms: Terms, progress: Progress, now: float,
+    seen: ObservedServer, terms: Terms, progress: Progress, now: float,
     holds: bool | None,
 ) -> Step:
     if not is_away(seen, terms):
@@ -350,7 +337,7 @@ def _ask(what: str, progress: Progress, now: float) -> Step:
 
 
 def _follow_migration(
-    seen: Seen, terms: Terms, progress: Progress, now: float
+    seen: ObservedServer, terms: Terms, progress: Progress, now: float
 ) -> Step:
     if seen.task_state is not None:
         late = has_passed(terms.migrate_timeout_s, progress.asked_at, now)
@@ -362,7 +349,9 @@ def _follow_migration(
     return WAIT
 
 
-def _act(seen: Seen, terms: Terms, progress: Progress, now: float) -> Step:
+def _act(
+    seen: ObservedServer, terms: Terms, progress: Progress, now: float
+) -> Step:
     if progress.asked in ("live_migrate", "abort_migration"):
         return _follow_migration(seen, terms, progress, now)
     if seen.task_state in _LEAVING or (
@@ -377,7 +366,9 @@ def _act(seen: Seen, terms: Terms, progress: Progress, now: float) -> Step:
     return _end(seen, terms, progress, now)
 
 
-def _end(seen: Seen, terms: Terms, progress: Progress, now: float) -> Step:
+def _end(
+    seen: ObservedServer, terms: Terms, progress: Progress, now: float
+) -> Step:
     call = core_actions.next_call(
         terms.action, terms.allowed, seen.vm_state
     )
