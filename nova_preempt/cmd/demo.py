@@ -19,8 +19,8 @@ import pathlib
 import sys
 import warnings
 
-from nova_preempt.embedded import nodes
 from nova_preempt.embedded import scenario as scenarios
+from nova_preempt.embedded import yaml_file
 
 PROG = 'nova-preempt-demo'
 DEFAULT = 'short'
@@ -37,7 +37,7 @@ def main(argv=None):
         return 0
     try:
         known = [(name, load(name)) for name in args.scenario or [DEFAULT]]
-    except nodes.BadFile as exc:
+    except yaml_file.BadFile as exc:
         _complain(exc)
         return 2
     out = sys.stdout
@@ -82,18 +82,18 @@ def _list():
 def load(name):
     """Return the Scenario of a name or file.
 
-    :raises nodes.BadFile: there is none, or it is none
+    :raises yaml_file.BadFile: there is none, or it is none
     """
     known = _shipped()
     path = known.get(name) or pathlib.Path(name)
     if name not in known and name == path.stem and not path.exists():
-        raise nodes.BadFile(f'there is no scenario {name}; known are: '
+        raise yaml_file.BadFile(f'there is no scenario {name}; known are: '
                             + ', '.join(known))
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as exc:
         reason = getattr(exc, 'strerror', None) or exc
-        raise nodes.BadFile(f'{name}: cannot be read: {reason}') from None
+        raise yaml_file.BadFile(f'{name}: cannot be read: {reason}') from None
     return scenarios.parse(content, name)
 
 

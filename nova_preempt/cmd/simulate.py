@@ -24,7 +24,7 @@ from nova_preempt.cmd import simulation_records
 from nova_preempt.cmd import simulation_sweep
 from nova_preempt.cmd import whole_file
 from nova_preempt.core.model import SECOND
-from nova_preempt.embedded import nodes
+from nova_preempt.embedded import yaml_file
 from nova_preempt.simulator import pictures
 from nova_preempt.simulator import plots
 from nova_preempt.simulator import series
@@ -167,7 +167,7 @@ def main(argv=None):
     except BrokenPipeError:
         # Who reads has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (model.TraceError, nodes.BadFile, BadArgument, OSError,
+    except (model.TraceError, yaml_file.BadFile, BadArgument, OSError,
             simulation_policy.PolicyError, simulation_records.NoParquet,
             plots.NoPlot, sweep.NotInstalled, sweep.Lost) as exc:
         print(f'{PROG}: {exc}', file=sys.stderr)

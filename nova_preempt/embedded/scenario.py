@@ -49,9 +49,8 @@ equal scenarios. With it ``requests`` may be left out.
 
 import dataclasses
 import random
-import re
 
-from nova_preempt.embedded import nodes
+from nova_preempt.embedded import yaml_file
 
 # What Nova's database and API take for a size, and a hundred years.
 MAX_SIZE = 2**31 - 1
@@ -65,9 +64,46 @@ RESOURCES = {'vcpus': 'VCPU', 'memory_mb': 'MEMORY_MB', 'disk_gb': 'DISK_GB'}
 OUTCOMES = ('placed', 'no_valid_host')
 US_PER_MIN = 60_000_000
 
-_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9._-]{0,23}\Z')
-_NAME_RULE = ('must be 1 to 24 letters, digits, dots, underscores and '
-              'hyphens, the first a letter or digit')
+_NAME = {
+    'type': 'string', 'pattern': r'^[A-Za-z0-9][A-Za-z0-9._-]{0,23}\Z',
+    'description': 'must be 1 to 24 letters, digits, dots, underscores and '
+                   'hyphens, the first a letter or digit'}
+_PLACED = {'name': _NAME, 'flavor': yaml_file.TEXT}
+
+
+def _sizes(least_disk):
+    return {'vcpus': yaml_file.integer(1, MAX_SIZE),
+            'memory_mb': yaml_file.integer(1, MAX_SIZE),
+            'disk_gb': yaml_file.integer(least_disk, MAX_SIZE)}
+
+
+_UPTIME_MIN = yaml_file.number(0, MAX_UPTIME_MIN)
+_HOST = yaml_file.mapping({'name': _NAME, **_sizes(least_disk=1)}, {
+    'servers': {'type': 'array', 'items': yaml_file.mapping(
+        _PLACED, {'uptime_min': _UPTIME_MIN,
+                  'preemptible': yaml_file.FLAG})}})
+_REQUEST = yaml_file.mapping(_PLACED, {
+    'preemptible': yaml_file.FLAG,
+    'repeat': yaml_file.integer(1, MAX_REQUESTS)})
+_EXPECTATION = yaml_file.mapping({}, {
+    'outcome': {'type': 'string', 'enum': OUTCOMES, 'title': 'outcome'},
+    'host': yaml_file.TEXT,
+    'victims': {'type': 'array', 'items': yaml_file.TEXT},
+    'cost_s': yaml_file.number(0, 60 * MAX_UPTIME_MIN)})
+_RANDOM = yaml_file.mapping({
+    'seed': yaml_file.integer(0, MAX_SIZE),
+    'requests': yaml_file.integer(0, MAX_REQUESTS),
+}, {'preemptible': yaml_file.number(0, 1), 'max_uptime_min': _UPTIME_MIN})
+SCHEMA = yaml_file.mapping({
+    'hosts': {'type': 'array', 'minItems': 1, 'items': _HOST},
+    'flavors': {'type': 'object', 'minProperties': 1, 'propertyNames': _NAME,
+                'additionalProperties': yaml_file.mapping(
+                    _sizes(least_disk=0))},
+}, {
+    'description': yaml_file.TEXT,
+    'requests': {'type': 'array', 'minItems': 1, 'items': _REQUEST},
+    'expect': {'type': 'array', 'items': _EXPECTATION},
+    'random': _RANDOM})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -142,91 +178,59 @@ def parse(content, source):
 
     :param content: the bytes of the file
     :param source: what to call the file in errors
-    :raises nodes.BadFile: it is none
+    :raises yaml_file.BadFile: it is none
     """
-    return _Parser(source).parse(content)
+    return _Parser(yaml_file.YamlFile(source, content, SCHEMA)).parse()
 
 
-class _Parser(nodes.Reader):
-    """Reads one file."""
+class _Parser:
+    """Reads one file, whose schema holds."""
 
-    def __init__(self, source):
-        super().__init__(source)
+    def __init__(self, file):
+        self._fail = file.fail
+        self._show = file.show
+        self._content = file.value
         self._names = set()       # of servers and requests
-        self._flavors = {}
+        self._flavors = {name: Flavor(**sizes) for name, sizes
+                         in file.value['flavors'].items()}
 
-    def parse(self, content):
-        root = self.compose(content)
-        keys = self.mapping(root, '', ('hosts', 'flavors'),
-                            ('description', 'requests', 'expect', 'random'))
-        if 'random' not in keys and 'requests' not in keys:
-            self.fail(root, 'requests', 'is missing')
-        description = ''
-        if 'description' in keys:
-            description = self.text(keys['description'], 'description')
-        self._flavors = self._read_flavors(keys['flavors'])
-        hosts = self._read_hosts(keys['hosts'])
-        requests = self._read_requests(keys.get('requests'))
-        if 'random' in keys:
-            hosts, requests = self._draw(keys['random'], hosts, requests)
-        expect = self._read_expect(keys.get('expect'), hosts, requests)
-        return Scenario(_line(description), tuple(hosts), self._flavors,
-                        tuple(requests), tuple(expect))
-
-    # -- flavors and hosts -----------------------------------------------
-
-    def _read_flavors(self, node):
-        flavors = {}
-        for key, value in self.pairs(node, 'flavors'):
-            name = self._name(key, 'flavors')
-            keys = self.mapping(value, f'flavors.{name}', RESOURCES)
-            flavors[name] = Flavor(**self._sizes(
-                keys, f'flavors.{name}', least_disk=0))
-        if not flavors:
-            self.fail(node, 'flavors', 'must not be empty')
-        return flavors
-
-    def _sizes(self, keys, path, least_disk):
-        least = {'disk_gb': least_disk}
-        return {name: self.integer(keys[name], f'{path}.{name}',
-                                   least.get(name, 1), MAX_SIZE)
-                for name in RESOURCES}
-
-    def _read_hosts(self, node):
+    def parse(self):
+        content = self._content
+        if 'random' not in content and 'requests' not in content:
+            self._fail(('requests',), 'is missing')
         names = set()
-        hosts = [self._read_host(item, path, names)
-                 for item, path in self.items(node, 'hosts')]
-        if not hosts:
-            self.fail(node, 'hosts', 'must not be empty')
-        return hosts
+        hosts = [self._read_host(item, ('hosts', number), names)
+                 for number, item in enumerate(content['hosts'])]
+        requests = []
+        for number, item in enumerate(content.get('requests', ())):
+            path = ('requests', number)
+            requests += self._read_request(item, path)
+            self._check_number(path, requests)
+        if 'random' in content:
+            hosts, requests = self._draw(content['random'], hosts, requests)
+        expect = self._read_expect(content.get('expect', ()), hosts, requests)
+        return Scenario(_line(content.get('description', '')), tuple(hosts),
+                        self._flavors, tuple(requests), tuple(expect))
 
-    def _read_host(self, node, path, names):
-        keys = self.mapping(node, path, ('name', *RESOURCES), ('servers',))
-        name = self._name(keys['name'], f'{path}.name')
-        self._take(keys['name'], f'{path}.name', name, names)
-        host = Host(name, **self._sizes(keys, path, least_disk=1))
-        for item, item_path in self.items(keys.get('servers'),
-                                          f'{path}.servers'):
-            server = self._read_server(item, item_path)
+    def _read_host(self, item, path, names):
+        self._take((*path, 'name'), item['name'], names)
+        host = Host(**{**item, 'servers': ()})
+        for number, each in enumerate(item.get('servers', ())):
+            server_path = (*path, 'servers', number)
+            server = self._read_server(each, server_path)
             lack = self._lack(host, server)
             if lack:
-                self.fail(item, item_path,
-                          f'{server.name} does not fit {name}: {lack}')
+                self._fail(server_path,
+                           f'{server.name} does not fit {host.name}: {lack}')
             host = _with_server(host, server)
         return host
 
-    def _read_server(self, node, path):
-        keys = self.mapping(node, path, ('name', 'flavor'),
-                            ('uptime_min', 'preemptible'))
-        name = self._name(keys['name'], f'{path}.name')
-        self._take(keys['name'], f'{path}.name', name, self._names)
-        uptime = 0
-        if 'uptime_min' in keys:
-            uptime = self.number(keys['uptime_min'], f'{path}.uptime_min',
-                                 0, MAX_UPTIME_MIN)
-        return Server(name, self._flavor(keys, path),
-                      round(uptime * US_PER_MIN),
-                      self._preemptible(keys, path))
+    def _read_server(self, item, path):
+        self._take((*path, 'name'), item['name'], self._names)
+        self._check_known(path, 'flavor', item['flavor'], self._flavors)
+        return Server(item['name'], item['flavor'],
+                      round(item.get('uptime_min', 0) * US_PER_MIN),
+                      item.get('preemptible', False))
 
     def _lack(self, host, server):
         """Say which resource of the host one more server is too much for."""
@@ -237,98 +241,63 @@ class _Parser(nodes.Reader):
                 return f'{name} {needed} of {getattr(host, name)}'
         return ''
 
-    # -- requests --------------------------------------------------------
-
-    def _read_requests(self, node):
-        requests = []
-        for item, path in self.items(node, 'requests'):
-            requests += self._read_request(item, path)
-            self._check_number(item, path, requests)
-        if node is not None and not requests:
-            self.fail(node, 'requests', 'must not be empty')
-        return requests
-
-    def _check_number(self, node, path, requests):
+    def _check_number(self, path, requests):
         if len(requests) > MAX_REQUESTS:
-            self.fail(node, path, f'makes {len(requests)} requests, more '
-                                  f'than {MAX_REQUESTS}')
+            self._fail(path, f'makes {len(requests)} requests, more than '
+                             f'{MAX_REQUESTS}')
 
-    def _read_request(self, node, path):
-        keys = self.mapping(node, path, ('name', 'flavor'),
-                            ('preemptible', 'repeat'))
-        name = self._name(keys['name'], f'{path}.name')
-        names = [name]
-        if 'repeat' in keys:
-            times = self.integer(keys['repeat'], f'{path}.repeat', 1,
-                                 MAX_REQUESTS)
-            names = [f'{name}-{number + 1}' for number in range(times)]
+    def _read_request(self, item, path):
+        names = [item['name']]
+        if 'repeat' in item:
+            names = [f'{item["name"]}-{number + 1}'
+                     for number in range(item['repeat'])]
         for name in names:
-            self._take(keys['name'], f'{path}.name', name, self._names)
-        flavor = self._flavor(keys, path)
-        preemptible = self._preemptible(keys, path)
-        return [Request(name, flavor, preemptible) for name in names]
+            self._take((*path, 'name'), name, self._names)
+        self._check_known(path, 'flavor', item['flavor'], self._flavors)
+        return [Request(name, item['flavor'], item.get('preemptible', False))
+                for name in names]
 
-    def _read_expect(self, node, hosts, requests):
-        items = self.items(node, 'expect')
+    def _read_expect(self, items, hosts, requests):
         if len(items) > len(requests):
-            item, path = items[len(requests)]
-            self.fail(item, path,
-                      f'is one more than there are requests, {len(requests)}')
+            self._fail(('expect', len(requests)), 'is one more than there '
+                       f'are requests, {len(requests)}')
         known = {host.name for host in hosts}
         servers = {server.name for host in hosts for server in host.servers}
         expect = []
-        for (item, path), request in zip(items, requests, strict=False):
-            expect.append(self._read_expectation(item, path, known, servers))
+        for number, (item, request) in enumerate(
+                zip(items, requests, strict=False)):
+            expect.append(self._read_expectation(
+                item, ('expect', number), known, servers))
             servers.add(request.name)
         return expect
 
-    def _read_expectation(self, node, path, hosts, servers):
-        keys = self.mapping(node, path, (),
-                            ('outcome', 'host', 'victims', 'cost_s'))
-        values = {}
-        if 'outcome' in keys:
-            values['outcome'] = self.one_of(
-                keys['outcome'], f'{path}.outcome', OUTCOMES, 'outcome')
-        if 'host' in keys:
-            values['host'] = self.one_of(
-                keys['host'], f'{path}.host', hosts, 'host')
-        if 'victims' in keys:
-            values['victims'] = tuple(sorted(
-                self.one_of(item, item_path, servers, 'server')
-                for item, item_path in self.items(
-                    keys['victims'], f'{path}.victims')))
-        if 'cost_s' in keys:
-            values['cost_us'] = round(1_000_000 * self.number(
-                keys['cost_s'], f'{path}.cost_s', 0, 60 * MAX_UPTIME_MIN))
-        return Expectation(**values)
+    def _read_expectation(self, item, path, hosts, servers):
+        if 'host' in item:
+            self._check_known(path, 'host', item['host'], hosts)
+        victims = item.get('victims')
+        for number, name in enumerate(victims or ()):
+            self._check_known((*path, 'victims'), number, name, servers,
+                              'server')
+        cost_s = item.get('cost_s')
+        return Expectation(
+            item.get('outcome'), item.get('host'),
+            None if victims is None else tuple(sorted(victims)),
+            None if cost_s is None else round(1_000_000 * cost_s))
 
-    # -- what is drawn ---------------------------------------------------
-
-    def _draw(self, node, hosts, requests):
-        keys = self.mapping(node, 'random', ('seed', 'requests'),
-                            ('preemptible', 'max_uptime_min'))
-        number = self.integer(keys['requests'], 'random.requests', 0,
-                              MAX_REQUESTS)
-        seed = self.integer(keys['seed'], 'random.seed', 0, MAX_SIZE)
-        share, max_uptime = 0.5, 600
-        if 'preemptible' in keys:
-            share = self.number(keys['preemptible'], 'random.preemptible',
-                                0, 1)
-        if 'max_uptime_min' in keys:
-            max_uptime = self.number(keys['max_uptime_min'],
-                                     'random.max_uptime_min', 0,
-                                     MAX_UPTIME_MIN)
-        dice = _Dice(random.Random(seed), share, int(max_uptime))
-        hosts = [self._fill(node, host, dice) for host in hosts]
+    def _draw(self, how, hosts, requests):
+        dice = _Dice(random.Random(how['seed']), how.get('preemptible', 0.5),
+                     int(how.get('max_uptime_min', 600)))
+        hosts = [self._fill(host, dice) for host in hosts]
         flavors = sorted(self._flavors)
         more = [Request(f'random-{index + 1}', dice.one_of(flavors),
-                        dice.preemptible()) for index in range(number)]
+                        dice.preemptible())
+                for index in range(how['requests'])]
         for request in more:
-            self._take(node, 'random', request.name, self._names)
-        self._check_number(node, 'random', requests + more)
+            self._take(('random',), request.name, self._names)
+        self._check_number(('random',), requests + more)
         return hosts, requests + more
 
-    def _fill(self, node, host, dice):
+    def _fill(self, host, dice):
         """Add servers until none of any flavor fits."""
         while True:
             name = f'{host.name[:18]}-{len(host.servers) + 1}'
@@ -336,34 +305,23 @@ class _Parser(nodes.Reader):
                        if not self._lack(host, Server(name, flavor))]
             if not fitting:
                 return host
-            self._take(node, 'random', name, self._names)
+            self._take(('random',), name, self._names)
             if len(self._names) > MAX_RANDOM_SERVERS:
-                self.fail(node, 'random', 'the hosts are too large to be '
-                          f'filled with {MAX_RANDOM_SERVERS} servers')
+                self._fail(('random',), 'the hosts are too large to be '
+                           f'filled with {MAX_RANDOM_SERVERS} servers')
             host = _with_server(host, Server(
                 name, dice.one_of(fitting), dice.uptime_us(),
                 dice.preemptible()))
 
-    # -- names and marks -------------------------------------------------
-
-    def _name(self, node, path):
-        name = self.text(node, path)
-        if not _NAME.match(name):
-            self.fail(node, path, f'{_NAME_RULE}, not {nodes.show(node)}')
-        return name
-
-    def _take(self, node, path, name, taken):
+    def _take(self, path, name, taken):
         if name in taken:
-            self.fail(node, path, f'there is another {name}')
+            self._fail(path, f'there is another {name}')
         taken.add(name)
 
-    def _flavor(self, keys, path):
-        return self.one_of(keys['flavor'], f'{path}.flavor', self._flavors,
-                           'flavor')
-
-    def _preemptible(self, keys, path):
-        return ('preemptible' in keys and self.boolean(
-            keys['preemptible'], f'{path}.preemptible'))
+    def _check_known(self, path, key, value, known, what=None):
+        if value not in known:
+            path = (*path, key)
+            self._fail(path, f'there is no {what or key} {self._show(path)}')
 
 
 class _Dice:

@@ -28,7 +28,7 @@ from nova_preempt.cmd import simulation_files
 from nova_preempt.cmd import simulation_policy
 from nova_preempt.core import costs
 from nova_preempt.core.model import Inventory
-from nova_preempt.embedded import nodes
+from nova_preempt.embedded import yaml_file
 from nova_preempt.simulator import setting
 from nova_preempt.simulator import sweep
 
@@ -337,7 +337,7 @@ class TestCloud(Case):
                  'classes.a.extra_specs.x: must be text')):
             with self.subTest(why):
                 path = self.write('bad.yaml', content)
-                with self.assertRaises(nodes.BadFile) as raised:
+                with self.assertRaises(yaml_file.BadFile) as raised:
                     simulation_files.read_cloud(path)
                 self.assertIn(why, str(raised.exception))
 

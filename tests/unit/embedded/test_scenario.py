@@ -11,13 +11,14 @@
 # under the License.
 """The scenario parser: what it reads, and what it says of bad files."""
 
+import itertools
 import textwrap
 
 import testscenarios
 import testtools
 
-from nova_preempt.embedded import nodes
 from nova_preempt.embedded import scenario
+from nova_preempt.embedded import yaml_file
 
 GOOD = """\
 hosts:
@@ -81,6 +82,17 @@ class TestParse(testtools.TestCase):
         self.assertEqual('', parsed.description)
         self.assertEqual({'VCPU': 1, 'MEMORY_MB': 1},
                          parsed.needed(parsed.requests[0]))
+
+    def test_what_an_alias_stands_for_is_there_twice(self):
+        parsed = self.parse("""
+            hosts:
+              - {name: h, vcpus: 1, memory_mb: 1, disk_gb: 1, servers: &s []}
+              - {name: i, vcpus: &n 2, memory_mb: *n, disk_gb: *n, servers: *s}
+            flavors: {f: {vcpus: *n, memory_mb: 1, disk_gb: 0}}
+            requests: [{name: r, flavor: f}]
+            """)
+        self.assertEqual((scenario.Host('h', 1, 1, 1),
+                          scenario.Host('i', 2, 2, 2)), parsed.hosts)
 
     def test_a_server_that_just_fits(self):
         parsed = self.parse(GOOD.replace('{name: a, flavor: small}',
@@ -167,6 +179,11 @@ def _cases():
         "4: hosts[0].'x\\ny': unknown key")
     yield 'merge key', change(host, host + '    <<: {a: 1}\n'), (
         "4: hosts[0].'<<': unknown key")
+    yield 'many aliases', GOOD + ''.join(
+        f'{name}: &{name} [{", ".join([f"*{before}"] * 10)}]\n'
+        for before, name in itertools.pairwise('abcdefghijkl')).replace(
+            '*a', 'a'), '22: b: unknown key'
+    yield 'alias of itself', GOOD + 'a: &a [*a]', '1: is nested too deeply'
     yield 'key that is a list', change(host, host + '    ? [a]\n    : b\n'), (
         '4: hosts[0]: a key must be text, not a list')
 
@@ -350,6 +367,6 @@ class TestBadFiles(testscenarios.WithScenarios, testtools.TestCase):
         content = self.content
         if isinstance(content, str):
             content = content.encode()
-        error = self.assertRaises(nodes.BadFile, scenario.parse, content,
+        error = self.assertRaises(yaml_file.BadFile, scenario.parse, content,
                                   'file')
         self.assertEqual(f'file:{self.message}'.strip(), str(error))
