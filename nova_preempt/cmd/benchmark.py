@@ -23,7 +23,6 @@ import os
 import shlex
 import socket
 import sys
-import tempfile
 
 from keystoneauth1 import exceptions as ks_exc
 from openstack import connection
@@ -33,6 +32,7 @@ import yaml
 
 from nova_preempt import exceptions
 from nova_preempt import sdk
+from nova_preempt.cmd import whole_file
 import nova_preempt.conf
 from nova_preempt.conf import benchmark as conf_benchmark
 from nova_preempt.conf import energy
@@ -193,13 +193,11 @@ def write(path, figures):
         if not isinstance(content, dict):
             raise benchmark.BenchmarkError(f'{path}: not figures of hosts')
     content[figures.host] = _kept(figures)
-    # Whoever reads it meanwhile sees the old or the new.
-    with tempfile.NamedTemporaryFile(
-            'w', dir=os.path.dirname(os.path.abspath(path)), delete=False,
-            encoding='utf-8') as stream:
-        yaml.safe_dump(content, stream)
+    with whole_file.written(path) as name, open(
+            name, 'w', encoding='utf-8') as stream:
+        # Whoever reads it is another user.
         os.fchmod(stream.fileno(), 0o644)
-    os.replace(stream.name, path)
+        yaml.safe_dump(content, stream)
 
 
 def _credentials(conf):

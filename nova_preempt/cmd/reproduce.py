@@ -22,6 +22,7 @@ import json
 import sys
 import time
 
+from nova_preempt.cmd import arguments
 from nova_preempt.core.batch import choice
 from nova_preempt.simulator import plots
 from nova_preempt.simulator.papers import figures
@@ -36,7 +37,6 @@ PAPERS = {
     'ecsched': 'placement of many: Hu et al., Euro-Par 2018',
     'sla': 'cores by class of service: LNCS 11339',
 }
-_LEAST_SCALE = 0.01
 
 
 def make_parser():
@@ -47,7 +47,8 @@ def make_parser():
             f'  {name:8} {what}' for name, what in PAPERS.items()))
     parser.add_argument('paper', choices=PAPERS)
     parser.add_argument(
-        '--scale', type=_scale, default=1.0, metavar='PART',
+        '--scale', type=arguments.within(float, 0.01, 1), default=1.0,
+        metavar='PART',
         help='which part of the evaluation is run, more than 0 to 1: fewer '
              'repetitions, and less time that is simulated. Default: 1, what '
              'the documentation has figures of')
@@ -61,14 +62,6 @@ def make_parser():
     parser.add_argument('--json', action='store_true',
                         help='print the figures as JSON')
     return parser
-
-
-def _scale(text):
-    found = float(text)
-    if not _LEAST_SCALE <= found <= 1:
-        raise argparse.ArgumentTypeError(
-            f'{text} is not from {_LEAST_SCALE} to 1')
-    return found
 
 
 def main(argv=None):

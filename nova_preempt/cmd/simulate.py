@@ -18,14 +18,15 @@ import os
 import sys
 import time
 
+from nova_preempt.cmd import arguments
 from nova_preempt.cmd import simulation_files
 from nova_preempt.cmd import simulation_policy
 from nova_preempt.cmd import simulation_records
 from nova_preempt.cmd import simulation_sweep
 from nova_preempt.cmd import whole_file
+from nova_preempt.cmd.simulation_sweep import warn
 from nova_preempt.core.model import SECOND
 from nova_preempt.embedded import yaml_file
-from nova_preempt.simulator import pictures
 from nova_preempt.simulator import plots
 from nova_preempt.simulator import series
 from nova_preempt.simulator import sweep
@@ -35,24 +36,33 @@ from nova_preempt.simulator.traces import generator
 from nova_preempt.simulator.traces import model
 from nova_preempt.simulator.traces import native
 
-PROG = 'nova-preempt-simulate'
 _DAYS = 86400
 _PROGRESS_S = 1.0
-_MOST_SEED = 2**63
+_seed = arguments.within(int, 0, 2**63 - 1)
+# Of each command: what has no default is None, and not in the help.
+_HOW = {'formatter_class': argparse.ArgumentDefaultsHelpFormatter,
+        'argument_default': argparse.SUPPRESS}
 
 
 class BadArgument(Exception):
     """Arguments do not fit together; the message says which."""
 
 
+class _Arguments(argparse.Namespace):
+    """Those that are not given."""
+
+    policy = compare = until_us = json = records = plot = format = None
+    sort = output = keep = dask = None
+
+
 def make_parser():
-    parser = argparse.ArgumentParser(prog=PROG, description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog=simulation_sweep.PROG, description=__doc__)
     commands = parser.add_subparsers(dest='command', required=True)
     _add_run(commands)
-    simulation_sweep.add_parser(commands, _add_trace, _seconds)
+    simulation_sweep.add_parser(commands, _add_trace, _add_until, **_HOW)
     convert = commands.add_parser(
-        'convert', help='write a trace in our own format',
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        'convert', help='write a trace in our own format', **_HOW)
     _add_trace(convert)
     _add_output(convert)
     _add_generate(commands)
@@ -61,31 +71,27 @@ def make_parser():
 
 def _add_run(commands):
     run = commands.add_parser(
-        'run', help='simulate a cloud that a trace comes to',
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        'run', help='simulate a cloud that a trace comes to', **_HOW)
     run.add_argument('--cloud', required=True, metavar='FILE',
                      help='hosts, flavors and classes, in YAML')
     _add_trace(run)
-    run.add_argument('--policy', metavar='FILE', default=argparse.SUPPRESS,
+    run.add_argument('--policy', metavar='FILE',
                      help='a file such as nova.conf, of which [preemption], '
                           '[preemption_engine], [backlog], [classes], '
                           '[reservation] and [energy] count; the defaults '
                           'of the options without it')
     run.add_argument('--compare', metavar='FILE', action='append',
-                     default=argparse.SUPPRESS,
                      help='another policy for the same trace; may be given '
                           'more than once')
     run.add_argument('--seed', type=_seed, default=0, metavar='N',
                      help='of the durations that are drawn')
-    run.add_argument('--until-s', type=_seconds, metavar='S',
-                     default=argparse.SUPPRESS,
-                     help='when it ends; by default with the last event')
+    _add_until(run, 'when it ends; by default with the last event')
     run.add_argument('--json', action='store_true',
                      help='print the summary as JSON')
-    run.add_argument('--records', metavar='FILE', default=argparse.SUPPRESS,
+    run.add_argument('--records', metavar='FILE',
                      help='where a JSON line for each event goes; one that '
                           'ends in .parquet becomes such a file')
-    run.add_argument('--plot', metavar='DIR', default=argparse.SUPPRESS,
+    run.add_argument('--plot', metavar='DIR',
                      help='where a picture goes, of use, waiting, evictions '
                           'and work lost over time')
     run.add_argument('--plot-format', choices=plots.FORMATS,
@@ -97,7 +103,6 @@ def _add_trace(parser):
                         help='a file; those of one trace in order. What is '
                              'compressed has a name that ends in .gz')
     parser.add_argument('--format', choices=sorted(formats.FORMATS),
-                        default=argparse.SUPPRESS,
                         help='of the trace; guessed by the end of its name '
                              'if that says it')
     parser.add_argument('--sort', action='store_true',
@@ -114,8 +119,7 @@ def _add_generate(commands):
     load = generator.Load(24, 100)
     part = load.parts[0]
     parser = commands.add_parser(
-        'generate', help='write a trace that nobody has recorded',
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+        'generate', help='write a trace that nobody has recorded', **_HOW)
     parser.add_argument('--hours', type=float, default=load.hours)
     parser.add_argument('--per-hour', type=float, default=load.per_hour,
                         help='how many servers are asked for; in Google\'s '
@@ -139,30 +143,29 @@ def _add_generate(commands):
 
 
 def _add_output(parser):
-    parser.add_argument('--output', metavar='FILE', default=argparse.SUPPRESS,
+    parser.add_argument('--output', metavar='FILE',
                         help='where it goes; standard output without it')
 
 
-def _seed(text):
-    found = int(text)
-    if not 0 <= found < _MOST_SEED:
-        raise argparse.ArgumentTypeError(f'{text} is not from 0 to 2**63 - 1')
-    return found
+def _add_until(parser, text):
+    parser.add_argument('--until-s', type=_time, metavar='S', dest='until_us',
+                        help=text)
 
 
-def _seconds(text):
+def _time(text):
     try:
-        return model.number(text, 'the time', most=model.LATEST_US / SECOND)
+        return model.microseconds(text, 'the time')
     except ValueError as exc:
         raise argparse.ArgumentTypeError(str(exc)) from None
 
 
 def main(argv=None):
     """Return 0 if all went well, 1 if a file is not as it has to be."""
-    args = make_parser().parse_args(argv)
+    args = make_parser().parse_args(argv, _Arguments())
     try:
         {'run': _run, 'convert': _convert, 'generate': _generate,
-         'sweep': _sweep}[args.command](args)
+         'sweep': lambda args: simulation_sweep.run(args, *_format(args)),
+         }[args.command](args)
         sys.stdout.flush()
     except BrokenPipeError:
         # Who reads has seen enough.
@@ -170,7 +173,7 @@ def main(argv=None):
     except (model.TraceError, yaml_file.BadFile, BadArgument, OSError,
             simulation_policy.PolicyError, simulation_records.NoParquet,
             plots.NoPlot, sweep.NotInstalled, sweep.Lost) as exc:
-        print(f'{PROG}: {exc}', file=sys.stderr)
+        warn(exc)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -181,12 +184,12 @@ def main(argv=None):
 
 def _trace(args):
     name, scale = _format(args)
-    return formats.Trace(name, args.trace, scale, args.sort)
+    return formats.Trace(name, args.trace, scale, bool(args.sort))
 
 
 def _format(args):
     """(the name of the format, what shares are shares of)."""
-    name = getattr(args, 'format', '') or formats.guess(args.trace[0])
+    name = args.format or formats.guess(args.trace[0])
     if not name:
         raise BadArgument(f'--format: nobody can tell which one '
                           f'{args.trace[0]} has')
@@ -199,7 +202,7 @@ def _format(args):
 
 @contextlib.contextmanager
 def _output(args):
-    if not hasattr(args, 'output'):
+    if args.output is None:
         yield sys.stdout
         return
     with whole_file.written(args.output) as name, open(
@@ -216,8 +219,7 @@ def _convert(args):
 
 def _tell_skipped(trace):
     for why, count in sorted(trace.skipped.items()):
-        print(f'{PROG}: {count} records are left out: {why}',
-              file=sys.stderr)
+        warn(f'{count} records are left out: {why}')
 
 
 def _generate(args):
@@ -241,66 +243,47 @@ def _generate(args):
 
 def _run(args):
     setup, workers = simulation_files.read_cloud(args.cloud)
-    names = [getattr(args, 'policy', None), *getattr(args, 'compare', ())]
-    policies = [simulation_policy.read_policy(name, workers)
-                for name in names]
-    titles = [name or 'defaults' for name in names]
-    for title, (_, left_out) in zip(titles, policies, strict=True):
-        for option in left_out:
-            print(f'{PROG}: {title}: not simulated: {option}',
-                  file=sys.stderr)
-    found = {}
-    if hasattr(args, 'plot'):
+    policies = simulation_sweep.read_policies(
+        [args.policy, *(args.compare or ())], workers)
+    titles = [title for title, _ in policies]
+    kept = [None] * len(policies)
+    if args.plot is not None:
         plots.check()
+        kept = [series.Series() for _ in policies]
     with contextlib.ExitStack() as stack:
         write = None
-        if hasattr(args, 'records'):
+        if args.records is not None:
             write = stack.enter_context(
                 simulation_records.writer(args.records))
         summaries = [
             _simulate(args, setup, options, write,
-                      {'policy': title} if len(titles) > 1 else {},
-                      found.setdefault(f'{nth} {title}', series.Series())
-                      if hasattr(args, 'plot') else None,
+                      {'policy': title} if len(titles) > 1 else {}, over_time,
                       tell_skipped=nth == 0)
-            for nth, (title, (options, _)) in enumerate(
-                zip(titles, policies, strict=True))]
+            for nth, ((title, options), over_time) in enumerate(
+                zip(policies, kept, strict=True))]
     _print(titles, summaries, args.json)
-    if found:
-        file = plots.draw(pictures.plot({
-            name: (each, summary['capacity']) for (name, each), summary
-            in zip(_unnumbered(found).items(), summaries, strict=True)}),
+    if args.plot is not None:
+        if len(set(titles)) < len(titles):
+            titles = [f'{nth} {title}' for nth, title in enumerate(titles)]
+        file = plots.draw(plots.plot({
+            title: (over_time, summary['capacity'])
+            for title, over_time, summary in zip(
+                titles, kept, summaries, strict=True)}),
             args.plot, args.plot_format)
-        print(f'{PROG}: {file} is drawn', file=sys.stderr)
+        warn(f'{file} is drawn')
 
 
-def _unnumbered(found):
-    """By title alone where no two have the same."""
-    titles = [name.split(' ', 1)[1] for name in found]
-    if len(set(titles)) < len(titles):
-        return found
-    return dict(zip(titles, found.values(), strict=True))
-
-
-def _sweep(args):
-    name, scale = _format(args)
-    simulation_sweep.run(args, name, scale)
-
-
-def _simulate(args, setup, options, write, more, series_, tell_skipped):
+def _simulate(args, setup, options, write, more, over_time, tell_skipped):
     run = sweep.simulations_module()
     trace = _trace(args)
     simulation = run.Simulation(
         setup, options, args.seed,
-        write and (lambda record: write({**record, **more})), series_)
-    until_us = None
-    if hasattr(args, 'until_s'):
-        until_us = round(args.until_s * SECOND)
+        write and (lambda record: write({**record, **more})), over_time)
     events = iter(trace)
     if sys.stderr.isatty():
-        events = _followed(events, trace, until_us)
+        events = _followed(events, trace, args.until_us)
     try:
-        summary = simulation.run(events, until_us)
+        summary = simulation.run(events, args.until_us)
     except run.SimulationError as exc:
         raise BadArgument(f'{args.trace[0]}: {exc}') from None
     if tell_skipped:

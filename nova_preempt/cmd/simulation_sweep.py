@@ -13,60 +13,60 @@
 
 import argparse
 import dataclasses
+import hashlib
 import itertools
 import json
 import os
+import pathlib
 import sys
 import time
 
+from nova_preempt.cmd import arguments
 from nova_preempt.cmd import simulation_files
-from nova_preempt.cmd import simulation_kept
 from nova_preempt.cmd import simulation_policy
-from nova_preempt.core.model import SECOND
+from nova_preempt.cmd import whole_file
 from nova_preempt.simulator import sweep
 from nova_preempt.simulator import tables
 
 PROG = 'nova-preempt-simulate'
 _MOST_SEEDS = 100_000
+_PACKAGE = pathlib.Path(__file__).parents[1]
 
 
-def add_parser(commands, add_trace, seconds):
+def add_parser(commands, add_trace, add_until, **how):
     """Add the command.
 
     :param add_trace: adds what is about traces
-    :param seconds: reads a number of them
+    :param add_until: adds when a run ends
+    :param how: of a parser
     """
     parser = commands.add_parser(
         'sweep', help='simulate many seeds, policies and traces at once',
         description='Each trace is one by itself here. Printed are the means '
                     'of all seeds, side by side, or with --json each run as '
-                    'soon as it is ready.',
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+                    'soon as it is ready.', **how)
     parser.add_argument('--cloud', required=True, metavar='FILE',
                         help='hosts, flavors and classes, in YAML')
     add_trace(parser)
     parser.add_argument('--policy', metavar='FILE', action='append',
-                        default=argparse.SUPPRESS,
                         help='a file such as nova.conf; may be given more '
                              'than once. Without it, the defaults')
     parser.add_argument('--seeds', type=_seeds, default='0-9', metavar='A-B',
                         help='these and all between them, or a single one')
-    parser.add_argument('--until-s', type=seconds, metavar='S',
-                        default=argparse.SUPPRESS,
-                        help='when each run ends; by default with its last '
-                             'event')
+    add_until(parser, 'when each run ends; by default with its last event')
     parser.add_argument('--json', action='store_true',
                         help='print a JSON line for each run')
-    parser.add_argument('--keep', metavar='DIR', default=argparse.SUPPRESS,
+    parser.add_argument('--keep', metavar='DIR',
                         help='where each run is kept once it has finished; '
                              'the same command goes on with those that are '
                              'missing')
     where = parser.add_mutually_exclusive_group()
-    where.add_argument('--jobs', type=_count, metavar='N',
+    where.add_argument('--jobs', type=arguments.within(int, 1, 1024),
+                       metavar='N',
                        default=os.process_cpu_count() if hasattr(
                            os, 'process_cpu_count') else os.cpu_count() or 1,
                        help='so many processes of this machine')
-    where.add_argument('--dask', metavar='ADDRESS', default=argparse.SUPPRESS,
+    where.add_argument('--dask', metavar='ADDRESS',
                        help='of the scheduler of a Dask cluster, whose '
                             'workers find the traces where we do')
 
@@ -84,21 +84,41 @@ def _seeds(text):
     return found
 
 
-def _count(text):
-    found = int(text)
-    if not 1 <= found <= 1024:
-        raise argparse.ArgumentTypeError(f'{text} is not from 1 to 1024')
+def warn(text):
+    print(f'{PROG}: {text}', file=sys.stderr)
+
+
+def read_policies(paths, workers):
+    """[(path or "defaults", the simulator's Options)]; warn of what is not
+    simulated.
+
+    :param paths: None is that of the defaults
+    """
+    found = []
+    for path in paths:
+        title = path or 'defaults'
+        options, left_out = simulation_policy.read_policy(path, workers)
+        found.append((title, options))
+        for option in left_out:
+            warn(f'{title}: not simulated: {option}')
     return found
 
 
 def run(args, trace_format, scale):
     """Run all of them, and print what comes of it."""
     setup, workers = simulation_files.read_cloud(args.cloud)
-    jobs = list(_jobs(args, setup, workers, trace_format, scale))
-    runs = _kept(args, jobs, scale) if hasattr(args, 'keep') else (
-        _run(args, jobs))
+    # A worker may be in another directory.
+    jobs = [
+        sweep.Job({'trace': path, 'policy': title, 'seed': seed}, setup,
+                  options, trace_format, (os.path.abspath(path),), scale,
+                  seed, bool(args.sort), args.until_us)
+        for path, (title, options), seed in itertools.product(
+            dict.fromkeys(args.trace),
+            dict(read_policies(args.policy or [None], workers)).items(),
+            args.seeds)]
     found = {}
-    for job, summary in runs:
+    for job, summary in (_kept(args, jobs, scale) if args.keep
+                         else _run(args, jobs)):
         if args.json:
             print(json.dumps({**job.names, **summary}), flush=True)
         else:
@@ -111,16 +131,16 @@ def run(args, trace_format, scale):
 def _run(args, jobs):
     """Yield (job, summary) as runs are ready."""
     return _followed(
-        sweep.on_dask(jobs, args.dask) if hasattr(args, 'dask')
+        sweep.on_dask(jobs, args.dask) if args.dask
         else sweep.in_processes(jobs, args.jobs), len(jobs))
 
 
 def _kept(args, jobs, scale):
     """Yield the same: of those that have finished before at once."""
-    files = {path: simulation_kept.digest(path)
-             for path in {*args.trace, *getattr(args, 'policy', ())}}
-    kept = simulation_kept.Kept(args.keep, {
-        'cloud': simulation_kept.digest(args.cloud), 'sort': args.sort,
+    files = {path: digest(path)
+             for path in {*args.trace, *(args.policy or ())}}
+    kept = Kept(args.keep, {
+        'cloud': digest(args.cloud), 'sort': bool(args.sort),
         'scale': dataclasses.asdict(scale)})
 
     def described(job):
@@ -136,31 +156,10 @@ def _kept(args, jobs, scale):
             left.append(job)
         else:
             yield job, summary
-    print(f'{PROG}: {len(jobs) - len(left)} of {len(jobs)} runs are in '
-          f'{args.keep}', file=sys.stderr)
+    warn(f'{len(jobs) - len(left)} of {len(jobs)} runs are in {args.keep}')
     for job, summary in _run(args, left) if left else ():
         kept.put(described(job), summary)
         yield job, summary
-
-
-def _jobs(args, setup, workers, trace_format, scale):
-    until_us = None
-    if hasattr(args, 'until_s'):
-        until_us = round(args.until_s * SECOND)
-    policies = {}
-    for name in getattr(args, 'policy', [None]):
-        options, left_out = simulation_policy.read_policy(name, workers)
-        policies[name or 'defaults'] = options
-        for option in left_out:
-            print(f'{PROG}: {name or "defaults"}: not simulated: {option}',
-                  file=sys.stderr)
-    for path, policy, seed in itertools.product(
-            dict.fromkeys(args.trace), policies, args.seeds):
-        # A worker may be in another directory.
-        yield sweep.Job(
-            {'trace': path, 'policy': policy, 'seed': seed}, setup,
-            policies[policy], trace_format, (os.path.abspath(path),), scale,
-            seed, args.sort, until_us)
 
 
 def _followed(runs, count, clock=time.monotonic):
@@ -191,3 +190,75 @@ def _table(args, found):
     yield f'means of {len(args.seeds)} seeds'
     yield from tables.table(
         titles, [sweep.mean(each) for each in columns.values()])
+
+
+def digest(path):
+    """Return the SHA-256 of a file.
+
+    :raises OSError: it cannot be read
+    """
+    with open(path, 'rb') as stream:
+        return hashlib.file_digest(stream, 'sha256').hexdigest()
+
+
+def code_digest(directory=_PACKAGE):
+    """Return the SHA-256 of all code of nova_preempt."""
+    found = hashlib.sha256()
+    for path in sorted(directory.rglob('*.py')):
+        name = path.relative_to(directory)
+        found.update(f'{name} {digest(path)}\n'.encode())
+    return found.hexdigest()
+
+
+class Kept:
+    """The finished runs in a directory.
+
+    A file for each, named by the digest of all that its result depends on: the
+    contents of the cloud, of the policy and of the trace, the seed, the other
+    arguments, and the code of nova_preempt, which may change in a checkout
+    without its version. A run of which any of these has changed is another
+    one, and is not found.
+
+    :param directory: made if it is not there
+    :param common: {name: value} of what all runs depend on
+    :raises OSError: it cannot be made
+    """
+
+    def __init__(self, directory, common):
+        self._directory = pathlib.Path(directory)
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._common = {'code': code_digest(), **common}
+
+    def get(self, run):
+        """Return the summary of a run, None if it has not finished.
+
+        :param run: {name: value} of what it depends on, beside what is common
+        """
+        wanted = self._described(run)
+        try:
+            found = json.loads(self._file(wanted).read_bytes())
+        except (FileNotFoundError, ValueError):
+            # One that is damaged is made again.
+            return None
+        if not isinstance(found, dict) or found.get('run') != wanted:
+            return None
+        return found.get('summary')
+
+    def put(self, run, summary):
+        """Keep a summary; whoever reads sees all of it or nothing.
+
+        :raises OSError: it cannot be written
+        """
+        wanted = self._described(run)
+        with (whole_file.written(self._file(wanted)) as name,
+              open(name, 'w', encoding='utf-8') as stream):
+            json.dump({'run': wanted, 'summary': summary}, stream)
+
+    def _described(self, run):
+        # As it is read again: JSON has no tuples.
+        return json.loads(json.dumps({**self._common, **run}))
+
+    def _file(self, described):
+        text = json.dumps(described, sort_keys=True)
+        return self._directory / (
+            hashlib.sha256(text.encode()).hexdigest() + '.json')

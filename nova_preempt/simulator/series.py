@@ -13,7 +13,6 @@
 
 from collections.abc import Iterator, Mapping
 import dataclasses
-from typing import Any
 
 from nova_preempt.core.model import SECOND
 
@@ -92,13 +91,3 @@ def steps(series: Series, capacity: Mapping[str, int]) -> Iterator[Step]:
              for name, count in after.counts.items()},
             {name: (area - before.levels.get(name, 0)) / took_us
              for name, area in after.levels.items()})
-
-
-def as_dicts(series: Series, capacity: Mapping[str, int]
-             ) -> list[dict[str, Any]]:
-    """Return them as JSON has them."""
-    return [{'hour': step.from_h, 'hours': step.hours,
-             'used': {f'{kind} {name}': share
-                      for (kind, name), share in step.used.items()},
-             'counts': dict(step.counts), 'levels': dict(step.levels)}
-            for step in steps(series, capacity)]

@@ -20,7 +20,7 @@ import oslo_messaging as messaging
 from nova_preempt.core.scheduling import cycle as core
 from nova_preempt.core.scheduling import memo
 from nova_preempt.handover import records
-from nova_preempt.simulator import replay
+from tests import replay
 from tests.functional import base
 
 SEED = 20261122

@@ -19,7 +19,7 @@ import tempfile
 import unittest
 
 from nova_preempt.cmd import simulate
-from nova_preempt.cmd import simulation_kept
+from nova_preempt.cmd import simulation_sweep
 from nova_preempt.cmd import whole_file
 
 _CLOUD = """
@@ -108,12 +108,12 @@ class TestSimulate(FilesTestCase):
 class TestCodeDigest(FilesTestCase):
 
     def test_it_is_another_after_each_change(self):
-        found = [simulation_kept.code_digest(self.directory)]
+        found = [simulation_sweep.code_digest(self.directory)]
         for name, text in (('a.py', ''), ('a.py', 'x = 1'), ('b.py', ''),
                            ('.a.py', '')):
             self.write(name, text)
-            found.append(simulation_kept.code_digest(self.directory))
+            found.append(simulation_sweep.code_digest(self.directory))
         self.assertEqual(len(found), len(set(found)))
         self.write('a.txt', 'x')
         self.assertEqual(found[-1],
-                         simulation_kept.code_digest(self.directory))
+                         simulation_sweep.code_digest(self.directory))

@@ -14,7 +14,7 @@
 import unittest
 
 from nova_preempt.core.model import Request
-from nova_preempt.simulator import replay
+from tests import replay
 from tests.unit.core.scheduling import world
 
 

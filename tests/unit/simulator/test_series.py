@@ -14,7 +14,7 @@
 import unittest
 
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator import pictures
+from nova_preempt.simulator import plots
 from nova_preempt.simulator import run
 from nova_preempt.simulator import series
 from tests.unit.simulator import small
@@ -83,7 +83,7 @@ class TestPicture(unittest.TestCase):
                                    small.boot(130, 'n', 4),
                                    small.boot(3599, 'late', 4))
         one = (found, summary['capacity'])
-        alone = pictures.plot({'a': one})
+        alone = plots.plot({'a': one})
         self.assertEqual(
             ['VCPU in use', 'MEMORY_MB in use',
              'Time from a request until the server is active', 'Evictions',
@@ -101,7 +101,7 @@ class TestPicture(unittest.TestCase):
         self.assertEqual({'normal', 'preemptible'}, there.keys())
         self.assertAlmostEqual(50 / 60, there['preemptible'][0])
         self.assertAlmostEqual(8 / 50, there['normal'][2])
-        both = pictures.plot({'a': one, 'b': one})
+        both = plots.plot({'a': one, 'b': one})
         self.assertEqual(
             ['a: normal', 'a: preemptible', 'b: normal', 'b: preemptible'],
             [each.label for each in both.panels[0].series])
@@ -115,7 +115,7 @@ class TestPicture(unittest.TestCase):
                 'hosts on': number * 120 * SECOND,
                 'milliwatts': number * 60 * SECOND * 500_000}))
         panels = {panel.title: panel.series[0] for panel in
-                  pictures.plot({'a': (made, {'VCPU': 4})}).panels}
+                  plots.plot({'a': (made, {'VCPU': 4})}).panels}
         self.assertEqual([2, 2, 2], panels['Hosts awake'].y)
         self.assertEqual([0.5, 0.5, 0.5], panels['Power drawn'].y)
         self.assertAlmostEqual(0.025, panels['Energy'].y[-1])
