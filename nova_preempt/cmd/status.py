@@ -49,7 +49,7 @@ from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.handover import classes
 from nova_preempt.power import errors as power_errors
-from nova_preempt.power import figures_file
+from nova_preempt.power import figure_cache
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import limits
 from nova_preempt.scheduler import deadline
@@ -170,8 +170,8 @@ class Checks(upgradecheck.UpgradeCommands):
         options = self._conf.energy
         try:
             if options.figures_file:
-                figures_file.load(options.figures_file,
-                                  options.max_plausible_watts)
+                figure_cache.load_file(options.figures_file,
+                                       options.max_plausible_watts)
         except power_errors.HostsFileError as exc:
             return _warning('[energy]figures_file cannot be used: '
                             f'{_line(exc)}')

@@ -11,8 +11,8 @@
 # under the License.
 """What hosts deliver and draw, kept at hand by a thread in the background.
 
-Whoever asks never waits: the answer is what was read last. Make a Table, call
-start() where the work begins, and ask it whenever you like.
+Whoever asks never waits: the answer is what was read last. Make a FigureCache,
+call start() where the work begins, and ask it whenever you like.
 """
 
 import datetime
@@ -29,9 +29,18 @@ from nova_preempt import db
 from nova_preempt.core.energy import efficiency
 from nova_preempt.db import energy as db_energy
 from nova_preempt.power import errors
-from nova_preempt.power import figures_file as figures_file
+from nova_preempt.power import hosts_file
 
 LOG = logging.getLogger(__name__)
+
+_KEYS = ('flops', 'watts', 'idle_watts')
+
+_SCHEMA = {
+    'type': 'object',
+    'additionalProperties': {
+        'type': 'object', 'additionalProperties': False,
+        'properties': {key: {} for key in _KEYS}},
+}
 
 
 class FigureCache:
@@ -147,7 +156,7 @@ class FigureCache:
         status = os.stat(path)
         state = (path, status.st_mtime_ns, status.st_size, status.st_ino)
         if state != before:
-            self._written = figures_file.load(
+            self._written = load_file(
                 path, self._options.max_plausible_watts)
         # Only now: after an error it is read again.
         self._read_file = state
@@ -176,19 +185,39 @@ class FigureCache:
             db_energy.get_figures(self._connect()).items()}
 
 
+def load_file(path, max_watts=math.inf):
+    """Read [energy]figures_file: {host: efficiency.Figures}.
+
+    :param max_watts: that one host can draw
+    :raises HostsFileError: naming the file and all that is wrong in it, by
+        host, key and value
+    """
+    wrong = []
+    found = {}
+    for host, content in hosts_file.load_yaml(path, _SCHEMA).items():
+        values = {key: _number(value) for key, value in content.items()}
+        figures = efficiency.Figures(**values)
+        wrong += [f'host {host}: {key}: {content[key]!r} {what}' for key, what
+                  in efficiency.what_is_wrong(figures, max_watts).items()]
+        found[host] = figures
+    if wrong:
+        raise errors.HostsFileError(f'{path}: ' + '; '.join(sorted(wrong)))
+    return found
+
+
 def of(conf):
-    """A Table of what the configuration names."""
+    """A FigureCache of what the configuration names."""
     return FigureCache(conf.energy, lambda: db.Database(conf))
 
 
 def _run(reference, stop, interval_s):
     while not stop.is_set():
-        table = reference()
-        if table is None:
+        cache = reference()
+        if cache is None:
             return
-        table.refresh()
-        # While it waits nothing keeps the table.
-        del table
+        cache.refresh()
+        # While it waits nothing keeps the cache.
+        del cache
         stop.wait(interval_s)
 
 
@@ -199,7 +228,7 @@ def _merge(written, measured):
     return efficiency.Figures(*(
         getattr(measured, name) if getattr(written, name) is None
         else getattr(written, name)
-        for name in ('flops', 'watts', 'idle_watts')))
+        for name in _KEYS))
 
 
 def _sane(value):
@@ -207,3 +236,12 @@ def _sane(value):
     if value is None or not math.isfinite(value) or value < 0:
         return None
     return value
+
+
+def _number(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

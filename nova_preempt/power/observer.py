@@ -14,6 +14,7 @@
 import datetime
 
 from nova_preempt import metrics
+from nova_preempt.cloud import instances
 from nova_preempt.core.energy import candidates
 from nova_preempt.db import energy as db_energy
 
@@ -29,18 +30,18 @@ class Observer:
     :param readings: a readings.Readings
     :param idle_watts: returns {host: watts} that hosts draw idle, of those
         where it is known
-    :param waits: a waits.Waits
+    :param get_cells: returns {uuid: CellMapping} to look for servers in
     :param clock: returns now, timezone-aware
     """
 
-    def __init__(self, options, database, hosts, readings, idle_watts, waits,
-                 clock):
+    def __init__(self, options, database, hosts, readings, idle_watts,
+                 get_cells, clock):
         self._options = options
         self._db = database
         self._fleet = hosts
         self._readings = readings
         self._idle_watts = idle_watts
-        self._waits = waits
+        self._get_cells = get_cells
         self._clock = clock
         self._purged_at = None
 
@@ -60,7 +61,7 @@ class Observer:
         db_energy.add_sample(self._db, self._sample(states, hosts, watts,
                                                     now))
         self._count(states, watts)
-        self._waits.close_ended()
+        close_ended(self._db, self._get_cells)
         if self._purged_at is None or (
                 abs(now - self._purged_at) >= _PURGE_AFTER):
             self._purged_at = now
@@ -92,6 +93,35 @@ class Observer:
                 sum(state == name for state in states.values()))
         if watts is not None:
             metrics.POWER_WATTS.set(watts)
+
+
+def close_ended(database, get_cells):
+    """Write how long each server ran that had waited for hosts to wake.
+
+    The delay that saving energy causes is told in parts of that time, so the
+    end of a server has to be seen.
+
+    :param get_cells: returns {uuid: CellMapping} to look for servers in
+    """
+    for uuid in {wake.server_uuid for wake in db_energy.get_wakes(database)
+                 if wake.duration_s is None}:
+        duration_s = _duration_s(uuid, get_cells())
+        if duration_s is not None:
+            db_energy.set_duration(database, uuid, duration_s)
+
+
+def _duration_s(uuid, mappings):
+    """None while it is there, 0 if nothing is known of it any more."""
+    for cell in list(mappings.values()):
+        server = instances.read_cell(cell, [uuid], deleted=True).get(uuid)
+        if server is None:
+            continue
+        if not server.deleted:
+            return None
+        if server.launched_at and server.ended_at:
+            return (server.ended_at - server.launched_at).total_seconds()
+        return 0.0
+    return 0.0
 
 
 def _naive(time):

@@ -11,12 +11,15 @@
 # under the License.
 """REST APIs that power sources and drivers ask."""
 
+import contextlib
+
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 
 from nova_preempt.conf import preemption
 from nova_preempt.core import masking
+from nova_preempt.power import errors
 
 # Of an error's body, which may be a page of HTML.
 _SHOWN_CHARACTERS = 300
@@ -79,3 +82,18 @@ def call(client, method, path, **options):
     except ValueError as exc:
         raise RestError(f'{method} {response.url}: no JSON: {exc}',
                         response.status_code) from exc
+
+
+@contextlib.contextmanager
+def answers_of(service):
+    """Turn what goes wrong within, or makes no sense, into a SourceError.
+
+    :param service: its name, for operators
+    """
+    try:
+        yield
+    except RestError as exc:
+        raise errors.SourceError(str(exc)) from exc
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
+        raise errors.SourceError(
+            f'an answer that is not one of {service}: {exc!r}') from exc

@@ -16,7 +16,6 @@ import functools
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine as conf_engine
 from nova_preempt.db import pauses
-from nova_preempt.power import boot_delays
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import control
 from nova_preempt.power import driver as power_driver
@@ -67,17 +66,14 @@ class Power:
             self.observer = observer.Observer(
                 options, process.db, hosts,
                 readings.Readings(conf, clock=process.clock), self._idle_watts,
-                boot_delays.BootDelays(process.db, clients.get_cells),
-                process.clock)
+                clients.get_cells, process.clock)
             self._reading_s = options.reading_interval_s
             self.works.append(('power: readings', self._observe))
 
     def efficiencies(self):
         """{host: FLOPS per watt} of those that are known."""
         self.figures.start()
-        return {host: item.flops_per_watt
-                for host, item in self.figures.all().items()
-                if item.flops_per_watt is not None}
+        return self.figures.efficiencies()
 
     def asleep(self):
         """{host: core.energy.candidates.Off} of those that are off, or on

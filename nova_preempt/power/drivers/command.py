@@ -11,69 +11,120 @@
 # under the License.
 """Power by commands of an operator: IPMI, wake-on-LAN, switched sockets."""
 
-from nova_preempt.conf import energy
-from nova_preempt.power import commands
+import os
+import re
+import signal
+import subprocess
+
+from nova_preempt.power import driver
 from nova_preempt.power import errors
 from nova_preempt.power import hosts_file as power_hosts
-from nova_preempt.power import polling
+
+_SHOWN_CHARACTERS = 300
 
 
-class Command:
-    """See nova_preempt.power.driver.Driver.
+class Commands(driver.Driver):
+    """Runs commands without a shell: those of hosts_file, else the options'.
 
-    Each command is that of hosts_file, else that of the options. Power on
-    returns when its command has succeeded, before the host is seen to be on.
+    :cvar NAME: that of the section of hosts_file, and what options begin with
+    :cvar SETTINGS: names in that section that are options as well
     """
 
-    def __init__(self, conf, waiter=None):
-        self._options = conf[energy.GROUP]
-        self._hosts = power_hosts.HostsFile(self._options.hosts_file)
-        self._waiter = waiter or polling.Poller()
+    NAME = ''
+    SETTINGS = ()
 
-    def is_on(self, host):
-        settings = self._settings(host)
-        return commands.is_on(
-            host, self._require(host, 'status'), settings['on_pattern'],
-            self._options.command_timeout_s)
+    def _is_on(self, host, pattern):
+        """What the command "status" says of a host.
 
-    def power_on(self, host):
-        # It is not waited for: where the status is that of the network, it
-        # takes the whole boot. Whoever waits for that asks again, and a
-        # second command does no harm.
-        if not self.is_on(host):
-            self._do(host, 'on')
+        :param pattern: a regular expression that its output matches somewhere
+            if the host is on; with an empty one the exit status tells, 0 or 1
+        :raises PowerError: it does not tell
+        """
+        command = self._require(host, 'status')
+        status, output = self._run(host, command)
+        if pattern and status == 0:
+            return re.search(pattern, output) is not None
+        if not pattern and status in (0, 1):
+            return status == 0
+        raise errors.PowerError(host, _describe(command, status, output))
 
-    def shut_down(self, host):
-        self._waiter.switch(
-            host, lambda: not self.is_on(host),
-            lambda: self._do(host, 'off'), self._options.power_off_timeout_s,
-            'shut down')
+    def _ask(self, host, how):
+        """Run a command that has to succeed.
 
-    def switch_off(self, host):
-        self._waiter.switch(
-            host, lambda: not self.is_on(host),
-            lambda: self._do(host, 'force_off'),
-            self._options.power_switch_timeout_s, 'off')
-
-    def _do(self, host, name):
-        commands.do(host, self._require(host, name),
-                    self._options.command_timeout_s)
+        :raises PowerError: it did not
+        """
+        command = self._require(host, how)
+        status, output = self._run(host, command)
+        if status:
+            raise errors.PowerError(host, _describe(command, status, output))
 
     def _require(self, host, name):
         value = self._settings(host)[name]
         if not value:
             raise errors.PowerError(
                 host, f'no command "{name}" in [energy]hosts_file, nor in '
-                f'[energy]command_{name}')
+                f'[energy]{self.NAME}_{name}')
         return value
 
     def _settings(self, host):
-        options = self._options
-        return {
-            'on': options.command_on,
-            'off': options.command_off,
-            'force_off': options.command_force_off,
-            'status': options.command_status,
-            'on_pattern': options.command_on_pattern,
-            **self._hosts.section(host, 'command'),
-        }
+        return {**{name: self._options[f'{self.NAME}_{name}']
+                   for name in self.SETTINGS},
+                **self._hosts.section(host, self.NAME)}
+
+    def _run(self, host, command):
+        """Run a command to its end; its exit status and what it printed.
+
+        :param command: a list of arguments or one string, with {host}
+        :raises PowerError: it cannot be run, or ran for too long
+        """
+        timeout_s = self._options.command_timeout_s
+        try:
+            arguments = power_hosts.command(command, host)
+            with subprocess.Popen(
+                    arguments, stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                    encoding='utf-8', errors='replace',
+                    # So that what it has started can be ended with it.
+                    start_new_session=True) as process:
+                try:
+                    output, _none = process.communicate(timeout=timeout_s)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    raise
+        except subprocess.TimeoutExpired as exc:
+            raise errors.PowerError(
+                host,
+                f'{arguments[0]} ran for more than {timeout_s} s') from exc
+        except (OSError, ValueError, errors.HostsFileError) as exc:
+            raise errors.PowerError(host, exc) from exc
+        return process.returncode, output
+
+
+class Command(Commands):
+    """See nova_preempt.power.driver.Driver.
+
+    Power on returns when its command has succeeded, before the host is seen
+    to be on.
+    """
+
+    NAME = 'command'
+    SETTINGS = ('on', 'off', 'force_off', 'status', 'on_pattern')
+    SHUT_DOWN = 'off'
+    SWITCH_OFF = 'force_off'
+
+    def is_on(self, host):
+        return self._is_on(host, self._settings(host)['on_pattern'])
+
+    def power_on(self, host):
+        # It is not waited for: where the status is that of the network, it
+        # takes the whole boot. Whoever waits for that asks again, and a
+        # second command does no harm.
+        if not self.is_on(host):
+            self._ask(host, 'on')
+
+
+def _describe(command, status, output):
+    """What a command did, for an operator."""
+    name = command.split()[0] if isinstance(command, str) else command[0]
+    return (f'{name} ended with {status}: '
+            + ' '.join(output.split())[-_SHOWN_CHARACTERS:])

@@ -12,10 +12,8 @@
 """Power through Ironic, which knows the hosts as nodes."""
 
 from nova_preempt import segments
-from nova_preempt.conf import energy
+from nova_preempt.power import driver
 from nova_preempt.power import errors
-from nova_preempt.power import hosts_file as power_hosts
-from nova_preempt.power import polling
 from nova_preempt.power import rest
 
 # soft power off with a timeout
@@ -25,20 +23,21 @@ VERSION = '1.27'
 _BUSY = (409, 503)
 
 
-class Ironic:
+class Ironic(driver.Driver):
     """See nova_preempt.power.driver.Driver.
 
     The node of a host is that which hosts_file names, else the one of its
     name, else the one on which a server of its name was deployed.
     """
 
+    SHUT_DOWN = 'soft power off'
+    SWITCH_OFF = 'power off'
+
     def __init__(self, conf, waiter=None):
-        self._options = conf[energy.GROUP]
-        self._hosts = power_hosts.HostsFile(self._options.hosts_file)
+        super().__init__(conf, waiter)
         self._client = rest.make_adapter(
             conf, self._options.source_timeout_s, self._options.ironic_url,
             'baremetal', default_microversion=VERSION)
-        self._waiter = waiter or polling.Poller()
         self._nodes = {}
 
     def is_on(self, host):
@@ -58,20 +57,12 @@ class Ironic:
             host, lambda: self._is_settled(host, 'power on', asked=True),
             timeout_s, 'on')
 
-    def shut_down(self, host):
-        self._power_off(host, 'soft power off',
-                        self._options.power_off_timeout_s, 'shut down')
-
-    def switch_off(self, host):
-        self._power_off(host, 'power off',
-                        self._options.power_switch_timeout_s, 'off')
-
-    def _power_off(self, host, target, timeout_s, what):
+    def _power_off(self, host, how, timeout_s, what):
         asked = []
 
         def ask():
-            self._request(host, target, timeout_s)
-            asked.append(target)
+            self._request(host, how, timeout_s)
+            asked.append(how)
 
         self._waiter.switch(
             host, lambda: self._is_settled(host, 'power off', bool(asked)),
@@ -88,7 +79,7 @@ class Ironic:
         if states.get('power_state') == wanted:
             return True
         if asked and states.get('last_error'):
-            raise polling.Refused(host, states['last_error'])
+            raise driver.Refused(host, states['last_error'])
         return False
 
     def _request(self, host, target, timeout_s):
@@ -103,7 +94,7 @@ class Ironic:
             except rest.RestError as exc:
                 if exc.status in _BUSY:
                     raise errors.PowerError(host, exc) from exc
-                raise polling.Refused(host, exc) from exc
+                raise driver.Refused(host, exc) from exc
             return True
 
         self._waiter.wait(host, is_accepted, timeout_s, 'free in Ironic')

@@ -13,18 +13,15 @@
 
 import socket
 
-from nova_preempt.conf import energy
-from nova_preempt.power import commands
 from nova_preempt.power import errors
-from nova_preempt.power import hosts_file as power_hosts
-from nova_preempt.power import polling
+from nova_preempt.power.drivers import command
 
 # "discard", where magic packets are sent by custom; a network card looks for
 # the packet's content only.
 _PORT = 9
 
 
-class Standby:
+class Standby(command.Commands):
     """See nova_preempt.power.driver.Driver.
 
     A host suspends by a command and wakes by another, or by a magic packet to
@@ -32,16 +29,15 @@ class Standby:
     is an error.
     """
 
+    NAME = 'standby'
+    SETTINGS = ('suspend', 'wake', 'status', 'broadcast')
+
     def __init__(self, conf, waiter=None, port=_PORT):
-        self._options = conf[energy.GROUP]
-        self._hosts = power_hosts.HostsFile(self._options.hosts_file)
-        self._waiter = waiter or polling.Poller()
+        super().__init__(conf, waiter)
         self._port = port
 
     def is_on(self, host):
-        return commands.is_on(
-            host, self._require(host, 'status'), '',
-            self._options.command_timeout_s)
+        return self._is_on(host, '')
 
     def power_on(self, host):
         if self.is_on(host):
@@ -58,7 +54,7 @@ class Standby:
             return
         broken = None
         try:
-            self._do(host, 'suspend')
+            self._ask(host, 'suspend')
         except errors.PowerError as exc:
             # A connection may break as the host goes, so this matters only
             # if it does not.
@@ -80,28 +76,7 @@ class Standby:
             except OSError as exc:
                 raise errors.PowerError(host, exc) from exc
         else:
-            self._do(host, 'wake')
-
-    def _do(self, host, name):
-        commands.do(host, self._require(host, name),
-                    self._options.command_timeout_s)
-
-    def _require(self, host, name):
-        value = self._settings(host)[name]
-        if not value:
-            raise errors.PowerError(
-                host, f'no command "{name}" in [energy]hosts_file, nor in '
-                f'[energy]standby_{name}')
-        return value
-
-    def _settings(self, host):
-        return {
-            'suspend': self._options.standby_suspend,
-            'wake': self._options.standby_wake,
-            'status': self._options.standby_status,
-            'broadcast': self._options.standby_broadcast,
-            **self._hosts.section(host, 'standby'),
-        }
+            self._ask(host, 'wake')
 
 
 def send_magic_packet(mac, address, port):

@@ -13,7 +13,6 @@
 
 import datetime
 
-from nova_preempt.power import errors
 from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import readings
 from nova_preempt.power import rest
@@ -36,19 +35,13 @@ class Gnocchi:
         now = self._clock()
         names = {self._hosts.source_name(host, self.NAME): host
                  for host in hosts}
-        try:
-            groups = self._query(sorted(names), now)
-            found = {}
-            for group in groups:
+        found = {}
+        with rest.answers_of('Gnocchi'):
+            for group in self._query(sorted(names), now):
                 name = group['group'][self._options.gnocchi_host_attribute]
                 reading = _last(names.get(name), group['measures'], now)
                 if reading is not None:
                     found[reading.host] = reading
-        except rest.RestError as exc:
-            raise errors.SourceError(str(exc)) from exc
-        except (AttributeError, KeyError, TypeError, ValueError) as exc:
-            raise errors.SourceError(
-                f'an answer that is not one of Gnocchi: {exc!r}') from exc
         return found
 
     def _query(self, names, now):

@@ -11,7 +11,6 @@
 # under the License.
 """Readings of Kwapi's REST API."""
 
-from nova_preempt.power import errors
 from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import readings
 from nova_preempt.power import rest
@@ -30,7 +29,7 @@ class Kwapi:
 
     def read(self, hosts):
         """See nova_preempt.power.readings.Source."""
-        try:
+        with rest.answers_of('Kwapi'):
             probes = rest.call(self._client, 'GET', '/v1/probes/')['probes']
             return {
                 host: readings.Reading(
@@ -39,8 +38,3 @@ class Kwapi:
                 for host in hosts
                 if (probe := probes.get(
                     self._hosts.source_name(host, self.NAME)))}
-        except rest.RestError as exc:
-            raise errors.SourceError(str(exc)) from exc
-        except (AttributeError, KeyError, TypeError) as exc:
-            raise errors.SourceError(
-                f'an answer that is not one of Kwapi: {exc!r}') from exc

@@ -67,7 +67,7 @@ class Prometheus:
 
     def read(self, hosts):
         """See nova_preempt.power.readings.Source."""
-        try:
+        with rest.answers_of('Prometheus'):
             answer = rest.call(
                 self._client, 'POST', '/api/v1/query', data=self._data,
                 headers=self._headers())
@@ -76,11 +76,6 @@ class Prometheus:
                     f'the query gives a {answer["data"]["resultType"]}, not '
                     'a vector of hosts')
             values = self._by_label(answer['data']['result'])
-        except rest.RestError as exc:
-            raise errors.SourceError(str(exc)) from exc
-        except (AttributeError, KeyError, TypeError, ValueError) as exc:
-            raise errors.SourceError(
-                f'an answer that is not one of Prometheus: {exc!r}') from exc
         found = {}
         for host in hosts:
             name = self._hosts.source_name(host, self.NAME)

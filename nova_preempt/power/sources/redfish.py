@@ -16,9 +16,8 @@ from concurrent import futures
 from oslo_log import log as logging
 
 from nova_preempt.power import errors
-from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import readings
-from nova_preempt.power import redfish
+from nova_preempt.power.drivers import redfish
 
 LOG = logging.getLogger(__name__)
 
@@ -38,8 +37,7 @@ class Redfish:
     def __init__(self, conf, options, clock=readings.utcnow):
         del conf
         self._controllers = redfish.Controllers(
-            options, power_hosts.HostsFile(options.hosts_file),
-            options.source_timeout_s)
+            options, options.source_timeout_s)
         self._timeout_s = options.source_timeout_s
         self._clock = clock
 

@@ -21,7 +21,6 @@ from oslo_utils import uuidutils
 from nova_preempt import exceptions
 from nova_preempt.power import driver
 from nova_preempt.power import errors
-from nova_preempt.power import polling
 from nova_preempt.power.drivers import command
 from nova_preempt.power.drivers import ironic
 from nova_preempt.power.drivers import standby
@@ -33,7 +32,7 @@ class WaitingTestCase(base.PowerTestCase):
     def setUp(self):
         super().setUp()
         self.waiting = base.Waiting()
-        self.waiter = polling.Poller(self.waiting.clock, self.waiting.sleep)
+        self.waiter = driver.Poller(self.waiting.clock, self.waiting.sleep)
 
     def fails(self, call, *texts, host='a'):
         exc = self.assertRaises(errors.PowerError, call, host)

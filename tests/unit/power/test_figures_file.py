@@ -18,7 +18,7 @@ import testtools
 
 from nova_preempt.core.energy import efficiency
 from nova_preempt.power import errors
-from nova_preempt.power import figures_file
+from nova_preempt.power import figure_cache
 
 
 class TestFigures(testtools.TestCase):
@@ -30,7 +30,7 @@ class TestFigures(testtools.TestCase):
 
     def load(self, text, max_watts=50000.0):
         self.path.write_text(text)
-        return figures_file.load(str(self.path), max_watts)
+        return figure_cache.load_file(str(self.path), max_watts)
 
     def assert_wrong(self, expected, text):
         exc = self.assertRaises(errors.HostsFileError, self.load, text)
@@ -87,6 +87,6 @@ class TestFigures(testtools.TestCase):
                           'idle_watts, watts', 'a: {wats: 7}')
 
     def test_without_a_file(self):
-        exc = self.assertRaises(errors.HostsFileError, figures_file.load,
+        exc = self.assertRaises(errors.HostsFileError, figure_cache.load_file,
                                 str(self.path))
         self.assertIn(str(self.path), str(exc))

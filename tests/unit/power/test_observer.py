@@ -22,6 +22,8 @@ from nova_preempt.power import readings
 from tests.unit.power import base
 from tests.unit.power import world
 
+SERVER = '4e7a1d5c-7c4b-4b9e-9d53-0a8f2a4d7b11'
+
 
 class TestObserver(world.WorldTestCase):
 
@@ -29,13 +31,12 @@ class TestObserver(world.WorldTestCase):
         super().setUp()
         self.start(world.World('a', 'b', 'c'))
         self.source = mock.Mock()
-        self.waits = mock.Mock()
         self.watts(a=100.0, b=150.0)
         self.observer = observer.Observer(
             self.conf.energy, self.db, self.world,
             readings.Readings(self.conf, [('source', self.source)],
                               base.clock),
-            lambda: {'b': 90.0, 'c': 80.0}, self.waits, self.world.clock)
+            lambda: {'b': 90.0, 'c': 80.0}, dict, self.world.clock)
 
     def watts(self, **watts):
         self.source.read.return_value = {
@@ -59,7 +60,6 @@ class TestObserver(world.WorldTestCase):
         self.assertEqual({'a': 100.0, 'b': 150.0}, {
             host: reading.watts for host, reading
             in db_energy.get_readings(self.db).items()})
-        self.waits.close_ended.assert_called_once_with()
 
         def value(name, **labels):
             return prometheus_client.REGISTRY.get_sample_value(name, labels)
@@ -69,6 +69,15 @@ class TestObserver(world.WorldTestCase):
             value('nova_preempt_power_hosts', state='asleep'),
             value('nova_preempt_power_hosts', state='waking'),
             value('nova_preempt_power_watts')))
+
+    def test_a_server_that_waited_and_is_gone(self):
+        """No cell has it any more, so that nobody knows how long it ran."""
+        db_energy.add_wake(self.db, db_energy.Wake(
+            SERVER, self.world.naive(), 2, 90.0))
+        self.observe()
+        self.assertEqual(
+            [(SERVER, 0)], [(wake.server_uuid, wake.duration_s)
+                                  for wake in db_energy.get_wakes(self.db)])
 
     def test_no_reading(self):
         self.watts()

@@ -17,7 +17,6 @@ import time
 
 from nova_preempt.power import driver
 from nova_preempt.power import errors
-from nova_preempt.power import polling
 from nova_preempt.power.drivers import redfish as redfish_driver
 from nova_preempt.power.sources import redfish as redfish_source
 from tests.unit.power import base
@@ -36,7 +35,7 @@ class TestUnreachable(base.PowerTestCase):
         self.set(redfish_address=self.nobody().replace('//', '//me:hush@'))
         exc = self.assertRaises(
             errors.PowerError,
-            redfish_driver.Redfish(self.conf, polling.Poller()).is_on, 'a')
+            redfish_driver.Redfish(self.conf, driver.Poller()).is_on, 'a')
         self.assertIn('http://***@127.0.0.1', str(exc))
         for text in (str(exc), exc.cause):
             self.assertNotIn('hush', text)
@@ -57,7 +56,7 @@ class TestEmulator(base.PowerTestCase):
             name: {'redfish': {'system': path}}
             for name, path in self.emulator.paths.items()})
         self.driver = redfish_driver.Redfish(
-            self.conf, polling.Poller(interval_s=0.2))
+            self.conf, driver.Poller(interval_s=0.2))
 
     def test_on_and_off(self):
         for host in ('a', 'b'):
@@ -90,7 +89,7 @@ class TestEmulator(base.PowerTestCase):
         self.driver.power_on('a')
         emulated = self.emulator
 
-        class Waiter(polling.Poller):
+        class Waiter(driver.Poller):
 
             def wait(self, *args):
                 emulated.kill()
@@ -168,7 +167,7 @@ class TestDriver(ControllerTestCase):
 
     def setUp(self):
         super().setUp()
-        self.driver = redfish_driver.Redfish(self.conf, polling.Poller(
+        self.driver = redfish_driver.Redfish(self.conf, driver.Poller(
             self.waiting.clock, self.waiting.sleep))
 
     def test_a_host_that_does_not_shut_down_is_switched_off(self):
