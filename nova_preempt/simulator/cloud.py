@@ -16,6 +16,7 @@ By them alone nothing is decided: they tell which hosts are worth a look, and
 leave out none that is.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import heapq
 import math
 
@@ -23,8 +24,12 @@ import numpy as np
 
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import room
-from nova_preempt.core.model import Host
+from nova_preempt.core.backlog.room import Room
+from nova_preempt.core.energy.candidates import Off
+from nova_preempt.core.model import Host, Provider, Request, Server
+from nova_preempt.core.scheduling import cycle as cycles
 from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling.port import Listing
 from nova_preempt.simulator import floors
 from nova_preempt.simulator import memory
 
@@ -46,7 +51,8 @@ class IndexedCloud(memory.MemoryCloud):
     :ivar changes: grows with each server that comes, goes or changes
     """
 
-    def __init__(self, hosts, spread=True):
+    def __init__(self, hosts: Iterable[memory.MemoryHost], spread: bool = True
+                 ) -> None:
         self._in_order = sorted(hosts,
                                 key=lambda host: (host.name, host.uuid))
         super().__init__(self._in_order)
@@ -54,7 +60,8 @@ class IndexedCloud(memory.MemoryCloud):
         self._number = {host.uuid: number for number, host
                         in enumerate(self._in_order)}
         self.changes = 0
-        self._where = {}           # uuid of a preemptible server: MemoryHost
+        # By uuid of a preemptible server.
+        self._where: dict[str, memory.MemoryHost] = {}
         classes = sorted({name for host in self._in_order
                           for name in host.inventories})
         self._row = {name: row for row, name in enumerate(classes)}
@@ -71,20 +78,21 @@ class IndexedCloud(memory.MemoryCloud):
         self._is_open = np.ones(len(self._in_order), dtype=bool)
         # A heap of (weight, number), the host with the most free first. Where
         # the weight is no longer that of the host, another entry has it.
-        self._emptiest = []
-        self._takes = {}           # kind of a request: hosts of such sizes
-        self.watch = None
+        self._emptiest: list[tuple[int, int]] = []
+        # {kind of a request: hosts of such sizes}
+        self._takes: dict[tuple[object, ...], floors.Mask] = {}
+        self.watch: Callable[[memory.MemoryHost], None] | None = None
         # Preemptible servers by host.
         self._spots = np.zeros(len(self._in_order), dtype=np.int64)
         self._floors = floors.FloorIndex(self._in_order)
 
-    def by_name(self):
+    def by_name(self) -> Mapping[str, memory.MemoryHost]:
         return self._names
 
-    def find(self, uuid):
+    def find(self, uuid: str) -> memory.MemoryHost | None:
         return self._where.get(uuid)
 
-    def mask(self, names):
+    def mask(self, names: Iterable[str]) -> floors.Mask:
         """An array that is true of the hosts of these names alone."""
         found = np.zeros(len(self._in_order), dtype=bool)
         for name in names:
@@ -93,11 +101,13 @@ class IndexedCloud(memory.MemoryCloud):
                 found[self._number[host.uuid]] = True
         return found
 
-    def is_among(self, uuid, where):
+    def is_among(self, uuid: str, where: floors.Mask | None) -> bool:
         """Whether a host is one of a mask(), None for all."""
         return where is None or bool(where[self._number[uuid]])
 
-    def candidates(self, request, policy, now_us, releasing=(), where=None):
+    def candidates(self, request: Request, policy: policies.Policy,
+                   now_us: int, releasing: Iterable[memory.MemoryHost] = (),
+                   where: floors.Mask | None = None) -> Sequence[Listing]:
         """The hosts on which victims may help, as the core asks for them.
 
         :param policy: the core's
@@ -118,13 +128,14 @@ class IndexedCloud(memory.MemoryCloud):
                 Host(host.name, host.providers), host.servers, policy),
             free.nonzero()[0])
 
-    def free(self):
+    def free(self) -> dict[str, int]:
         """{class: what is free on all hosts}."""
         # An overfull host takes nothing from others.
         return {name: int(np.maximum(self._free[row], 0).sum())
                 for name, row in self._row.items()}
 
-    def providers_with(self, resources):
+    def providers_with(self, resources: Mapping[str, int]
+                       ) -> Iterator[Provider]:
         """Yield the providers of hosts with so much free, on or off."""
         enough = np.ones(len(self._in_order), dtype=bool)
         for name, amount in resources.items():
@@ -135,23 +146,25 @@ class IndexedCloud(memory.MemoryCloud):
         for number in enough.nonzero()[0]:
             yield self._in_order[number].providers[0]
 
-    def total(self):
+    def total(self) -> dict[str, int]:
         """{class: what all hosts have}."""
         return {name: int(self._capacity[row].sum())
                 for name, row in self._row.items()}
 
-    def begin(self, cycle, where=None):
+    def begin(self, cycle: cycles.Cycle, where: floors.Mask | None = None
+              ) -> None:
         host = self.best(cycle.request, where)
         if host is not None:
             cycle.found_room({host.uuid: self._amounts(
                 self._free, self._number[host.uuid])})
 
-    def _amounts(self, table, number):
+    def _amounts(self, table: floors.Amounts, number: int) -> dict[str, int]:
         """{class: what a table has of a host}."""
         return {name: int(table[self._row[name], number])
                 for name in self._in_order[number].inventories}
 
-    def best(self, request, where=None):
+    def best(self, request: Request, where: floors.Mask | None = None
+             ) -> memory.MemoryHost | None:
         """The first host that has room for a request, None if none has.
 
         :param where: a mask() of the hosts that come into question
@@ -168,7 +181,8 @@ class IndexedCloud(memory.MemoryCloud):
         number = int(np.where(fitting, weight, _LEAST).argmax())
         return self._in_order[number] if fitting[number] else None
 
-    def _first_of_emptiest(self, request, takes):
+    def _first_of_emptiest(self, request: Request, takes: floors.Mask
+                           ) -> int | None:
         """The number of the host that is best() where the emptiest is first.
 
         -1 where there is none, None where all have to be looked at.
@@ -179,11 +193,12 @@ class IndexedCloud(memory.MemoryCloud):
             self._emptiest = [(-weight, number) for number, weight
                               in enumerate(self._weight.tolist())]
             heapq.heapify(self._emptiest)
-        heap, free, seen = self._emptiest, self._free, []
+        heap, free = self._emptiest, self._free
+        seen: list[tuple[int, int]] = []
         wanted = [(self._row[name], amount) for group in request.groups
                   for name, amount in group.wanted if name in self._row]
         least = dict(wanted).get(self._weight_row, -math.inf)
-        found = -1
+        found: int | None = -1
         while heap and -heap[0][0] >= least:
             entry = heap[0]
             number = entry[1]
@@ -203,7 +218,7 @@ class IndexedCloud(memory.MemoryCloud):
             heapq.heappush(heap, entry)
         return found
 
-    def _taking(self, request):
+    def _taking(self, request: Request) -> floors.Mask:
         """A mask of the hosts that take servers of such a size when empty."""
         kind = request.kind
         takes = self._takes.get(kind)
@@ -217,7 +232,7 @@ class IndexedCloud(memory.MemoryCloud):
                 for host in self._in_order], dtype=bool)
         return takes
 
-    def room(self, request, most):
+    def room(self, request: Request, most: int) -> dict[str, dict[str, int]]:
         """The first hosts by name that have room, with what is free there.
 
         :returns: {name: {class: amount}}
@@ -233,9 +248,14 @@ class IndexedCloud(memory.MemoryCloud):
                     break
         return found
 
-    def rooms(self, free_s=lambda name: math.inf, ends_in_s=lambda _: None,
-              may_end=lambda _: True, frees=lambda _, resources: resources,
-              off=lambda name: None, wakes=False):
+    def rooms(
+            self, free_s: Callable[[str], float] = lambda name: math.inf,
+            ends_in_s: Callable[[Server], int | None] = lambda _: None,
+            may_end: Callable[[Server], bool] = lambda _: True,
+            frees: Callable[[Server, Mapping[str, int]],
+                            Mapping[str, int]] = lambda _, resources:
+            resources, off: Callable[[str], Off | None] = lambda name: None,
+            wakes: bool = False) -> list[Room]:
         """What all hosts have, as passes over the backlog are told.
 
         :param free_s: tells for how long nobody has reserved a host
@@ -262,7 +282,9 @@ class IndexedCloud(memory.MemoryCloud):
                  for uuid, server in host.servers.items())))
         return found
 
-    def put(self, host, uuid, resources, server=None):
+    def put(self, host: memory.MemoryHost, uuid: str,
+            resources: Mapping[str, int], server: Server | None = None
+            ) -> None:
         """Put a server on a host, or change what it holds and its record.
 
         :param server: the record of a preemptible one
@@ -281,21 +303,21 @@ class IndexedCloud(memory.MemoryCloud):
         if self.watch is not None:
             self.watch(host)
 
-    def close(self, host):
+    def close(self, host: memory.MemoryHost) -> None:
         """Have no more servers come to a host."""
         self._is_open[self._number[host.uuid]] = False
 
-    def open(self, host):
+    def open(self, host: memory.MemoryHost) -> None:
         """Have servers come to it again."""
         number = self._number[host.uuid]
         self._is_open[number] = True
         self._weigh(number)
 
-    def is_open(self, host):
+    def is_open(self, host: memory.MemoryHost) -> bool:
         """Whether servers may come to it."""
         return bool(self._is_open[self._number[host.uuid]])
 
-    def take_away(self, host, uuid):
+    def take_away(self, host: memory.MemoryHost, uuid: str) -> None:
         """Take a server away."""
         number = self._number[host.uuid]
         self._count(host, number, uuid, -1)
@@ -306,12 +328,13 @@ class IndexedCloud(memory.MemoryCloud):
         if self.watch is not None:
             self.watch(host)
 
-    def _changed(self, number, preemptible):
+    def _changed(self, number: int, preemptible: bool) -> None:
         self._floors.changed(number, preemptible=preemptible)
         self.changes += 1
         self._weigh(number)
 
-    def _count(self, host, number, uuid, sign):
+    def _count(self, host: memory.MemoryHost, number: int, uuid: str, sign: int
+               ) -> None:
         """Count what a server holds as taken (1), or as free again (-1)."""
         preemptible = uuid in host.servers
         if preemptible:
@@ -322,13 +345,14 @@ class IndexedCloud(memory.MemoryCloud):
             if not preemptible:
                 self._at_best[row, number] -= sign * amount
 
-    def _weigh(self, number):
+    def _weigh(self, number: int) -> None:
         """Note what a host is ordered by now."""
         if self._emptiest:
             heapq.heappush(self._emptiest,
                            (-int(self._weight[number]), number))
 
-    def _fitting(self, free, request, where=None):
+    def _fitting(self, free: floors.Amounts, request: Request,
+                 where: floors.Mask | None = None) -> floors.Mask:
         """Which open hosts have so much; one that has not has no room."""
         fitting = self._is_open if where is None else self._is_open & where
         for group in request.groups:

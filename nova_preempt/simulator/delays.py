@@ -25,19 +25,19 @@ LONGEST_S = 86400.0
 _TEXT = re.compile(r'([a-z]+):([0-9.]+)(?:,([0-9.]+))?')
 
 
-def _constant(chance, value_s):
+def _constant(chance: random.Random, value_s: float) -> float:
     return value_s
 
 
-def _uniform(chance, low_s, high_s):
+def _uniform(chance: random.Random, low_s: float, high_s: float) -> float:
     return chance.uniform(low_s, high_s)
 
 
-def _exponential(chance, mean_s):
+def _exponential(chance: random.Random, mean_s: float) -> float:
     return chance.expovariate(1 / mean_s) if mean_s else 0.0
 
 
-def _lognormal(chance, median_s, sigma):
+def _lognormal(chance: random.Random, median_s: float, sigma: float) -> float:
     if not median_s:
         return 0.0
     return chance.lognormvariate(math.log(median_s), sigma)
@@ -60,8 +60,10 @@ class Delay:
     """How long something takes; nothing longer than LONGEST_S."""
 
     text: str
+    _draw: tuple[Callable[..., float], tuple[float, ...]] = (
+        dataclasses.field(init=False, repr=False, compare=False))
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         match = _TEXT.fullmatch(self.text)
         draw, names = _KINDS.get(match[1] if match else '', (None, ()))
         given = [part for part in match.groups()[1:] if part] if match else []
@@ -114,7 +116,7 @@ class Drawn:
     """
 
     def __init__(self, delays: Delays, seed: int) -> None:
-        self._kinds = {
+        self._kinds: dict[str, tuple[Delay, random.Random]] = {
             field.name: (getattr(delays, field.name),
                          random.Random(f'{field.name}/{seed}'))
             for field in dataclasses.fields(delays)}

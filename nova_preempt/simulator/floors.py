@@ -20,8 +20,10 @@ those that are too dear.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from nova_preempt.core import costs
 from nova_preempt.core.scheduling.floors import Floors
@@ -29,6 +31,9 @@ from nova_preempt.core.scheduling.floors import HostedServer
 from nova_preempt.core.scheduling.port import Listing
 from nova_preempt.simulator import memory
 
+Amounts: TypeAlias = npt.NDArray[np.int64]
+#: True of some hosts, by their numbers.
+Mask: TypeAlias = npt.NDArray[np.bool_]
 #: Of so many kinds of requests, those that came last, floors are kept.
 _MOST_KINDS = 64
 #: So many hosts of known floors are put in order at first.
@@ -48,12 +53,12 @@ class _Kind:
         # Those that were listed last: more may be known of them now.
         self.listed: list[int] = []
 
-    def holds(self, numbers: np.ndarray, version: np.ndarray, now_us: int
-              ) -> np.ndarray:
+    def holds(self, numbers: Amounts, version: Amounts, now_us: int) -> Mask:
         """Tell of which of these hosts what is known is so now."""
-        return (self.version[numbers] == version[numbers]) & (
+        held: Mask = (self.version[numbers] == version[numbers]) & (
             self.since_us[numbers] <= now_us) & (
             self.until_us[numbers] > now_us)
+        return held
 
 
 class FloorIndex:
@@ -78,10 +83,10 @@ class FloorIndex:
         self._version[number] += 1
         self._servers[number] += preemptible
 
-    def listed(self, numbers: np.ndarray, kind: tuple[object, ...],
+    def listed(self, numbers: Amounts, kind: tuple[object, ...],
                floors: Floors | None, now_us: int,
                hosted: Callable[[memory.MemoryHost], Sequence[HostedServer]],
-               free: Sequence[int] = ()) -> _Listed:
+               free: Sequence[int] | Amounts = ()) -> _Listed:
         """Return the hosts of these numbers, those first that may cost least.
 
         :param kind: of the request
@@ -109,7 +114,7 @@ class FloorIndex:
         return _Listed(self._hosts, numbers[helps], cost_us[helps],
                        known.listed)
 
-    def _find_least(self, numbers: np.ndarray, floors: Floors, now_us: int,
+    def _find_least(self, numbers: Amounts, floors: Floors, now_us: int,
                     hosted: Callable[[memory.MemoryHost],
                                      Sequence[HostedServer]]
                     ) -> None:
@@ -141,9 +146,8 @@ class FloorIndex:
 class _Listed(Sequence[Listing]):
     """Listings that are made as they are looked at."""
 
-    def __init__(self, hosts: Sequence[memory.MemoryHost],
-                 numbers: np.ndarray, cost_us: np.ndarray,
-                 listed: list[int]) -> None:
+    def __init__(self, hosts: Sequence[memory.MemoryHost], numbers: Amounts,
+                 cost_us: Amounts, listed: list[int]) -> None:
         self._hosts = hosts
         self._numbers = numbers
         self._cost_us = cost_us
@@ -152,7 +156,13 @@ class _Listed(Sequence[Listing]):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    def __getitem__(self, number):
+    @overload
+    def __getitem__(self, number: int) -> Listing: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Listing]: ...
+
+    def __getitem__(self, number: int | slice) -> Listing | list[Listing]:
         return list(self)[number]
 
     def __iter__(self) -> Iterator[Listing]:
@@ -171,7 +181,7 @@ class _Listed(Sequence[Listing]):
             yield from self._in_order(np.sort(first))
         yield from self._in_order(left.nonzero()[0])
 
-    def _in_order(self, which: np.ndarray) -> Iterator[tuple[int, int]]:
+    def _in_order(self, which: Amounts) -> Iterator[tuple[int, int]]:
         which = which[np.argsort(self._cost_us[which], kind='stable')]
         return zip(self._numbers[which].tolist(),
                    self._cost_us[which].tolist(), strict=True)

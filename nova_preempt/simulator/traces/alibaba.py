@@ -15,6 +15,8 @@ The tables container_meta (8 columns) and batch_task (9), which is told apart
 by that. A processor is 100, memory is in hundredths of a machine's.
 """
 
+from collections.abc import Iterable
+
 from nova_preempt.simulator.traces import lines
 from nova_preempt.simulator.traces import model
 
@@ -26,11 +28,11 @@ _WHOLE = 100.0
 class Reader(lines.LineReader):
     """Reads either table; a container is there to the end of the trace."""
 
-    def __init__(self, scale):
+    def __init__(self, scale: model.Scale) -> None:
         super().__init__(scale)
-        self._containers = set()
+        self._containers: set[str] = set()
 
-    def parse(self, line):
+    def parse(self, line: str) -> Iterable[model.Event]:
         count = _COLUMNS.get(line.count(','))
         if count is None:
             raise ValueError(f'it has {line.count(",") + 1} columns; '
@@ -38,7 +40,7 @@ class Reader(lines.LineReader):
         cells = lines.cells(line, count)
         return self._container(cells) if count == 8 else self._task(cells)
 
-    def _container(self, cells):
+    def _container(self, cells: list[str]) -> Iterable[model.Event]:
         id = model.text(cells[0], 'container_id')
         at_us = model.microseconds(cells[2], 'time_stamp')
         resources = self._resources(cells[5], 'cpu_request', cells[7],
@@ -52,7 +54,7 @@ class Reader(lines.LineReader):
         return (model.Boot(at_us, id, resources, '', 'container', None,
                            model.text(cells[3], 'app_du', True)),)
 
-    def _task(self, cells):
+    def _task(self, cells: list[str]) -> Iterable[model.Event]:
         job = model.text(cells[2], 'job_name')
         name = f'{job}.{model.text(cells[0], "task_name")}'
         if not cells[5] or not cells[6]:
@@ -71,7 +73,8 @@ class Reader(lines.LineReader):
         return (model.Boot(start_us, f'{name}.{nth}', resources, '', 'batch',
                            end_us - start_us) for nth in range(count))
 
-    def _resources(self, cpu, cpu_name, memory, memory_name):
+    def _resources(self, cpu: str, cpu_name: str, memory: str, memory_name: str
+                   ) -> dict[str, int]:
         cores = model.number(cpu or '0', cpu_name) / _CORE
         share = model.number(memory or '0', memory_name, most=_WHOLE) / _WHOLE
         found = self.scale.resources(0, share)

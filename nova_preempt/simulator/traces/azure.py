@@ -12,9 +12,11 @@
 """The traces of Azure: vmtable of 2017 and 2019, and the one for packing."""
 
 import collections
+from collections.abc import Iterable, Iterator
 import contextlib
 import pathlib
 import sqlite3
+from typing import Any
 
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.traces import lines
@@ -34,7 +36,7 @@ class TableReader(lines.LineReader):
     The class is the category of the server, in small letters.
     """
 
-    def parse(self, line):
+    def parse(self, line: str) -> Iterable[model.Event]:
         cells = lines.cells(line, 11)
         created_us = model.microseconds(cells[3], 'vmcreated')
         deleted_us = model.microseconds(cells[4], 'vmdeleted')
@@ -87,12 +89,12 @@ class PackingReader:
 
     in_order = True               # the database sees to it
 
-    def __init__(self, scale):
+    def __init__(self, scale: model.Scale) -> None:
         self._scale = scale
         self._ids = lines.Ids()
-        self.skipped = collections.Counter()
+        self.skipped: collections.Counter[str] = collections.Counter()
 
-    def read(self, path):
+    def read(self, path: str) -> Iterator[model.Event]:
         """Yield the events.
 
         :raises TraceError: something is wrong with it
@@ -108,7 +110,8 @@ class PackingReader:
         except (sqlite3.Error, UnicodeDecodeError) as exc:
             raise model.TraceError(f'{path}: {exc}') from None
 
-    def _server(self, path, rowid, id, *row):
+    def _server(self, path: str, rowid: int, id: str, *row: Any
+                ) -> Iterator[model.Event]:
         place = f'{path}, rowid {rowid}, vmId {id!r:.50}'
         try:
             for event in self._parse(id, *row):
@@ -117,8 +120,9 @@ class PackingReader:
         except ValueError as exc:
             raise model.TraceError(f'{place}: {exc}') from None
 
-    def _parse(self, id, tenant, priority, start, end, core, memory, hdd,
-               ssd):
+    def _parse(self, id: str, tenant: object, priority: object, start: object,
+               end: object, core: object, memory: object, hdd: object,
+               ssd: object) -> Iterator[model.Event]:
         if priority not in _CLASSES:
             raise ValueError(f'priority is {priority!r:.50}; it must be 0 or '
                              '1')
@@ -143,11 +147,11 @@ class PackingReader:
             None if end_us is None else end_us - start_us, str(tenant))
 
 
-def _read_types(base):
+def _read_types(base: sqlite3.Connection) -> None:
     for statement in _TYPES:
         base.execute(statement)
 
 
-def _days(value, name):
+def _days(value: object, name: str) -> int:
     most = model.LATEST_US / _DAY
     return round(model.number(value, name, -most, most) * _DAY)

@@ -11,18 +11,19 @@
 # under the License.
 """The formats by name, and events in order of time."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 import dataclasses
 import heapq
 import itertools
 import operator
 import pickle
 import tempfile
-from typing import Any
+from typing import BinaryIO
 
 from nova_preempt.simulator.traces import alibaba
 from nova_preempt.simulator.traces import azure
 from nova_preempt.simulator.traces import google
+from nova_preempt.simulator.traces import lines
 from nova_preempt.simulator.traces import model
 from nova_preempt.simulator.traces import native
 from nova_preempt.simulator.traces import swf
@@ -43,7 +44,8 @@ class Format:
     """
 
     title: str
-    reader: Callable[[model.Scale], Any]
+    reader: Callable[[model.Scale],
+                     lines.LineReader | azure.PackingReader]
     in_order: bool = True
 
 
@@ -131,7 +133,7 @@ def in_order(events: Iterable[Event], chunk: int = _CHUNK
     """
     key = operator.attrgetter('at_us')
     events = iter(events)
-    runs = []
+    runs: list[Iterator[Event]] = []
     while part := sorted(itertools.islice(events, chunk), key=key):
         if not runs and len(part) < chunk:
             return iter(part)
@@ -139,7 +141,7 @@ def in_order(events: Iterable[Event], chunk: int = _CHUNK
     return heapq.merge(*runs, key=key)
 
 
-def _put_away(part):
+def _put_away(part: Sequence[Event]) -> Iterator[Event]:
     """Write events to a temporary file; return what reads them."""
     stream = tempfile.TemporaryFile()  # noqa: SIM115, _read() closes it
     for event in part:
@@ -148,7 +150,7 @@ def _put_away(part):
     return _read(stream, len(part))
 
 
-def _read(stream, count):
+def _read(stream: BinaryIO, count: int) -> Iterator[Event]:
     with stream:
         for _ in range(count):
             yield pickle.load(stream)

@@ -70,7 +70,7 @@ class Load:
     peak_hour: float = 14.0
     parts: tuple[Part, ...] = (Part('normal'), Part('preemptible'))
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         model.number(self.hours, 'hours', most=model.LATEST_US / SECOND
                      / _HOUR_S)
         model.number(self.per_hour, 'per_hour', most=1e9)
@@ -123,7 +123,7 @@ def generate(load: Load, seed: int) -> Iterator[model.Boot]:
             _duration_us(chance, part))
 
 
-def _duration_us(chance, part):
+def _duration_us(chance: random.Random, part: Part) -> int:
     if not part.mean_s:
         return 0
     # The mean of such numbers is above their median.

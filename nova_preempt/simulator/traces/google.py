@@ -16,6 +16,9 @@ submitted again under its old name: it is one server, which the cloud that is
 simulated treats as it likes.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 from nova_preempt.simulator.traces import lines
 from nova_preempt.simulator.traces import model
 from nova_preempt.simulator.traces import native
@@ -47,11 +50,11 @@ class _Tasks(lines.LineReader):
 
     may_return = True
 
-    def __init__(self, scale):
+    def __init__(self, scale: model.Scale) -> None:
         super().__init__(scale)
-        self._there = set()
+        self._there: set[str] = set()
 
-    def submitted(self, boot):
+    def submitted(self, boot: model.Boot) -> tuple[model.Boot, ...]:
         if boot.id in self._there:
             return ()
         if not boot.resources:
@@ -59,7 +62,7 @@ class _Tasks(lines.LineReader):
         self._there.add(boot.id)
         return (boot,)
 
-    def ended(self, at_us, id):
+    def ended(self, at_us: int, id: str) -> tuple[model.End, ...]:
         if id not in self._there:
             return ()
         self._there.remove(id)
@@ -73,7 +76,7 @@ class Reader2011(_Tasks):
     priority of 8, silver from 2, bronze below.
     """
 
-    def parse(self, line):
+    def parse(self, line: str) -> Iterable[model.Event]:
         cells = lines.cells(line, 13)
         at_us = _time(cells[0], 'time')
         kind = model.whole(cells[5], 'event type', most=_LAST_2011)
@@ -95,7 +98,7 @@ class Reader2011(_Tasks):
             None, model.text(cells[6], 'user', True)))
 
 
-def _class(priority):
+def _class(priority: int) -> str:
     if priority > 8:
         return 'gold'
     return 'silver' if priority >= 2 else 'bronze'
@@ -108,7 +111,7 @@ class Reader2019(_Tasks):
     What runs within an alloc set uses the resources of that.
     """
 
-    def parse(self, line):
+    def parse(self, line: str) -> Iterable[model.Event]:
         item = native.load(line)
         at_us = _time(item.get('time', 0), 'time')
         kind = _kind(item.get('type', 0))
@@ -132,24 +135,24 @@ class Reader2019(_Tasks):
             '', _tier(_whole(item, 'priority'))))
 
 
-def _whole(item, key):
+def _whole(item: dict[str, Any], key: str) -> int:
     return model.whole(item.get(key) or 0, key, most=_AFTER)
 
 
-def _kind(value):
+def _kind(value: object) -> int:
     if value in _TYPES_2019:
         return _TYPES_2019.index(value)
     return model.whole(value, 'type', most=len(_TYPES_2019) - 1)
 
 
-def _tier(priority):
+def _tier(priority: int) -> str:
     for below, name in _TIERS:
         if priority < below:
             return name
     return _MONITORING
 
 
-def _time(value, name):
+def _time(value: object, name: str) -> int | None:
     """In microseconds, None if it is after the end of the trace."""
     found = model.whole(value, name, most=_AFTER)
     if found != _AFTER and found > model.LATEST_US:

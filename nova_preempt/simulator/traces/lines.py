@@ -66,7 +66,7 @@ def lines(path: str, opened: Callable[[BinaryIO], None] = lambda raw: None,
         raise error(path, number, exc) from None
 
 
-def error(path, number, why) -> model.TraceError:
+def error(path: str, number: int, why: object) -> model.TraceError:
     """Return what to raise about a line."""
     return model.TraceError(f'{path}, line {number}: {why}')
 

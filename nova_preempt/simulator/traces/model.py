@@ -106,7 +106,7 @@ class Scale:
     memory_mb: int = 262144
     disk_gb: int = 2048
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if not 0 < value <= MOST:
@@ -114,7 +114,8 @@ class Scale:
                     f'{field.name} of a machine is {value}; it must be from '
                     f'1 to {MOST}')
 
-    def resources(self, cpu=0.0, memory=0.0, disk=0.0):
+    def resources(self, cpu: float = 0.0, memory: float = 0.0,
+                  disk: float = 0.0) -> dict[str, int]:
         """What these shares of a machine are, {class: amount}."""
         found = {'VCPU': up(cpu * self.vcpus),
                  'MEMORY_MB': up(memory * self.memory_mb),
@@ -122,7 +123,7 @@ class Scale:
         return {name: amount for name, amount in found.items() if amount}
 
 
-def up(value):
+def up(value: float) -> int:
     """The next whole number that is not below; rounding errors are forgiven.
 
     0.1 * 30 is 3, and not 4.
@@ -130,7 +131,8 @@ def up(value):
     return -int(-round(value, 6) // 1)
 
 
-def number(value, name, least=0.0, most=float(MOST)):
+def number(value: object, name: str, least: float = 0.0,
+           most: float = float(MOST)) -> float:
     """A finite number within bounds.
 
     :param value: as it was read: text, or a number
@@ -152,7 +154,7 @@ def number(value, name, least=0.0, most=float(MOST)):
     return found
 
 
-def whole(value, name, least=0, most=MOST):
+def whole(value: object, name: str, least: int = 0, most: int = MOST) -> int:
     """The same of a whole number."""
     if isinstance(value, str) and re.fullmatch('[-+]?[0-9]{1,40}',
                                                value.strip()):
@@ -164,7 +166,7 @@ def whole(value, name, least=0, most=MOST):
     return int(found)
 
 
-def microseconds(value, name, unit=SECOND):
+def microseconds(value: object, name: str, unit: int = SECOND) -> int:
     """A time or a duration.
 
     :param unit: so many microseconds is what is read
@@ -172,7 +174,8 @@ def microseconds(value, name, unit=SECOND):
     return round(number(value, name, most=LATEST_US / unit) * unit)
 
 
-def text(value, name, may_be_empty=False, longest=255):
+def text(value: object, name: str, may_be_empty: bool = False,
+         longest: int = 255) -> str:
     """A name."""
     if not isinstance(value, str) or len(value) > longest or (
             not value and not may_be_empty):
@@ -182,7 +185,7 @@ def text(value, name, may_be_empty=False, longest=255):
     return value
 
 
-def _short(value):
+def _short(value: object) -> str:
     shown = repr(value) if not isinstance(value, int) or (
         abs(value) < 10**30) else 'a very large number'
     return shown if len(shown) <= 50 else shown[:47] + '...'

@@ -24,7 +24,9 @@ are the earliest start and the latest end. ``resources`` is what a host has to
 have, {resource class: amount}, or ``host_properties`` is a query of the API.
 """
 
+from collections.abc import Iterable
 import json
+from typing import Any, NoReturn, TextIO
 
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import host_query
@@ -41,7 +43,7 @@ _KEYS = {'boot': {'t', 'kind', 'id', 'flavor', 'resources', 'class',
 _END_ACTIONS = ('shelve', 'delete')
 
 
-def load(line):
+def load(line: str) -> dict[str, Any]:
     """The object in a line.
 
     :raises ValueError: there is none
@@ -58,14 +60,14 @@ def load(line):
     return found
 
 
-def _no_number(name):
+def _no_number(name: str) -> NoReturn:
     raise ValueError(f'{name} is not a number')
 
 
 class Reader(lines.LineReader):
     """Reads it."""
 
-    def parse(self, line):
+    def parse(self, line: str) -> Iterable[model.Event]:
         item = load(line)
         kind = item.get('kind')
         if not isinstance(kind, str) or kind not in _KEYS:
@@ -86,7 +88,7 @@ class Reader(lines.LineReader):
         return (_boot(item, at_us, id),)
 
 
-def _boot(item, at_us, id):
+def _boot(item: dict[str, Any], at_us: int, id: str) -> model.Boot:
     flavor = model.text(item.get('flavor', ''), 'flavor', True)
     resources = item.get('resources')
     if bool(flavor) == (resources is not None):
@@ -102,7 +104,7 @@ def _boot(item, at_us, id):
         model.text(item.get('reservation', ''), 'reservation', True))
 
 
-def _reserve(item, at_us, id):
+def _reserve(item: dict[str, Any], at_us: int, id: str) -> model.Reserve:
     if 'resources' in item and 'host_properties' in item:
         raise ValueError('there must not be both "resources" and '
                          '"host_properties"')
@@ -132,7 +134,7 @@ def _reserve(item, at_us, id):
         query, model.text(item.get('project', ''), 'project', True), action)
 
 
-def _resources(found):
+def _resources(found: object) -> dict[str, int]:
     if not isinstance(found, dict) or not found:
         raise ValueError('resources must be {"CLASS": amount, ...}')
     return {model.text(name, 'a resource class'):
@@ -140,9 +142,10 @@ def _resources(found):
             for name, amount in sorted(found.items())}
 
 
-def dump(event):
+def dump(event: model.Event) -> str:
     """The line of an event, without its end."""
-    item = {'t': seconds(event.at_us), 'kind': 'end', 'id': event.id}
+    item: dict[str, Any] = {'t': seconds(event.at_us), 'kind': 'end',
+                            'id': event.id}
     if isinstance(event, model.Reserve):
         item['kind'] = 'reserve'
         item.update((name, value) for name, value in (
@@ -152,7 +155,7 @@ def dump(event):
             ('end_action', event.end_action)) if value not in (None, ''))
     if isinstance(event, model.Boot):
         item['kind'] = 'boot'
-        if event.flavor:
+        if event.resources is None:
             item['flavor'] = event.flavor
         else:
             item['resources'] = dict(sorted(event.resources.items()))
@@ -168,13 +171,13 @@ def dump(event):
     return json.dumps(item)
 
 
-def seconds(value_us):
+def seconds(value_us: int) -> float:
     """Microseconds in seconds; whole ones as such."""
     whole, rest = divmod(value_us, SECOND)
     return value_us / SECOND if rest else whole
 
 
-def write(stream, events):
+def write(stream: TextIO, events: Iterable[model.Event]) -> int:
     """Write events.
 
     :param stream: of text

@@ -15,6 +15,8 @@
 machine becomes several servers that have nothing to do with each other.
 """
 
+from collections.abc import Iterable
+
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.traces import lines
 from nova_preempt.simulator.traces import model
@@ -28,7 +30,7 @@ class Reader(lines.LineReader):
 
     comment = b';'
 
-    def parse(self, line):
+    def parse(self, line: str) -> Iterable[model.Event]:
         fields = line.split()
         if len(fields) != _FIELDS:
             raise ValueError(f'it has {len(fields)} fields instead of '
@@ -48,7 +50,7 @@ class Reader(lines.LineReader):
         queue = _known(fields[14], 'queue')
         duration_us = round(run_s * SECOND)
 
-        def boot(id, vcpus):
+        def boot(id: str, vcpus: int) -> model.Boot:
             resources = {'VCPU': vcpus}
             if memory_kb:
                 resources['MEMORY_MB'] = model.up(
@@ -61,7 +63,8 @@ class Reader(lines.LineReader):
         return lines.per_server(boot, job, vcpus, self.scale.vcpus)
 
 
-def _known(text, name, most=float(model.MOST)):
+def _known(text: str, name: str, most: float = float(model.MOST)
+           ) -> float | None:
     """None where it is not."""
     found = model.number(text, name, -1, most)
     return None if found < 0 else found
