@@ -32,7 +32,7 @@ from nova_preempt.backlog import notifications
 from nova_preempt.backlog import submission
 from nova_preempt.cloud import trusts
 from nova_preempt.cloud import user_reading
-from nova_preempt.handover import classes
+from nova_preempt.handover import eviction_policy
 from nova_preempt.power import figure_cache
 from nova_preempt.reservation import schedule
 
@@ -45,7 +45,7 @@ def make_services(conf):
     timeout_s = conf.preemption_api.rpc_timeout_s
     database = db.Database(conf)
     engine = rpc.EngineClient(transport, timeout_s)
-    known_classes = classes.load(conf)
+    known_classes = eviction_policy.load_classes(conf)
     return router.Services(
         conf=conf, database=database, policy=policy.Policy(conf),
         scheduler=rpc.SchedulerClient(transport, timeout_s), engine=engine,

@@ -46,13 +46,13 @@ class Backlog:
     """Tasks of the engine.
 
     :param conf: nova.conf.CONF
-    :param process: a nova_preempt.handover.process.Process
+    :param process: a nova_preempt.handover.parts.Process
     :param known: a nova_preempt.handover.knowledge.Knowledge
     :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param trusts: by default those of Keystone
     :param make_nova: see users.Users
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
-    :param classes: what nova_preempt.handover.classes.load() returned
+    :param classes: see nova_preempt.handover.eviction_policy.load_classes()
     :ivar works: [(name, function)], see nova_preempt.engine.periodic
     :ivar endpoints: what it answers over RPC
     :raises InvalidConfiguration: there is no such order, or something is not

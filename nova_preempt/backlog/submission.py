@@ -51,7 +51,7 @@ class Submission:
     :param database: a db.Database
     :param made: a cloud.trusts.Trusts
     :param reading: a cloud.user_reading.UserReading
-    :param classes: what nova_preempt.handover.classes.load() returned
+    :param classes: see nova_preempt.handover.eviction_policy.load_classes()
     :param clock: returns now, naive and in UTC
     :param ladders: a backlog.ladders.Ladders, None where there are none
     :param tell: called with a changed model.Request and its former state,

@@ -25,7 +25,6 @@ from nova_preempt.backlog import service as backlog_service
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import database
 from nova_preempt.engine import service as engine_service
-from nova_preempt.handover import classes
 from nova_preempt.handover import eviction_policy
 from nova_preempt.power import driver
 from nova_preempt.power import errors
@@ -70,7 +69,7 @@ def _ranking(conf):
 
 
 def _order(conf):
-    found = classes.load(conf)
+    found = eviction_policy.load_classes(conf)
     if conf.backlog.enabled:
         backlog_service.load_order(conf.backlog, found and found.claims(None))
 
@@ -97,7 +96,7 @@ def _power(conf):
 
 
 _SHARED = (database.check_url, rpc.check_transport, _cost, _headroom,
-           classes.load, _lease_service)
+           eviction_policy.load_classes, _lease_service)
 SCHEDULER = (*_SHARED, deadline.check, _credentials, _quotas, _multi_create)
 ENGINE = (*_SHARED, engine_service.check_backend, nova_api.check,
           sealing.check, _ranking, _order, _ladders, _batch, _power)

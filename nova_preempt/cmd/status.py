@@ -47,7 +47,7 @@ from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
-from nova_preempt.handover import classes
+from nova_preempt.handover import eviction_policy
 from nova_preempt.power import errors as power_errors
 from nova_preempt.power import figure_cache
 from nova_preempt.reservation import leases
@@ -143,7 +143,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _check_classes(self):
         try:
-            found = classes.load(self._conf)
+            found = eviction_policy.load_classes(self._conf)
         except exceptions.InvalidConfiguration:
             return _success(_SEE)
         if found is None:

@@ -38,7 +38,7 @@ _OFTEN = 100
 class Evictions:
     """Ends servers: all of them at once, however few threads there are.
 
-    :param process: a nova_preempt.handover.process.Process
+    :param process: a nova_preempt.handover.parts.Process
     :param handover: a nova_preempt.handover.handover.Handover
     :param placement: a nova_preempt.cloud.placement.Placement
     :param budgets: a nova_preempt.handover.budgets.Budgets

@@ -23,7 +23,7 @@ from nova_preempt.core.eviction import retention
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import stopped
+from nova_preempt.handover import victim_space
 
 LOG = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ _TOLD = {
 class Expiry:
     """Ends what has run, or was kept, for long enough.
 
-    :param process: a nova_preempt.handover.process.Process
+    :param process: a nova_preempt.handover.parts.Process
     :param servers: a nova_preempt.cloud.servers.ServerCache
     :param clients: a nova_preempt.cloud.clients.Clients
     :param ends: a nova_preempt.engine.evictions.Evictions
@@ -113,8 +113,8 @@ class Expiry:
     def _look_after(self, decision_uuid, victim, retention_s, paused):
         server = self._clients.nova.get(victim.server_uuid)
         step = retention.step(retention.Observed(
-            server, times.microseconds(victim.ended_at),
-            retention_s, server is not None and stopped.is_ours(server),
+            server, times.microseconds(victim.ended_at), retention_s,
+            server is not None and victim_space.is_locked_by_us(server),
             paused), None, _now_us())
         for found in step.intents:
             self._carry_out(found, decision_uuid, victim, server)
@@ -146,14 +146,10 @@ class Expiry:
 
     def _give_back(self, decision_uuid, victim, server):
         uuid = victim.server_uuid
-        try:
-            stopped.give_back(self._clients.placement, victim)
-        except placement_api.Conflict as exc:
-            if not exc.is_for_want_of_room:
-                raise
+        if not victim_space.give_back(
+                self._clients.placement, self._clients.nova, victim, server):
             self._tell(retention.Intent.GIVE_BACK, uuid, server.host)
             return
-        stopped.release(self._clients.nova, victim, server)
         self._process.decisions.update_victim(
             decision_uuid, uuid, decisions.KEPT, ended_at=timeutils.utcnow())
         LOG.info('Server %s, which was stopped to give way, was started: it '

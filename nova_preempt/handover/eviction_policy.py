@@ -17,6 +17,7 @@ The rules are in core/: eligibility, actions and notice.
 import stevedore
 
 from nova_preempt import exceptions
+from nova_preempt.conf import classes as conf_classes
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
@@ -25,6 +26,9 @@ from nova_preempt.core import notice
 from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import leases
 from nova_preempt.core.scheduling import policy
+
+# What classes of service are found as.
+_CLASSES = 'nova_preempt.classes', 'qos'
 
 
 class Policies:
@@ -213,3 +217,33 @@ def lead_s(notice_s, options):
 def _migrate_timeout_s(options):
     return (options.migrate_timeout_s
             if core_actions.MIGRATE in options.actions else 0)
+
+
+def load_classes(conf):
+    """The plugin of classes of service, None if they are off.
+
+    They may not be installed, and are loaded only where [classes]enabled is
+    true: see nova_preempt.classes.plugin.
+
+    :param conf: a ConfigOpts on which nova_preempt.conf is registered
+    :raises InvalidConfiguration: it is not installed, or its options make no
+        sense
+    """
+    if not conf[conf_classes.GROUP].enabled:
+        return None
+    if why := core_actions.why_no_classes(conf.preemption.actions):
+        raise exceptions.InvalidConfiguration(why)
+    try:
+        return stevedore.DriverManager(
+            *_CLASSES, on_load_failure_callback=_cannot_load,
+            invoke_on_load=True, invoke_args=(conf,)).driver
+    except (ImportError, stevedore.exception.NoMatches) as exc:
+        raise exceptions.InvalidConfiguration(
+            f'[{conf_classes.GROUP}]enabled is true, but its package is not '
+            f'installed: {exc}') from exc
+    except ValueError as exc:
+        raise exceptions.InvalidConfiguration(str(exc)) from exc
+
+
+def _cannot_load(_manager, _entry_point, exc):
+    raise exc

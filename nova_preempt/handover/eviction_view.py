@@ -25,7 +25,7 @@ from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction import values
 from nova_preempt.handover import claim
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import offloaded
+from nova_preempt.handover import victim_space
 
 LOG = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class EvictionView:
         victim = self.victims[intent.victim]
         seen, _ = self._facts['seen'][victim.uuid]
         self._facts['holds'][victim.uuid] = None
-        self._facts['holds'][victim.uuid] = offloaded.holds(
+        self._facts['holds'][victim.uuid] = victim_space.holds(
             self._terminator.clients.placement, victim.uuid, seen,
             ending.is_gone(seen, victim.terms),
             self._decisions[victim.decision].provider_uuid)

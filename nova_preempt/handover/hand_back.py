@@ -23,7 +23,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core.eviction import retention
 from nova_preempt.db import decisions
-from nova_preempt.handover import stopped
+from nova_preempt.handover import victim_space
 
 # The status of a victim that was stopped and has nothing on its host any more.
 _NOT_THERE = {retention.Intent.GONE: decisions.GONE,
@@ -103,17 +103,13 @@ class HandBack:
         if found:
             self._decisions.update_victim(decision_uuid, uuid, found)
             return
-        try:
-            stopped.give_back(self._placement, victim)
-        except placement_api.Conflict as exc:
-            if not exc.is_for_want_of_room:
-                raise
+        if not victim_space.give_back(self._placement, self._nova, victim,
+                                      server):
             raise Left(
                 'its host has no room for it any more; make room, or migrate '
-                'it with "openstack server migrate", and try again') from None
-        stopped.release(self._nova, victim, server)
+                'it with "openstack server migrate", and try again')
         if self._start and server.vm_state == 'stopped' and (
-                stopped.is_ours(server) or not server.locked_by):
+                victim_space.is_locked_by_us(server) or not server.locked_by):
             self._nova.start(uuid)
         self._decisions.update_victim(decision_uuid, uuid, decisions.KEPT,
                                       ended_at=timeutils.utcnow())

@@ -59,7 +59,7 @@ class Handover:
 
     :param conf: nova.conf.CONF
     :param host: whom notifications come from
-    :param process: a nova_preempt.handover.process.Process
+    :param process: a nova_preempt.handover.parts.Process
     :param clients: a nova_preempt.cloud.clients.Clients
     :param budgets: a nova_preempt.handover.budgets.Budgets
     :param headroom: a nova_preempt.headroom.Headroom

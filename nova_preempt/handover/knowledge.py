@@ -29,7 +29,7 @@ _MANY = 500
 class Knowledge:
     """Servers, providers, and what bounds the end of servers.
 
-    :param process: a nova_preempt.handover.process.Process
+    :param process: a nova_preempt.handover.parts.Process
     :param clients: a nova_preempt.cloud.clients.Clients
     :param notice_limit_s: see eviction_policy.Policies
     :param promised: see eviction_policy.Policies

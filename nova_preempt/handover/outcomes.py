@@ -27,7 +27,7 @@ from nova_preempt.core import outcome
 from nova_preempt.core.eviction import rollback
 from nova_preempt.db import decisions
 from nova_preempt.db import outcomes as db_outcomes
-from nova_preempt.handover import offloaded
+from nova_preempt.handover import victim_space
 
 LOG = logging.getLogger(__name__)
 
@@ -86,8 +86,8 @@ class Outcomes:
             return
         try:
             if status == decisions.SHELVED:
-                offloaded.free(self._clients.placement, victim,
-                               lambda: self._clients.nova.get(uuid))
+                victim_space.free_offloaded(
+                    self._clients.placement, victim, self._clients.nova.get)
         except (nova_api.NovaError, placement_api.PlacementError,
                 placement_api.Conflict) as exc:
             LOG.warning('Cannot free yet what victim %(uuid)s has, which is '

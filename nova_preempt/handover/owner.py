@@ -19,8 +19,18 @@ whoever finds a lease run out may take over without asking.
 
 The owner's own idea of how long its lease lasts is never longer than the
 database's: it counts from before it has asked for it.
+
+Each owner also holds a lock on a file of its own for as long as it lives; the
+kernel takes the lock away with the process, however that ends. Who finds the
+file without the lock, on a machine that was not started anew meanwhile, need
+not wait until the owner's lease runs out. No file, or a file of another
+machine, proves nothing: the same name of a host may stand for several, each
+with files of its own, and a directory may be shared.
 """
 
+import contextlib
+import fcntl
+import json
 import os
 import threading
 import time
@@ -29,12 +39,19 @@ import uuid
 from oslo_log import log as logging
 
 from nova_preempt.db import owners
-from nova_preempt.handover import lock_files
 
 LOG = logging.getLogger(__name__)
 
 # The database may know its time by the second only.
 _MARGIN_S = 2
+
+# Several signs a lease, so that no single one matters.
+_SIGNS = 6
+# A database that is away is tried this often, for as long as the lease lasts
+# and beyond: then a new one is begun.
+RETRY_S = 1.0
+
+_BOOT_ID = '/proc/sys/kernel/random/boot_id'
 
 
 class Owner:
@@ -54,7 +71,7 @@ class Owner:
         self._lease_s = lease_s
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._files = lock_files.LockFiles(directory)
+        self._files = LockFiles(directory)
         self._name = ''
         self._until = 0.0
         self.acquire()
@@ -132,3 +149,146 @@ class Owner:
             self._until = 0.0
             owners.end(self._db, [self._name])
             self._files.close()
+
+
+class Heartbeat:
+    """A thread that renews the lease of an owner.
+
+    Hundreds of requests may wait for their victims at once, others for a
+    thread: one write in each interval keeps all of them, from the moment they
+    are written until they are closed.
+
+    :param owner: an Owner
+    """
+
+    def __init__(self, owner):
+        self._owner = owner
+        self._interval_s = owner.lease_s / _SIGNS
+        self._stop = threading.Event()
+        self._failing = False
+        self._thread = threading.Thread(target=self._run, name='heartbeat',
+                                        daemon=True)
+
+    def start(self):
+        self._thread.start()
+
+    def stop(self):
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def beat(self):
+        """Give one sign. Returns after how many seconds the next is due."""
+        try:
+            self._owner.renew()
+        except Exception as exc:  # noqa: BLE001 (whatever it is, go on)
+            if not self._failing:
+                LOG.warning('Cannot renew the lease of %(owner)s; it is tried '
+                            'every %(retry)s s: %(exc)s',
+                            {'owner': self._owner.name, 'retry': RETRY_S,
+                             'exc': exc})
+            self._failing = True
+            return RETRY_S
+        self._failing = False
+        return self._interval_s
+
+    def _run(self):
+        wait_s = self._interval_s
+        while not self._stop.wait(wait_s):
+            wait_s = self.beat()
+
+
+class LockFiles:
+    """The files of the owners in a directory.
+
+    :param directory: where they are
+    :param boot_id: of this machine, anew with each start of its kernel; empty
+        if nobody knows, and then nothing is proved
+    """
+
+    def __init__(self, directory, boot_id=None):
+        self._directory = directory
+        self._boot_id = _read_boot_id() if boot_id is None else boot_id
+        os.makedirs(directory, exist_ok=True)
+        self._path = None
+        self._file = None
+
+    def hold(self, name):
+        """From now on the owner of this name is alive as long as we are.
+
+        The file is called as the last part of the name, by which earlier
+        versions find it.
+        """
+        self.close()
+        self._path = os.path.join(self._directory,
+                                  f'{name.rpartition("/")[2]}.lock')
+        self._file = open(self._path, 'a')  # noqa: SIM115 (held open)
+        # Who looks for dead ones lets go of it in a moment.
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._file.write(json.dumps({'owner': name,
+                                     'boot_id': self._boot_id}))
+        self._file.flush()
+
+    def find_dead(self, leases):
+        """The names of owners that are dead for certain.
+
+        :param leases: {name of an owner: whether it may be alive}; what says
+            of no such owner anything is removed
+        """
+        dead = []
+        for entry in sorted(os.listdir(self._directory)):
+            path = os.path.join(self._directory, entry)
+            if path != self._path and entry.endswith('.lock'):
+                name, proved = self._look(path)
+                if proved and leases.get(name):
+                    dead.append(name)
+                elif name is not None and not leases.get(name):
+                    _unlink(path)
+        return dead
+
+    def _look(self, path):
+        """(its owner's name, whether that is dead); None if it is locked."""
+        try:
+            file = _lock(path)
+        except FileNotFoundError:
+            return None, False
+        if file is None:
+            return None, False
+        with file:
+            try:
+                content = json.load(file)
+                name, boot_id = content['owner'], content['boot_id']
+            except (ValueError, LookupError, TypeError):
+                # Of an earlier version, or just being made.
+                return None, False
+        return name, bool(boot_id) and boot_id == self._boot_id
+
+    def close(self):
+        """Let go, as the end of the process does."""
+        if self._file is not None:
+            self._file.close()
+            _unlink(self._path)
+
+
+def _lock(path):
+    """The locked file, or None if another process holds the lock."""
+    file = open(path)  # noqa: SIM115 (held open)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        return None
+    return file
+
+
+def _unlink(path):
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _read_boot_id():
+    try:
+        with open(_BOOT_ID) as file:
+            return file.read().strip()
+    except OSError:
+        return ''

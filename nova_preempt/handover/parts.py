@@ -12,16 +12,66 @@
 """What a service that ends servers consists of, put together once."""
 
 import datetime
+import os
 
+from oslo_concurrency import lockutils
 from oslo_utils import timeutils
 
+from nova_preempt import db
+from nova_preempt import exceptions
+from nova_preempt import pauses
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
-from nova_preempt.handover import classes
+from nova_preempt.db import schema
+from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import handover
 from nova_preempt.handover import knowledge
-from nova_preempt.handover import process
+from nova_preempt.handover import owner
+
+
+class Process:
+    """This process in the database that all share, from start() to close().
+
+    :param conf: nova.conf.CONF
+    :param host: the name of the host that it runs on
+    :param clock: returns now, timezone-aware
+    :ivar options: [preemption] of the configuration
+    """
+
+    def __init__(self, conf, host, clock):
+        self.options = conf.preemption
+        self.clock = clock
+        self.db = db.Database(conf)
+        self.decisions = db.Decisions(self.db)
+        self._sync_database(conf)
+        self.owner = owner.Owner(
+            self.db, host,
+            os.path.join(conf.state_path, 'nova-preempt-owners'),
+            self.options.intent_timeout_s)
+        self.heartbeat = owner.Heartbeat(self.owner)
+        self.pauses = pauses.Pauses(self.db)
+
+    def _sync_database(self, conf):
+        """Make the tables of a SQLite file; check those of a server."""
+        try:
+            if self.db.is_sqlite:
+                with lockutils.external_lock('nova-preempt-db',
+                                             lock_path=conf.state_path):
+                    schema.sync(self.db)
+            else:
+                schema.check(self.db)
+        except schema.WrongTables as exc:
+            raise exceptions.InvalidConfiguration(str(exc)) from None
+
+    def start(self):
+        """Tell others that it is alive, from now on."""
+        self.heartbeat.start()
+
+    def close(self):
+        """What is open is for others to finish."""
+        self.heartbeat.stop()
+        self.owner.close()
 
 
 class Parts:
@@ -38,12 +88,12 @@ class Parts:
 
     def __init__(self, conf, host, get_client, get_cells, clock,
                  notice_limit_s=None):
-        self.process = process.Process(conf, host, clock)
+        self.process = Process(conf, host, clock)
         self.clients = clients.Clients(
             nova_api.NovaAPI(conf), placement.Placement(get_client),
             get_cells)
         # What servers of a class were promised, None if there are no classes.
-        self.qos = classes.load(conf)
+        self.qos = eviction_policy.load_classes(conf)
         self.known = knowledge.Knowledge(
             self.process, self.clients, notice_limit_s,
             self.qos and self.qos.promised(self.process.db, clock))

@@ -32,9 +32,8 @@ from nova_preempt.core import liveness
 from nova_preempt.core.eviction import rollback
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import offloaded
 from nova_preempt.handover import reversal
-from nova_preempt.handover import stopped
+from nova_preempt.handover import victim_space
 
 LOG = logging.getLogger(__name__)
 
@@ -289,8 +288,8 @@ class Recovery:
         status = rollback.closing_status(seen, decision.host, victim.asked)
         if status == decisions.SHELVED:
             # So may one that was offloaded.
-            offloaded.free(self._placement, victim,
-                           lambda: self._nova.get(victim.server_uuid))
+            victim_space.free_offloaded(self._placement, victim,
+                                        self._nova.get)
         stays = status in (decisions.KEPT, decisions.MIGRATED)
         if victim.notice_s and (stays or rollback.may_stay(seen, status)):
             self._nova.clear_notice(victim.server_uuid)
@@ -306,7 +305,7 @@ class Recovery:
         uuid = victim.server_uuid
         if victim.asked == STOP and server.task_state == 'powering-off':
             raise NotYet(f'server {uuid} is still being stopped')
-        if stopped.is_ours(server):
+        if victim_space.is_locked_by_us(server):
             self._nova.unlock(uuid)
         if victim.asked == STOP and server.vm_state == 'stopped':
             LOG.info('Starting server %s, which was stopped to give way and '
@@ -360,14 +359,15 @@ class Recovery:
                 rollback.is_leaving(seen)):
             return None
         uuid = victim.server_uuid
-        locked = not stopped.is_ours(seen) and eviction_policy.get_rules(
-            self._options).counts(seen.locked_by)
+        locked = (not victim_space.is_locked_by_us(seen)
+                  and eviction_policy.get_rules(self._options).counts(
+                      seen.locked_by))
         LOG.error(_SPACE_TAKEN[locked],
                   {'server': uuid, 'uuid': decision.uuid})
         if victim.asked == STOP and seen.vm_state == 'stopped':
             if not locked:
-                self._nova.lock(uuid, stopped.LOCKED)
-            stopped.leave(self._placement, uuid)
+                self._nova.lock(uuid, victim_space.LOCKED)
+            victim_space.leave_stopped(self._placement, uuid)
             return decisions.STOPPED
         if locked:
             return None

@@ -32,6 +32,8 @@ from nova_preempt.cloud import shared_reading
 class RequestPoller:
     """Reads of which servers nobody wants to be placed any more.
 
+    Implements nova_preempt.core.wanted.Port.
+
     :param interval_s: how old what is told may be
     :param find: given uuids, returns those that are not wanted as a set
     :param monotonic, processor_time: the clocks to measure by
@@ -48,8 +50,8 @@ class RequestPoller:
         self._interval_s = interval_s
         self._reservations = reservations
         self._headroom = headroom
-        self._are_hosts_emptied = are_hosts_emptied
-        self._clock = clock
+        self.are_hosts_emptied = are_hosts_emptied
+        self.now = clock
         self._lock = threading.Lock()
         self._watched = shared_reading.Watched()
         self._reading = shared_reading.SharedReading(
@@ -66,24 +68,12 @@ class RequestPoller:
         with self._lock:
             self._reading.remove(self._watched.remove(uuids))
 
-    def unwanted(self, uuids):
-        """Those of these, which were added, that nobody wants any more.
+    def is_gone(self, server_uuid):
+        """Whether nobody wants a server any more, which was added.
 
         :raises NovaError: nobody knows
         """
-        return {uuid for uuid in uuids
-                if self._reading.get(uuid, self._interval_s)}
-
-    def now(self):
-        return self._clock()
-
-    # -- nova_preempt.core.wanted.Port -------------------------------------
-
-    def is_gone(self, server_uuid):
-        return bool(self.unwanted([server_uuid]))
-
-    def are_hosts_emptied(self):
-        return self._are_hosts_emptied()
+        return bool(self._reading.get(server_uuid, self._interval_s))
 
     def reservation(self, uuid):
         try:

@@ -15,11 +15,12 @@ Computes them from what Placement has now; nova_preempt.handover.recovery
 writes them.
 """
 
-from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import capacity
 from nova_preempt.core.eviction import rollback
 from nova_preempt.db import decisions
 from nova_preempt.handover import claim
+from nova_preempt.handover import victim_space
+from nova_preempt.handover.victim_space import resources
 
 
 class Reversal:
@@ -94,13 +95,10 @@ class Reversal:
         for victim in victims:
             consumer = consumers[victim.server_uuid]
             if rollback.lacks_space(
-                    _resources(consumer.allocations),
-                    _resources(victim.allocations), decision.provider_uuid):
-                restored.append(placement_api.Consumer(
-                    victim.server_uuid, victim.allocations,
-                    consumer.generation,
-                    victim.consumer_project_id or victim.project_id,
-                    victim.consumer_user_id or victim.user_id))
+                    resources(consumer.allocations),
+                    resources(victim.allocations), decision.provider_uuid):
+                restored.append(victim_space.as_it_was(
+                    victim, consumer.generation))
         return restored
 
     def part(self, decision, victim, consumer):
@@ -150,12 +148,8 @@ class Reversal:
                 & victim.allocations.keys()]
 
 
-def _resources(allocations):
-    return {uuid: item['resources'] for uuid, item in allocations.items()}
-
-
 def _slots(allocations):
-    return capacity.by_slot(_resources(allocations))
+    return capacity.by_slot(resources(allocations))
 
 
 def _without(consumer, taken):

@@ -38,7 +38,7 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import claim
 from nova_preempt.handover import eviction_view
-from nova_preempt.handover import stopped
+from nova_preempt.handover import victim_space
 
 LOG = logging.getLogger(__name__)
 
@@ -290,7 +290,7 @@ class Work:
         if self._may_act(uuid):
             # Before: the answer may be lost, and our lock not count.
             self.memory = self.memory.note(uuid, asked=ending.LOCK)
-            self._terminator.clients.nova.lock(uuid, stopped.LOCKED)
+            self._terminator.clients.nova.lock(uuid, victim_space.LOCKED)
             now = self._now()
             self.memory = dataclasses.replace(
                 self.memory.note(uuid, locked_at=now), acted_at=now)
@@ -304,7 +304,7 @@ class Work:
         elif intent.first is ending.What.LEAVE_STOPPED:
             if not self._may_act(uuid):
                 return
-            stopped.leave(clients.placement, uuid)
+            victim_space.leave_stopped(clients.placement, uuid)
         if intent.status == victim_status.MIGRATED:
             if self.memory.pending[uuid].may_be_locked:
                 clients.nova.unlock(uuid)

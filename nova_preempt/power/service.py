@@ -30,7 +30,7 @@ class Power:
     """Tasks and endpoints of the engine.
 
     :param conf: nova.conf.CONF
-    :param process: a nova_preempt.handover.process.Process
+    :param process: a nova_preempt.handover.parts.Process
     :param clients: a nova_preempt.cloud.clients.Clients
     :param driver: see switching.Switcher; by default what is configured
     :param leads: whether this engine is the one that acts, now

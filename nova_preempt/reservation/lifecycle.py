@@ -35,7 +35,7 @@ from nova_preempt.reservation import schedule
 def make_inventory(conf, process, clients, servers, **power):
     """An Inventory.
 
-    :param process: a nova_preempt.handover.process.Process
+    :param process: a nova_preempt.handover.parts.Process
     :param clients: a nova_preempt.cloud.clients.Clients
     :param servers: a nova_preempt.cloud.servers.ServerCache
     :param power: what it is told of power: efficiency and asleep
@@ -62,7 +62,7 @@ class Lifecycle:
     """Moves reservations on, each at its time.
 
     :param conf: nova.conf.CONF
-    :param process: a nova_preempt.handover.process.Process
+    :param process: a nova_preempt.handover.parts.Process
     :param clients: a nova_preempt.cloud.clients.Clients
     :param known: a nova_preempt.handover.knowledge.Knowledge
     :param ends: a nova_preempt.engine.evictions.Evictions

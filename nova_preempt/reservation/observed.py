@@ -47,7 +47,7 @@ def stays_s(server, options, now):
 class Reader:
     """Reads hosts, and what is on them.
 
-    :param process: a nova_preempt.handover.process.Process
+    :param process: a nova_preempt.handover.parts.Process
     :param known: a nova_preempt.handover.knowledge.Knowledge
     :param options: [reservation] of the configuration
     :param inventory: a nova_preempt.reservation.inventory.Inventory

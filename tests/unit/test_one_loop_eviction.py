@@ -180,7 +180,8 @@ class Terminator:
         self.decisions.create_decision(decision)
         placement = mock.Mock(spec=placement_api.Placement)
         placement.get_consumer.return_value = placement_api.Consumer('a', {})
-        requests = mock.Mock(spec=request_poller.RequestPoller)
+        requests = mock.Mock(spec=request_poller.RequestPoller,
+                             now=lambda: None)
         requests.is_gone.side_effect = lambda uuid: (
             scenario.deleted_at is not None
             and self.now >= scenario.deleted_at)

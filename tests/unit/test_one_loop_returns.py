@@ -48,7 +48,7 @@ from nova_preempt.db import decisions
 from nova_preempt.engine import expiry
 from nova_preempt.engine import headroom
 from nova_preempt.engine import restorer
-from nova_preempt.handover import stopped
+from nova_preempt.handover import victim_space
 from nova_preempt.simulator import setting
 from tests import tables
 from tests.unit.db import test_decisions
@@ -262,7 +262,7 @@ class TestRetention(OneLoop, unittest.TestCase):
         world.process.options.stop_retention_s = 500
         world.shown['a'] = model.ObservedServer(
             'a', 'stopped', None, 'h', status='SHUTOFF',
-            locked_reason=stopped.LOCKED)
+            locked_reason=victim_space.LOCKED)
         there = {'a': test_expiry.server('a', vm_state='stopped')}
         loop = expiry.Expiry(
             world.process, mock.Mock(get=there.get), world.clients, None)

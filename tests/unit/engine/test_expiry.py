@@ -24,14 +24,16 @@ from nova_preempt.cloud import placement
 from nova_preempt.core import model
 from nova_preempt.db import decisions
 from nova_preempt.engine import expiry
-from nova_preempt.handover import stopped
+from nova_preempt.handover import victim_space
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
 ALLOCATIONS = {'rp': {'resources': {'VCPU': 1, 'MEMORY_MB': 1024}}}
 STOPPED = model.ObservedServer(
-    'a', 'stopped', None, 'h', status='SHUTOFF', locked_reason=stopped.LOCKED)
+    'a', 'stopped', None, 'h', status='SHUTOFF',
+    locked_reason=victim_space.LOCKED)
 RUNNING = model.ObservedServer(
-    'a', 'active', None, 'h', status='ACTIVE', locked_reason=stopped.LOCKED)
+    'a', 'active', None, 'h', status='ACTIVE',
+    locked_reason=victim_space.LOCKED)
 
 
 def server(uuid, **values):

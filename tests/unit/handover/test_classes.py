@@ -21,7 +21,7 @@ from nova_preempt import exceptions
 from nova_preempt.classes import plugin
 from nova_preempt.conf import classes as conf_classes
 from nova_preempt.conf import preemption
-from nova_preempt.handover import classes
+from nova_preempt.handover import eviction_policy
 
 
 class TestLoad(unittest.TestCase):
@@ -33,7 +33,7 @@ class TestLoad(unittest.TestCase):
         with tempfile.NamedTemporaryFile('w', suffix='.conf') as file:
             print('[classes]', *lines, sep='\n', file=file, flush=True)
             conf(['--config-file', file.name])
-        return classes.load(conf)
+        return eviction_policy.load_classes(conf)
 
     def test_off_by_default(self):
         self.assertIsNone(self.load('qos_class = nonsense'))

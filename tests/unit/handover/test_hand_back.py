@@ -24,7 +24,7 @@ from nova_preempt.cmd import hand_back as cmd
 from nova_preempt.core import model
 from nova_preempt.db import decisions
 from nova_preempt.handover import hand_back
-from nova_preempt.handover import stopped
+from nova_preempt.handover import victim_space
 from nova_preempt.power import compute_hosts
 
 FULL = {'p': {'resources': {'VCPU': 2, 'DISK_GB': 9}}}
@@ -71,7 +71,7 @@ class TestHandBack(unittest.TestCase):
             'v', 'own', 'u', allocations=FULL, consumer_project_id='shared',
             consumer_user_id='u')))
 
-    def show(self, vm_state='stopped', reason=stopped.LOCKED,
+    def show(self, vm_state='stopped', reason=victim_space.LOCKED,
              locked_by='admin', host='h'):
         self.nova.get.return_value = model.ObservedServer(
             'a', vm_state, None, host, status=vm_state.upper(),

@@ -33,8 +33,6 @@ from nova_preempt.core import model
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import owners
-from nova_preempt.handover import heartbeat
-from nova_preempt.handover import lock_files
 from nova_preempt.handover import owner
 from nova_preempt.handover import recovery
 from tests.unit.db import test_decisions
@@ -43,8 +41,8 @@ LEASE_S = 60
 
 CHILD = """
 import sys
-from nova_preempt.handover import lock_files
-files = lock_files.LockFiles(sys.argv[1])
+from nova_preempt.handover import owner
+files = owner.LockFiles(sys.argv[1])
 files.hold('host1/child')
 print('held', flush=True)
 sys.stdin.read()
@@ -235,13 +233,13 @@ class TestLockFiles(OwnerTestCase):
     def leave(self, boot_id, name='host1/other'):
         """A file as a process leaves it that is killed."""
         state = os.path.join(self.directory, 'state')
-        left = lock_files.LockFiles(state, boot_id)
+        left = owner.LockFiles(state, boot_id)
         left.hold(name)
         left._file.close()
         return state
 
     def find_dead(self, state, boot_id='this', **leases):
-        files = lock_files.LockFiles(state, boot_id)
+        files = owner.LockFiles(state, boot_id)
         self.addCleanup(files.close)
         return files.find_dead({'host1/other': True, **leases})
 
@@ -269,7 +267,7 @@ class TestHeartbeat(OwnerTestCase):
     def setUp(self):
         super().setUp()
         self.owner = self.make()
-        self.heart = heartbeat.Heartbeat(self.owner)
+        self.heart = owner.Heartbeat(self.owner)
 
     def beat(self, seconds, away=False):
         """Beat for this long, as the thread does."""
@@ -342,7 +340,7 @@ class TestRecovery(OwnerTestCase):
         """Its process is alive, whether or not anybody works on it."""
         waiting, other = self.make('one'), self.make('two')
         self.decide(waiting.name)
-        heart = heartbeat.Heartbeat(waiting)
+        heart = owner.Heartbeat(waiting)
         for _ in range(20):
             self.pass_in_database(10)
             self.now += 10

@@ -19,7 +19,7 @@ from unittest import mock
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import recovery
-from nova_preempt.handover import stopped
+from nova_preempt.handover import victim_space
 from tests.unit.handover import roll_back
 from tests.unit.handover.roll_back import FakePlacement
 
@@ -137,7 +137,8 @@ class TestInParts(roll_back.RollBackTestCase):
 
     def test_our_lock_keeps_nobody(self):
         self.take()
-        self.nova.put('b', locked_reason=stopped.LOCKED, locked_by='admin')
+        self.nova.put('b', locked_reason=victim_space.LOCKED,
+                      locked_by='admin')
         self.roll_back()
         self.assertEqual([('force_delete', 'b')], self.nova.calls)
 

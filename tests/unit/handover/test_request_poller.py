@@ -32,32 +32,28 @@ class TestRequests(unittest.TestCase):
     def test_one_reading_for_all(self):
         self.requests.add(['a'])
         self.requests.add(['b', 'c'])
-        self.assertEqual(set(), self.requests.unwanted(['a']))
-        self.assertEqual({'c'}, self.requests.unwanted(['b', 'c']))
+        self.assertEqual([False, False, True],
+                         [self.requests.is_gone(uuid) for uuid in 'abc'])
         self.find.assert_called_once_with(['a', 'b', 'c'])
         self.not_wanted = {'a', 'b', 'c'}
         self.now = 0.4
-        self.assertEqual(set(), self.requests.unwanted(['a']))
+        self.assertFalse(self.requests.is_gone('a'))
         self.now = 0.5
-        self.assertEqual({'a'}, self.requests.unwanted(['a']))
+        self.assertTrue(self.requests.is_gone('a'))
 
     def test_a_new_one_is_read_at_once(self):
         self.requests.add(['a'])
-        self.requests.unwanted(['a'])
+        self.requests.is_gone('a')
         self.requests.add(['c'])
-        self.assertEqual({'c'}, self.requests.unwanted(['c']))
+        self.assertTrue(self.requests.is_gone('c'))
 
     def test_forgotten_by_the_last_one(self):
         self.requests.add(['a', 'b'])
         self.requests.remove(['a'])
-        self.requests.unwanted(['b'])
+        self.requests.is_gone('b')
         self.find.assert_called_once_with(['b'])
-
-    def test_without_a_server_nothing_is_read(self):
-        self.assertEqual(set(), self.requests.unwanted([]))
-        self.find.assert_not_called()
 
     def test_nobody_knows(self):
         self.find.side_effect = OSError('away')
         self.requests.add(['a'])
-        self.assertRaises(nova_api.NovaError, self.requests.unwanted, ['a'])
+        self.assertRaises(nova_api.NovaError, self.requests.is_gone, 'a')

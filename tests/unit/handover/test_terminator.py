@@ -159,7 +159,8 @@ class TestTerminator(unittest.TestCase):
         self.poller = mock.Mock(spec=instance_poller.InstancePoller)
         self.requests = mock.Mock(spec=request_poller.RequestPoller)
         self.requests.is_gone.return_value = False
-        self.requests.now.return_value = START
+        self.requests.now = lambda: START
+        self.requests.are_hosts_emptied = lambda: True
         self.options = types.SimpleNamespace(
             termination_timeout_s=60, poll_interval_s=1.0,
             migrate_timeout_s=30, actions=['delete'], honored_locks='admin',

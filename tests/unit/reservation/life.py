@@ -317,7 +317,7 @@ class Cloud:
                      lambda uuid=server.uuid: self.servers.pop(uuid, None))
 
     def process(self, **options):
-        """What stands in for a handover.process.Process."""
+        """What stands in for a handover.parts.Process."""
         conf = SimpleNamespace(**{
             'termination_timeout_s': 120, 'migrate_timeout_s': 60,
             'maximum_notice_s': 300, 'minimum_notice_s': 0, 'notice_s': 30,
