@@ -178,17 +178,19 @@ class MemoryCloud:
     def place(self, request: Request, policy: policies.Policy,
               now: datetime.datetime, uuids: Sequence[str],
               make_server: Callable[[str, MemoryHost], Server] | None = None,
-              **kwargs: Any) -> list[tuple[MemoryHost, Plan | None]] | None:
+              objection: str = '', **kwargs: Any
+              ) -> list[tuple[MemoryHost, Plan | None]] | None:
         """Place servers of one request, end their victims.
 
         :param request: the core's Request
         :param uuids: of the servers
         :param make_server: makes the record of a preemptible one, given
             (uuid, MemoryHost); None for normal servers
+        :param objection: why nobody may end for them, '' if some may
         :param kwargs: for the core's Cycle
         :returns: [(MemoryHost, Plan or None)], None where there is no host
         """
-        cycle = cycles.Cycle(self.answers(), request, policy, now,
+        cycle = cycles.Cycle(self.answers(objection), request, policy, now,
                              memo=self.memo, **kwargs)
         self.begin(cycle)
         resources = capacity.total(

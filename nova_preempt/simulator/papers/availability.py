@@ -27,10 +27,16 @@ results.
 """
 
 import collections
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 import dataclasses
 import fractions
-import heapq
+import functools
 import itertools
 import random
 
@@ -41,7 +47,8 @@ from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.model import SECOND, Resources
-from nova_preempt.simulator.papers import fairness
+from nova_preempt.simulator.events import Events
+from nova_preempt.simulator.events import Turn
 
 #: {seconds it took to get a container back to a host: how often}, as they
 #: measured it.
@@ -152,7 +159,20 @@ class Outcome:
 
     def gini(self, class_name):
         """How unequal they are."""
-        return float(fairness.gini(self.availabilities[class_name]))
+        return float(gini(self.availabilities[class_name]))
+
+
+def gini(values: Collection[fractions.Fraction]) -> fractions.Fraction:
+    """Return how unequal values are, from 0 (all the same) to 1.
+
+    0 too where there are none, or all are 0.
+    """
+    total = sum(values, fractions.Fraction())
+    if not total:
+        return total
+    number = len(values)
+    return sum((2 * rank - number - 1) * value for rank, value
+               in enumerate(sorted(values), start=1)) / (number * total)
 
 
 def run(experiment: Experiment, seed: int) -> Outcome:
@@ -175,104 +195,98 @@ class _Run:
         self._work_us = {each.uuid: each.run_us
                          for each in experiment.arrivals
                          if each.run_us is not None}
-        self._sample = Sample(experiment.overheads_s, chance)
-        self._events = []
-        self._serial = itertools.count()
-        self._wants_pass = False
+        self._draw = functools.partial(
+            chance.choices, list(experiment.overheads_s),
+            list(experiment.overheads_s.values()))
+        self._events = Events()
+        self._stays = itertools.count()
 
     def run(self):
         for arrival in self.experiment.arrivals:
-            self._at(arrival.at_us, self._arrive, arrival)
-        while self._events and self._events[0][0] <= self.experiment.until_us:
-            now_us = self._events[0][0]
-            # One pass for all that happens at a time.
-            while self._events and self._events[0][0] == now_us:
-                _, _, happen, argument = heapq.heappop(self._events)
-                happen(now_us, argument)
-            if self._wants_pass:
-                self._pass(now_us)
+            self._events.add(arrival.at_us, Turn.STEP, self._arrive, arrival)
+        self._events.run(self.experiment.until_us)
         return self._outcome()
 
-    def _at(self, at_us, happen, argument):
-        heapq.heappush(self._events,
-                       (at_us, next(self._serial), happen, argument))
+    def _in(self, delay_us, happen, *arguments):
+        self._events.add(self._events.now_us + delay_us, Turn.STEP, happen,
+                         *arguments)
 
-    def _note(self, uuid, at_us, kind):
+    def _note(self, uuid, kind):
         claimant = self.claimants[uuid]
         claimant = self.claimants[uuid] = dataclasses.replace(
-            claimant, clocks=claimant.clocks.applied(Event(at_us, kind)))
+            claimant, clocks=claimant.clocks.applied(
+                Event(self._events.now_us, kind)))
         return claimant
 
-    def _arrive(self, now_us, arrival):
+    def _arrive(self, arrival):
         self.claimants[arrival.uuid] = rounds.Claimant(
             arrival.uuid, self.experiment.classes.find(arrival.class_name),
-            Clocks((Event(now_us, Kind.QUEUED),)), arrival.resources,
+            Clocks((Event(self._events.now_us, Kind.QUEUED),)),
+            arrival.resources,
             self.experiment.mean_overhead_us)
         self.waiting[arrival.uuid] = None
         if arrival.life_us is not None:
-            self._at(now_us + arrival.life_us, self._end, arrival.uuid)
-        self._wants_pass = True
+            self._in(arrival.life_us, self._end, arrival.uuid)
+        self._want_pass(self.passes)
 
-    def _run_on(self, now_us, uuid, host, stay):
-        """It runs; if it has something to do, it ends with that."""
-        clocks = self._note(uuid, now_us, Kind.RUNNING).clocks
+    def _run_on(self, uuid, host, stay):
+        """Run one that is still there; once its work is done, it ends."""
+        if self.hosts[host].get(uuid) != stay:
+            return
+        clocks = self._note(uuid, Kind.RUNNING).clocks
         if uuid in self._work_us:
-            left_us = self._work_us[uuid] - clocks.at(now_us).running_us
-            self._at(now_us + left_us, self._finish, (uuid, host, stay))
+            self._in(self._work_us[uuid] - clocks.at(
+                self._events.now_us).running_us, self._finish, uuid, host,
+                stay)
 
-    def _finish(self, now_us, uuid_and_stay):
-        uuid, host, stay = uuid_and_stay
+    def _finish(self, uuid, host, stay):
         if self.hosts[host].get(uuid) == stay:
-            self._end(now_us, uuid)
+            self._end(uuid)
 
-    def _end(self, now_us, uuid):
-        self._note(uuid, now_us, Kind.ENDED)
+    def _end(self, uuid):
+        self._note(uuid, Kind.ENDED)
         self.waiting.pop(uuid, None)
         for there in self.hosts.values():
             there.pop(uuid, None)
-        self._wants_pass = True
+        self._want_pass(self.passes)
 
-    def _period_is_over(self, now_us, number):
-        if number == self.passes:
-            self._wants_pass = True
+    def _want_pass(self, number):
+        """Have one pass for all that happens now, after the last one."""
+        self._events.add(self._events.now_us, Turn.LOOK, self._pass, number)
 
-    def _arrived_at_host(self, now_us, uuid_and_stay):
-        uuid, host, stay = uuid_and_stay
-        if self.hosts[host].get(uuid) == stay:
-            self._run_on(now_us, uuid, host, stay)
-
-    def _pass(self, now_us):
-        self._wants_pass = False
+    def _pass(self, number):
+        if number != self.passes:
+            return
         self.passes += 1
-        for placement in self._decide(now_us) if self.waiting else ():
+        for placement in self._decide() if self.waiting else ():
             for victim in placement.victims:
                 del self.hosts[placement.host][victim]
-                self._note(victim, now_us, Kind.EVICTED)
+                self._note(victim, Kind.EVICTED)
                 self.waiting[victim] = None
                 self.preemptions += 1
-            self._allocate(now_us, placement)
-        self._at(now_us + self.experiment.period_us, self._period_is_over,
-                 self.passes)
+            self._allocate(placement)
+        self._in(self.experiment.period_us, self._want_pass, self.passes)
 
-    def _decide(self, now_us):
+    def _decide(self):
         return rounds.one_round(
             [self.claimants[uuid] for uuid in self.waiting],
             [rounds.RoundHost(uuid, has, tuple(
                 self.claimants[each] for each in self.hosts[uuid]))
              for uuid, has in self.experiment.hosts.items()],
-            self.experiment.classes, self.experiment.rule, now_us)
+            self.experiment.classes, self.experiment.rule,
+            self._events.now_us)
 
-    def _allocate(self, now_us, placement):
-        uuid = placement.uuid
+    def _allocate(self, placement):
+        uuid, host = placement.uuid, placement.host
         del self.waiting[uuid]
         is_first = self.claimants[uuid].clocks.kind is Kind.QUEUED
-        stay = self.hosts[placement.host][uuid] = next(self._serial)
-        self._note(uuid, now_us, Kind.ALLOCATING)
+        stay = self.hosts[host][uuid] = next(self._stays)
+        self._note(uuid, Kind.ALLOCATING)
         if is_first:
-            self._run_on(now_us, uuid, placement.host, stay)
+            self._run_on(uuid, host, stay)
         else:
-            self._at(now_us + self._sample.draw_us(), self._arrived_at_host,
-                     (uuid, placement.host, stay))
+            (seconds,) = self._draw()
+            self._in(seconds * SECOND, self._run_on, uuid, host, stay)
 
     def _outcome(self):
         found = collections.defaultdict(list)
@@ -280,20 +294,6 @@ class _Run:
             times = claimant.clocks.at(self.experiment.until_us)
             found[claimant.qos.name].append(times.availability)
         return Outcome(dict(found), self.preemptions, self.passes)
-
-
-class Sample:
-    """Overheads as they were measured."""
-
-    def __init__(self, often: Mapping[int, int], chance: random.Random):
-        self._seconds = list(often)
-        self._weights = list(often.values())
-        self._chance = chance
-
-    def draw_us(self):
-        """One of them, in microseconds."""
-        (seconds,) = self._chance.choices(self._seconds, self._weights)
-        return seconds * SECOND
 
 
 #: The published classes, and their shares of what comes.

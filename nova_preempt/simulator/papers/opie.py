@@ -16,22 +16,21 @@
 each with the victims that were chosen there, and the time of a scheduling
 call with an empty and with a full testbed.
 
-The decision is that of ``simulator/run.py`` (``core.scheduling.cycle`` on a
-``simulator.memory`` cloud). Its events are not: each testbed is a state, with
-servers on named hosts that have run for so long, and a trace does not say
-where its servers are. What is looked at is one decision, and who could have
-been chosen instead.
+The decision is that of ``simulator/run.py``, on a ``simulator.memory`` cloud.
+A trace would add to it: each testbed is a state, with servers on named hosts
+that have run for so long; one decision is looked at, and who could have been
+chosen instead.
 """
 
 import dataclasses
 import datetime
+import functools
 import itertools
 import random
 
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import SECOND, Inventory, Request, Server
-from nova_preempt.core.scheduling import cycle as cycles
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.simulator import memory
 from nova_preempt.simulator.papers import figures
@@ -50,6 +49,8 @@ SIZES = {
 HOST = {'VCPU': 8, 'MEMORY_MB': 16000}
 NOW = datetime.datetime(2018, 12, 1, tzinfo=datetime.timezone.utc)
 _MINUTE_US = 60 * SECOND
+#: What is not a whole period is not paid.
+_PAID_US = 60 * _MINUTE_US
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +172,7 @@ def _host(name, normal=(), spots=()):
         host.add(f'{name}-{number}', SIZES[size])
     for uuid, (minutes, size) in dict(spots).items():
         host.add(uuid, SIZES[size], _server(
-            uuid, name, NOW - datetime.timedelta(minutes=minutes)))
+            uuid, host, NOW - datetime.timedelta(minutes=minutes)))
     return host
 
 
@@ -181,8 +182,8 @@ def _empty(name):
 
 
 def _server(uuid, host, launched_at):
-    return Server(uuid, host, host, 'cell', 'p', 'u', 'f', launched_at,
-                  'active', None, 0, 1, 1, 1)
+    return Server(uuid, host.name, host.name, 'cell', 'p', 'u', 'f',
+                  launched_at, 'active', None, 0, 1, 1, 1)
 
 
 # -- random testbeds ---------------------------------------------------------
@@ -207,17 +208,15 @@ def _is_best(chance, sizes):
         now = NOW
         for number in itertools.count():
             now += datetime.timedelta(minutes=chance.expovariate(1 / 15))
-            size = chance.choice(sizes)
+            size = SIZES[chance.choice(sizes)]
             if chance.random() < 0.5:
-                found = cloud.place(
-                    Request.of(SIZES[size]), POLICY, now, [f'p{number}'],
-                    lambda uuid, host, now=now: _server(
-                        uuid, host.name, now),
-                    rank=policies.PREEMPTIBLE)
                 # Nobody ends for one that is preemptible itself.
+                cloud.place(Request.of(size), POLICY, now, [f'p{number}'],
+                            functools.partial(_server, launched_at=now),
+                            rank=policies.PREEMPTIBLE)
                 continue
-            least = _least(cloud, SIZES[size], now)
-            found = cloud.place(Request.of(SIZES[size]), POLICY, now,
+            least = _least(cloud, size, now)
+            found = cloud.place(Request.of(size), POLICY, now,
                                 [f'n{number}'])
             if found is None:
                 # Not even all of them make room: another testbed.
@@ -229,14 +228,13 @@ def _is_best(chance, sizes):
 
 def _least(cloud, resources, now):
     """The least cost of any set of servers on any host that makes room."""
-    options = POLICY.cost_options
     least = None
     for host in cloud.hosts.values():
         provider = host.providers[0]
         lacks = {name: amount - provider.free(name)
                  for name, amount in resources.items()}
         spots = [(host.allocations[uuid],
-                  costs.partial_hour(_Running(now, server), options))
+                  server.uptime_us(now) % _PAID_US)
                  for uuid, server in host.servers.items()]
         for count in range(len(spots) + 1):
             for chosen in itertools.combinations(spots, count):
@@ -245,19 +243,6 @@ def _least(cloud, resources, now):
                     cost = sum(cost for _, cost in chosen)
                     least = cost if least is None else min(cost, least)
     return least
-
-
-@dataclasses.dataclass(frozen=True)
-class _Running:
-    """As much of a server as its cost is made of."""
-
-    now: datetime.datetime
-    server: Server
-
-    @property
-    def uptime_us(self):
-        return (self.now - self.server.launched_at) // (
-            datetime.timedelta(microseconds=1))
 
 
 # -- how long a call takes ---------------------------------------------------
@@ -290,32 +275,19 @@ def _scenario(scheduler, is_spot, is_full, clock):
         for number in range(CALL_HOSTS)]
     cloud = memory.MemoryCloud(hosts)
     request = Request.of(SIZES['M'])
-    rank = policies.PREEMPTIBLE if is_spot else policies.NORMAL
+    spot = {'rank': policies.PREEMPTIBLE, 'make_server': functools.partial(
+        _server, launched_at=NOW)} if is_spot else {}
     # Both states of each host count at once, as published.
     policy = dataclasses.replace(POLICY, always=scheduler == _OURS)
+    # A retry looks for a host without victims first.
+    passes = ('',) if scheduler == _OURS else ('preemption is off', '')
     for number in range(CALLS):
         start = clock()
-        placed = None
-        if scheduler != _OURS:
-            placed = _place(cloud, request, policy, rank, 'off')
-        if placed is None:
-            placed = _place(cloud, request, policy, rank, '')
-        took_s = clock() - start
-        yield 1000 * took_s
-        (uuid, plan), = placed
-        host = cloud.hosts[uuid]
-        for victim in plan.victims if plan else ():
-            cloud.take_away(host, victim.uuid)
-        new = f'new{number}'
-        cloud.put(host, new, SIZES['M'],
-                  _server(new, host.name, NOW) if is_spot else None)
-
-
-def _place(cloud, request, policy, rank, objection):
-    cycle = cycles.Cycle(cloud.answers(objection), request, policy, NOW,
-                         rank, memo=cloud.memo)
-    cloud.begin(cycle)
-    return cycle.place(cloud.offered(cycle), lambda uuid, plan: True)
+        for objection in passes:
+            if cloud.place(request, policy, NOW, [f'new{number}'],
+                           objection=objection, **spot) is not None:
+                break
+        yield 1000 * (clock() - start)
 
 
 def _calls(times):

@@ -25,7 +25,6 @@ import random
 from nova_preempt.core.classes import rules
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import availability
-from nova_preempt.simulator.papers import fairness
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
 
@@ -126,6 +125,28 @@ _SCHEDULES = {name: [tuple(map(fractions.Fraction, each)) for each in steps]
               for name, steps in CREDITS.items()}
 
 
+def fulfilment(found, promised):
+    """Return the share of requests that ran for as long as was promised.
+
+    1 where there are none.
+    """
+    if not found:
+        return fractions.Fraction(1)
+    return fractions.Fraction(
+        sum(each >= promised for each in found), len(found))
+
+
+def deficits(found, promised):
+    """Return what lacks of the promise where it was broken."""
+    return [promised - each for each in found if each < promised]
+
+
+def credit(found, promised, schedule):
+    """Return which part of its price a request gets back, the largest."""
+    return max((share for below, share in schedule
+                if found < below * promised), default=fractions.Fraction(0))
+
+
 class Comparison:
     """All samples at all sizes, by both rules."""
 
@@ -151,20 +172,20 @@ class Comparison:
                 for each in outcome.availabilities.get(class_name, ())]
 
     def fulfilment(self, part, rule, class_name):
-        return float(fairness.fulfilment(
+        return float(fulfilment(
             self._values(part, rule, class_name),
             self._promised[class_name]))
 
     def deficit(self, rule, parts=_PARTS[:-1]):
         """The sum of what lacks, of all classes."""
-        return float(sum(sum(fairness.deficits(
+        return float(sum(sum(deficits(
             self._values(part, rule, name), promised))
             for part in parts for name, promised in self._promised.items()))
 
     def credits(self, part, rule, provider):
         """What is given back, in prices of a request: all cost the same."""
         return float(sum(
-            fairness.credit(each, promised, _SCHEDULES[provider])
+            credit(each, promised, _SCHEDULES[provider])
             for name, promised in self._promised.items()
             for each in self._values(part, rule, name)))
 
@@ -187,7 +208,7 @@ class Comparison:
                 else 'all are equal by priority')
 
     def gini(self, part, rule, class_name):
-        found = [float(fairness.gini(values))
+        found = [float(availability.gini(values))
                  for outcome in self._found[part, rule]
                  if (values := outcome.availabilities.get(class_name))]
         return figures.mean(found)

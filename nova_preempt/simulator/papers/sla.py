@@ -24,7 +24,6 @@ many cores it gets is core.classes.sla, as the backlog has it.
 
 import dataclasses
 import fractions
-import heapq
 import itertools
 import random
 from typing import NamedTuple
@@ -35,6 +34,8 @@ from nova_preempt.core.classes import sla
 from nova_preempt.core.classes.sla import Category
 from nova_preempt.core.classes.sla import Service
 from nova_preempt.core.model import SECOND
+from nova_preempt.simulator.events import Events
+from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
 
@@ -153,30 +154,34 @@ def simulate(each, beside, seed):
     """
     idle = {f'{category.value}-{number}': CORES for category in Category
             for number in range(HOSTS)}
-    coming = submissions(each, seed)
-    queue, started, ending = {}, [], []
-    serial = itertools.count()
-    while coming or ending:
-        now_us = min(item[0] for item in (coming[:1] + ending[:1]))
-        while coming and coming[0][0] == now_us:
-            _, service = coming.pop(0)
-            uuid = f'{next(serial):04}'
-            queue[uuid] = Request(uuid, now_us,
-                                  Priorities(*[int(service)] * 4))
-        while ending and ending[0][0] == now_us:
-            _, _, start = heapq.heappop(ending)
-            for name in start.hosts:
-                idle[name] += start.cores
+    clock = Events()
+    queue, started = {}, []
+
+    def come(request):
+        queue[request.uuid] = request
+        clock.add(clock.now_us, Turn.LOOK, look)
+
+    def end(start):
+        for name in start.hosts:
+            idle[name] += start.cores
+        clock.add(clock.now_us, Turn.LOOK, look)
+
+    def look():
         while (start := choose(queue.values(), _hosts(idle), beside)):
             request = queue.pop(start.uuid)
             for name in start.hosts:
                 idle[name] -= start.cores
             started.append(Started(
-                now_us, Service(request.priorities.cores),
+                clock.now_us, Service(request.priorities.cores),
                 request.submitted_us, start.cores, len(start.hosts)))
             took = run_time_s(SEQUENTIAL_S, start.cores)
-            heapq.heappush(ending, (now_us + round(took * SECOND),
-                                    next(serial), start))
+            clock.add(clock.now_us + round(took * SECOND), Turn.END, end,
+                      start)
+
+    for number, (at_us, service) in enumerate(submissions(each, seed)):
+        clock.add(at_us, Turn.STEP, come, Request(
+            f'{number:04}', at_us, Priorities(*[int(service)] * 4)))
+    clock.run(CONTAINERS * SEQUENTIAL_S * SECOND)
     return started
 
 
