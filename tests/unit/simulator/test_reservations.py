@@ -22,7 +22,7 @@ from nova_preempt.core.notice import NoticeRule
 from nova_preempt.core.reservation import intents
 from nova_preempt.core.reservation import leases
 from nova_preempt.simulator import delays
-from nova_preempt.simulator import pictures
+from nova_preempt.simulator import plots
 from nova_preempt.simulator import run
 from nova_preempt.simulator import series
 from nova_preempt.simulator import setting
@@ -137,7 +137,7 @@ class TestGranted(unittest.TestCase):
             small.cloud(1), small.options(reservations=RESERVATIONS), 0, None,
             found).run([reserve(0, 'r', 3600, 3600), small.boot(
                 4000, 'own', reservation='r')], 9000 * SECOND)
-        (panel,) = (each for each in pictures.plot(
+        (panel,) = (each for each in plots.plot(
             {'all': (found, summary['capacity'])}).panels
             if each.title == 'Hosts reserved')
         self.assertEqual(['reserved', 'used'],
