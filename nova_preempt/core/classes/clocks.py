@@ -59,18 +59,15 @@ class Event:
 _NEXT: Mapping[Kind | None, frozenset[Kind]] = {
     None: frozenset((Kind.QUEUED,)),
     Kind.EVICTED: frozenset(
-        (Kind.QUEUED, Kind.ALLOCATING, Kind.ENDED, Kind.ASIDE)
-    ),
+        (Kind.QUEUED, Kind.ALLOCATING, Kind.ENDED, Kind.ASIDE)),
     Kind.QUEUED: frozenset((Kind.ALLOCATING, Kind.ENDED, Kind.ASIDE)),
     # A host may turn out to be of no use.
     Kind.ALLOCATING: frozenset(
-        (Kind.RUNNING, Kind.QUEUED, Kind.EVICTED, Kind.ENDED, Kind.ASIDE)
-    ),
+        (Kind.RUNNING, Kind.QUEUED, Kind.EVICTED, Kind.ENDED, Kind.ASIDE)),
     Kind.RUNNING: frozenset((Kind.EVICTED, Kind.ENDED, Kind.ASIDE)),
     Kind.ENDED: frozenset(),
     Kind.ASIDE: frozenset(
-        (Kind.QUEUED, Kind.ALLOCATING, Kind.RUNNING, Kind.ENDED)
-    ),
+        (Kind.QUEUED, Kind.ALLOCATING, Kind.RUNNING, Kind.ENDED)),
 }
 
 
@@ -100,17 +97,14 @@ class Times:
         """Return them after so long in the state that an event leads to."""
         if kind is Kind.RUNNING:
             return Times(
-                self.running_us + elapsed_us, self.waiting_us, self.binding_us
-            )
+                self.running_us + elapsed_us, self.waiting_us, self.binding_us)
         if kind is Kind.ALLOCATING:
             return Times(
-                self.running_us, self.waiting_us, self.binding_us + elapsed_us
-            )
+                self.running_us, self.waiting_us, self.binding_us + elapsed_us)
         if kind is None or kind in _STOPPED:
             return self
         return Times(
-            self.running_us, self.waiting_us + elapsed_us, self.binding_us
-        )
+            self.running_us, self.waiting_us + elapsed_us, self.binding_us)
 
 
 def _share(part: int, whole: int) -> fractions.Fraction:
@@ -137,24 +131,17 @@ class Mark:
         """Return where it stands after one more, which is not earlier."""
         if self.kind is None:
             return Mark(
-                event.kind,
-                Times(),
-                event.at_us,
-                event.at_us,
-                event.at_us,
-                int(event.kind is not Kind.QUEUED),
-            )
+                event.kind, Times(), event.at_us, event.at_us, event.at_us,
+                int(event.kind is not Kind.QUEUED))
         if self.kind is Kind.ENDED:
             return self
         again = event.kind is self.kind
         return Mark(
             event.kind,
             self.times.later(self.kind, event.at_us - self.last_us),
-            self.admitted_us,
-            self.since_us if again else event.at_us,
+            self.admitted_us, self.since_us if again else event.at_us,
             event.at_us,
-            self.gaps + (not again and event.kind not in _NEXT[self.kind]),
-        )
+            self.gaps + (not again and event.kind not in _NEXT[self.kind]))
 
 
 _NOTHING = Mark()
@@ -167,12 +154,10 @@ def _fold(events: Iterable[Event], mark: Mark) -> Mark:
     have happened after what was before.
     """
     for _, instant in itertools.groupby(
-        events, key=operator.attrgetter("at_us")
-    ):
+            events, key=operator.attrgetter("at_us")):
         before = _place(mark.kind)
         for event in sorted(
-            instant, key=lambda event: _distance(before, event.kind)
-        ):
+                instant, key=lambda event: _distance(before, event.kind)):
             mark = mark.after(event)
     return mark
 
@@ -201,8 +186,7 @@ class Clocks:
     __slots__ = ("_base", "_mark", "events")
 
     def __init__(
-        self, events: Iterable[Event] = (), base: Mark = _NOTHING
-    ) -> None:
+            self, events: Iterable[Event] = (), base: Mark = _NOTHING) -> None:
         self.events = tuple(sorted(set(events)))
         self._base = base
         self._mark = _fold(self.events, base)
@@ -280,8 +264,7 @@ class Clocks:
         return Clocks(
             (
                 *(event for event in complete if event.at_us <= until_us),
-                *(event for event in self.events if event.at_us > until_us),
-            )
+                *(event for event in self.events if event.at_us > until_us))
         )
 
     def settled(self, until_us: int) -> Clocks:
@@ -291,11 +274,9 @@ class Clocks:
         later and tells of the time before is not believed any more.
         """
         place = bisect.bisect_right(
-            self.events, until_us, key=lambda event: event.at_us
-        )
+            self.events, until_us, key=lambda event: event.at_us)
         return Clocks(
-            self.events[place:], _fold(self.events[:place], self._base)
-        )
+            self.events[place:], _fold(self.events[:place], self._base))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Clocks):

@@ -127,8 +127,7 @@ def reprieve(
     spare = capacity.less(freed, missing)
     chosen = []
     for standing, amounts in sorted(
-        victims, key=lambda victim: order(victim[0])
-    ):
+            victims, key=lambda victim: order(victim[0])):
         needed = {key: amounts.get(key, 0) for key in missing}
         if capacity.fits(needed, spare):
             spare = capacity.less(spare, needed)

@@ -87,20 +87,16 @@ class QosClass:
             ("name", bool(self.name), "a text that is not empty"),
             ("importance", self.importance >= 1, "1 or more"),
             (
-                "availability",
-                0 < self.availability <= 1,
-                "more than 0 and at most 1",
-            ),
+                "availability", 0 < self.availability <= 1,
+                "more than 0 and at most 1"),
             ("safety_margin_s", self.safety_margin_s >= 0, "0 or more"),
             ("overhead_limit", 0 <= limit <= 1, "from 0 to 1"),
             ("least_run_s", self.least_run_s >= 0, "0 or more"),
         ):
             if not right:
-                msg = (
+                raise ValueError(
                     f"{field} of class {self.name or '(without a name)'} is "
-                    f"{getattr(self, field)!s}, it must be {allowed}"
-                )
-                raise ValueError(msg)
+                    f"{getattr(self, field)!s}, it must be {allowed}")
 
     @property
     def limit(self) -> fractions.Fraction:
@@ -194,30 +190,24 @@ class Classes:
 
     def __init__(self, *classes: QosClass) -> None:
         if not 0 < len(classes) <= MOST_CLASSES:
-            msg = (
+            raise ValueError(
                 f"there are {len(classes)} classes, there must be from 1 to "
-                f"{MOST_CLASSES}"
-            )
-            raise ValueError(msg)
+                f"{MOST_CLASSES}")
         self._by_name = {qos.name: qos for qos in classes}
         by_importance: dict[int, QosClass] = {}
         for qos in classes:
             if self._by_name[qos.name] is not qos:
-                msg = f"name of two classes is {qos.name}, each must differ"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"name of two classes is {qos.name}, each must differ")
             other = by_importance.setdefault(qos.importance, qos)
             if other is not qos:
-                msg = (
+                raise ValueError(
                     f"importance of classes {other.name} and {qos.name} is "
-                    f"{qos.importance}, each must differ"
-                )
-                raise ValueError(msg)
+                    f"{qos.importance}, each must differ")
         self._ordered = tuple(
-            by_importance[importance] for importance in sorted(by_importance)
-        )
+            by_importance[importance] for importance in sorted(by_importance))
         self._ranks = {
-            qos.name: rank for rank, qos in enumerate(self._ordered)
-        }
+            qos.name: rank for rank, qos in enumerate(self._ordered)}
         self.scale = math.lcm(*[qos.availability.numerator for qos in classes])
         self._terms = {qos.name: self._scaled(qos) for qos in classes}
 
@@ -226,9 +216,7 @@ class Classes:
         return _Terms(
             share.denominator * (self.scale // share.numerator),
             qos.safety_margin_s * SECOND * self.scale,
-            qos.least_run_s * SECOND,
-            *qos.limit.as_integer_ratio(),
-        )
+            qos.least_run_s * SECOND, *qos.limit.as_integer_ratio())
 
     def __iter__(self) -> Iterator[QosClass]:
         """The most important first."""
@@ -269,17 +257,10 @@ class Classes:
         """
         return [
             (self._terms[qos.name].factor, self._terms[qos.name].safety_margin)
-            for qos in self._ordered
-        ]
+            for qos in self._ordered]
 
-    def stand(
-        self,
-        uuid: str,
-        qos: QosClass,
-        clocks: Clocks,
-        now_us: int,
-        overhead_us: int,
-    ) -> Standing:
+    def stand(self, uuid: str, qos: QosClass, clocks: Clocks, now_us: int,
+              overhead_us: int) -> Standing:
         """Return where a request stands now.
 
         :param qos: one of the table
@@ -290,11 +271,6 @@ class Classes:
         margin = q - terms.safety_margin
         has_run = clocks.ran_us(now_us) >= terms.least_run_us
         return Standing(
-            uuid,
-            qos,
-            clocks.admitted_us,
-            q,
-            margin,
+            uuid, qos, clocks.admitted_us, q, margin,
             (0, qos.importance, q) if margin < 0 else (1, 0, q),
-            has_run and (margin >= 0 or terms.allow(times)),
-        )
+            has_run and (margin >= 0 or terms.allow(times)))

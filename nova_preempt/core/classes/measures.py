@@ -33,8 +33,7 @@ _STATES: Mapping[Kind, str] = {
     Kind.ALLOCATING: STARTING,
     Kind.RUNNING: RUNNING,
     Kind.EVICTED: WAITING,
-    Kind.ASIDE: ASIDE,
-}
+    Kind.ASIDE: ASIDE}
 STATES = (RUNNING, WAITING, STARTING, ASIDE)
 
 
@@ -48,16 +47,13 @@ class Kept:
     """
 
     servers: dict[str, int] = dataclasses.field(
-        default_factory=lambda: dict.fromkeys(STATES, 0)
-    )
+        default_factory=lambda: dict.fromkeys(STATES, 0))
     times: Times = dataclasses.field(default_factory=Times)
     below: int = 0
 
 
 def kept(
-    classes: Classes,
-    servers: Iterable[tuple[QosClass, Clocks]],
-    now_us: int,
+    classes: Classes, servers: Iterable[tuple[QosClass, Clocks]], now_us: int
 ) -> dict[str, Kept]:
     """Return {class name: Kept} of all classes.
 
@@ -73,11 +69,9 @@ def kept(
         of.times = Times(
             of.times.running_us + times.running_us,
             of.times.waiting_us + times.waiting_us,
-            of.times.binding_us + times.binding_us,
-        )
+            of.times.binding_us + times.binding_us)
         promised = qos.availability
         of.below += (
             times.running_us * promised.denominator
-            < times.total_us * promised.numerator
-        )
+            < times.total_us * promised.numerator)
     return found

@@ -74,9 +74,7 @@ def ordered(classes: Classes, claims: Iterable[Claim]) -> list[str]:
     except OverflowError:
         return [
             claim.uuid
-            for claim in sorted(
-                claims, key=lambda claim: _key(classes, claim)
-            )
+            for claim in sorted(claims, key=lambda claim: _key(classes, claim))
         ]
     order = np.lexsort((serial, admitted, q, band))
     # Uuids first: in this order, claims are all over the memory.
@@ -86,8 +84,7 @@ def ordered(classes: Classes, claims: Iterable[Claim]) -> list[str]:
         (np.diff(band[order]) == 0)
         & (np.diff(q[order]) == 0)
         & (np.diff(admitted[order]) == 0)
-        & (np.diff(serial[order]) == 0)
-    )
+        & (np.diff(serial[order]) == 0))
     return _by_uuid(found, alike) if alike.any() else found
 
 
@@ -95,18 +92,12 @@ def _column(claims: Sequence[Claim], name: str) -> _Array:
     """Return one number of each; OverflowError if one is too large."""
     place = Claim._fields.index(name)
     return np.fromiter(
-        map(operator.itemgetter(place), claims), np.int64, len(claims)
-    )
+        map(operator.itemgetter(place), claims), np.int64, len(claims))
 
 
-def _columns(
-    classes: Classes,
-    rank: _Array,
-    running: _Array,
-    total: _Array,
-    overhead: _Array,
-    admitted: _Array,
-) -> tuple[_Array, _Array, _Array]:
+def _columns(classes: Classes, rank: _Array, running: _Array, total: _Array,
+             overhead: _Array,
+             admitted: _Array) -> tuple[_Array, _Array, _Array]:
     """Return the band, Q and time of admission of each."""
     # Of no class is whoever has the last of these, NORMAL and NO_CLASS.
     factors, margins = _within_limit(classes, running, total, overhead)
@@ -128,15 +119,14 @@ def _within_limit(classes: Classes, *times: _Array) -> _Array:
     return np.array([*classes.scaled(), (0, 0), (0, 0)]).T
 
 
-def _key(
-    classes: Classes, claim: Claim
-) -> tuple[int, int, int, int, str]:
+def _key(classes: Classes, claim: Claim) -> tuple[int, int, int, int, str]:
     if claim.rank < 0:
         band = 0 if claim.rank == NORMAL else len(classes) + 2
         return band, 0, claim.admitted_us, claim.serial, claim.uuid
     factor, margin = classes.scaled()[claim.rank]
-    q = claim.running_us * factor - (
-        claim.total_us + claim.overhead_us) * classes.scale
+    q = (
+        claim.running_us * factor
+        - (claim.total_us + claim.overhead_us) * classes.scale)
     band = claim.rank if q < margin else len(classes)
     return band + 1, q, claim.admitted_us, claim.serial, claim.uuid
 

@@ -63,10 +63,6 @@ class Overheads:
             return self
         known_us = self.means_us.get(kind)
         mean_us = (
-            took_us
-            if known_us is None
-            else smoothed_us(known_us, took_us)
-        )
+            took_us if known_us is None else smoothed_us(known_us, took_us))
         return dataclasses.replace(
-            self, means_us={**self.means_us, kind: mean_us}
-        )
+            self, means_us={**self.means_us, kind: mean_us})

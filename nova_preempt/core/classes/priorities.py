@@ -53,38 +53,28 @@ class ByPriorities:
         above 0
     """
 
-    def __init__(
-        self,
-        weights: Mapping[str, int] | None = None,
-        *,
-        linear: bool = False,
-        patience_s: int | None = None,
-    ) -> None:
+    def __init__(self, weights: Mapping[str, int] | None = None, *,
+                 linear: bool = False, patience_s: int | None = None) -> None:
         weights = weights or {}
         unknown = sorted(weights.keys() - set(RESPECTS))
         if unknown:
-            msg = (
+            raise ValueError(
                 f"a weight is named {unknown[0]!r}, it must be one of "
-                f"{', '.join(RESPECTS)}"
-            )
-            raise ValueError(msg)
+                f"{', '.join(RESPECTS)}")
         # Three levels lie 2 apart at most.
         preference = 2 if linear else 1
         self._names = [name for name in RESPECTS if weights.get(name, 1)]
         self._criteria = [
             promethee.Criterion(
-                name, weights.get(name, 1), preference=preference
-            )
+                name, weights.get(name, 1), preference=preference)
             for name in self._names
         ]
         if not self._criteria:
-            msg = "the weights of all priorities are 0, one must be more"
-            raise ValueError(msg)
+            raise ValueError(
+                "the weights of all priorities are 0, one must be more")
         self._ages = patience_s is not None
         if patience_s is not None:
-            self._criteria.append(
-                promethee.ageing(self._criteria, patience_s)
-            )
+            self._criteria.append(promethee.ageing(self._criteria, patience_s))
 
     def ordered(self, waiting: Iterable[Waiting], now_us: int) -> list[str]:
         """Return the uuids, the one that comes first being the first.
@@ -98,8 +88,9 @@ class ByPriorities:
                     each.uuid,
                     each.submitted_us,
                     (
-                        *(getattr(each.priorities, name)
-                          for name in self._names),
+                        *(
+                            getattr(each.priorities, name)
+                            for name in self._names),
                         *([waited_s(each.submitted_us, now_us)] * self._ages),
                     ),
                     each.serial,

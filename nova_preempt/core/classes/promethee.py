@@ -62,17 +62,13 @@ class Criterion:
 
     def __post_init__(self) -> None:
         if self.weight < 0:
-            msg = (
-                f"weight of {self.name} is {self.weight}, it must be 0 or "
-                "more"
+            raise ValueError(
+                f"weight of {self.name} is {self.weight}, it must be 0 or more"
             )
-            raise ValueError(msg)
         if self.preference <= 0:
-            msg = (
+            raise ValueError(
                 f"preference of {self.name} is {self.preference}, it must "
-                "be more than 0"
-            )
-            raise ValueError(msg)
+                "be more than 0")
 
 
 def ageing(
@@ -99,8 +95,8 @@ def ageing(
     :raises ValueError: the patience is not positive
     """
     if patience_s <= 0:
-        msg = f"patience_s is {patience_s}, it must be more than 0"
-        raise ValueError(msg)
+        raise ValueError(
+            f"patience_s is {patience_s}, it must be more than 0")
     weight = 4 * sum(criterion.weight for criterion in others) + 1
     return Criterion(name, weight, preference=2 * patience_s)
 
@@ -135,8 +131,7 @@ class Flows:
 
 
 def net_flows(
-    rows: Sequence[Sequence[int]], criteria: Sequence[Criterion]
-) -> Flows:
+        rows: Sequence[Sequence[int]], criteria: Sequence[Criterion]) -> Flows:
     """Return the net flow of each alternative.
 
     :param rows: one an alternative, of one value a criterion
@@ -146,8 +141,7 @@ def net_flows(
     weights = sum(criterion.weight for criterion in criteria)
     return Flows(
         tuple(map(int, scores)),
-        max(1, len(rows) - 1) * weights * _common_span(criteria),
-    )
+        max(1, len(rows) - 1) * weights * _common_span(criteria))
 
 
 def ordered(
@@ -175,8 +169,7 @@ def ordered(
     for start, end in itertools.pairwise(borders):
         if end - start > 1:
             found[start:end] = sorted(
-                found[start:end], key=operator.attrgetter("serial", "uuid")
-            )
+                found[start:end], key=operator.attrgetter("serial", "uuid"))
     return found
 
 
@@ -185,18 +178,14 @@ def _scores(
 ) -> _Array:
     """Return the sums of weights won less those lost, times a common span."""
     if not sum(criterion.weight for criterion in criteria):
-        msg = (
+        raise ValueError(
             f"the weights of {[each.name for each in criteria]} are all 0, "
-            "one must be more"
-        )
-        raise ValueError(msg)
+            "one must be more")
     if set(map(len, rows)) - {len(criteria)}:
         wrong = next(row for row in rows if len(row) != len(criteria))
-        msg = (
+        raise ValueError(
             f"{tuple(wrong)} has {len(wrong)} values, it must have "
-            f"{len(criteria)}, one for each criterion"
-        )
-        raise ValueError(msg)
+            f"{len(criteria)}, one for each criterion")
     common = _common_span(criteria)
     scores: _Array = numpy.zeros(len(rows), dtype=numpy.int64)
     for number, criterion in enumerate(criteria):
@@ -235,15 +224,12 @@ def _won(values: _Array, criterion: Criterion) -> _Array:
     higher = numpy.searchsorted(levels, levels, side="right")
     beating = numpy.searchsorted(levels, levels + span, side="left")
     wins = (
-        span * number[beaten]
-        + levels * (number[lower] - number[beaten])
-        - (total[lower] - total[beaten])
-    )
+        span * number[beaten] + levels * (number[lower] - number[beaten])
+        - (total[lower] - total[beaten]))
     losses = (
         span * (number[-1] - number[beating])
         + (total[beating] - total[higher])
-        - levels * (number[beating] - number[higher])
-    )
+        - levels * (number[beating] - number[higher]))
     result: _Array = (wins - losses)[index]
     return result
 
@@ -259,8 +245,7 @@ def _levels(values: _Array) -> tuple[_Array, _Array, _Array]:
         counts: _Array = numpy.bincount(index)
         return numpy.arange(len(counts)), index, counts
     levels, index, counts = numpy.unique(
-        values, return_inverse=True, return_counts=True
-    )
+        values, return_inverse=True, return_counts=True)
     return levels, index, counts
 
 

@@ -50,10 +50,7 @@ class Promises:
     """
 
     def __init__(
-        self,
-        classes: Classes,
-        claimants: Mapping[str, Claimant],
-        now_us: int,
+        self, classes: Classes, claimants: Mapping[str, Claimant], now_us: int
     ) -> None:
         self.table = classes
         self.source = claimants
@@ -66,13 +63,9 @@ class Promises:
         """Return the claim of a request: of scheduling.policy.Rank."""
         return claimant.stand(self._classes, self._now_us)
 
-    def known(
-        self, servers: Iterable[Server]
-    ) -> tuple[Claimant | None, ...]:
+    def known(self, servers: Iterable[Server]) -> tuple[Claimant | None, ...]:
         """Return what is known of servers."""
-        return tuple(
-            [self._claimants.get(server.uuid) for server in servers]
-        )
+        return tuple([self._claimants.get(server.uuid) for server in servers])
 
     def may_preempt(self, claim: Standing, server: Server) -> bool:
         """Tell whether a request may end a server."""
@@ -118,10 +111,8 @@ class Promises:
         """Return what one costs of whom it is not known how it stands."""
         claimant = self._claimants.get(server.uuid)
         qos = (
-            self._classes.find(server.class_name)
-            if claimant is None
-            else claimant.qos
-        )
+            self._classes.find(server.class_name) if claimant is None
+            else claimant.qos)
         return 0 if qos is None else harm.dearest(self._classes, qos)
 
     def _standing(self, uuid: str) -> Standing | None:

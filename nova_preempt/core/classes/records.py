@@ -83,21 +83,16 @@ class Preemption:
         # Who has written it down has another clock than Nova.
         after_us = at_us - self.from_us + _SLACK_US
         return after_us >= 0 and (
-            self.until_us is None or at_us <= self.until_us + _SLACK_US
-        )
+            self.until_us is None or at_us <= self.until_us + _SLACK_US)
 
 
-def events(
-    server: ObservedServer,
-    actions: Iterable[Action],
-    preemptions: Collection[Preemption] = (),
-) -> tuple[Event, ...]:
+def events(server: ObservedServer, actions: Iterable[Action],
+           preemptions: Collection[Preemption] = ()) -> tuple[Event, ...]:
     """Return what has happened to a server since it was asked for."""
     ordered = [
         _checked(action, preemptions)
         for action in sorted(
-            actions, key=operator.attrgetter("asked_us", "number")
-        )
+            actions, key=operator.attrgetter("asked_us", "number"))
     ]
     found: list[Event] = []
     if not any(action.name == CREATE for action in ordered):
@@ -136,9 +131,7 @@ def may_be_late(kind: Kind | None, task_state: str | None) -> bool:
     return kind is Kind.ALLOCATING and not task_state
 
 
-def _checked(
-    action: Action, preemptions: Collection[Preemption]
-) -> Action:
+def _checked(action: Action, preemptions: Collection[Preemption]) -> Action:
     if any(item.includes(action.asked_us) for item in preemptions):
         return dataclasses.replace(action, by_owner=False)
     return action
@@ -150,15 +143,13 @@ def _ended_before(action: Action, after: Action | None) -> Action:
     Nova says that a server is there, tells everybody, and only then writes
     down that what brought it there is over. Who leaves was there.
     """
-    begun_us = action.asked_us if action.placed_us is None else (
-        action.placed_us)
+    begun_us = (
+        action.asked_us if action.placed_us is None else (action.placed_us))
     if (
-        after is not None
-        and after.name in (SHELVE, STOP, DELETE)
-        and not (after.failed or action.failed)
-        and action.done_us is not None
-        and begun_us <= after.asked_us < action.done_us
-    ):
+            after is not None and after.name in (SHELVE, STOP, DELETE)
+            and not (after.failed or action.failed)
+            and action.done_us is not None
+            and begun_us <= after.asked_us < action.done_us):
         return dataclasses.replace(action, done_us=after.asked_us)
     return action
 
@@ -185,8 +176,7 @@ def _run(
     what comes later in their round for the last.
     """
     if placed_us is not None and not (
-        action.failed and action.done_us == placed_us
-    ):
+            action.failed and action.done_us == placed_us):
         yield Event(placed_us, Kind.ALLOCATING)
     if action.done_us is not None:
         kind = failing if action.failed else Kind.RUNNING
@@ -196,9 +186,7 @@ def _run(
 def _left(action: Action, before: Kind | None) -> Iterator[Event]:
     if action.name == RESTORE and before is Kind.ASIDE:
         yield Event(action.asked_us, Kind.RUNNING)
-    elif action.name == DELETE or (
-        action.name == SHELVE and action.by_owner
-    ):
+    elif action.name == DELETE or (action.name == SHELVE and action.by_owner):
         yield Event(action.asked_us, Kind.ASIDE)
     elif action.name in (SHELVE, STOP) and not action.by_owner:
         yield Event(action.asked_us, Kind.EVICTED)
@@ -217,15 +205,11 @@ def returns(
     taken = [
         (after.at_us, after.at_us - before.at_us)
         for before, after in itertools.pairwise(told)
-        if (before.kind, after.kind) == (Kind.ALLOCATING, Kind.RUNNING)
-    ]
+        if (before.kind, after.kind) == (Kind.ALLOCATING, Kind.RUNNING)]
     first = 1 if taken and not _ran_before(told, taken[0][0]) else 0
-    return tuple(
-        item for item in taken[first:] if item[0] > after_us
-    )
+    return tuple(item for item in taken[first:] if item[0] > after_us)
 
 
 def _ran_before(told: Sequence[Event], at_us: int) -> bool:
     return any(
-        event.kind is Kind.RUNNING and event.at_us < at_us for event in told
-    )
+        event.kind is Kind.RUNNING and event.at_us < at_us for event in told)

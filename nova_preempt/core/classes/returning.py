@@ -95,14 +95,17 @@ def step(
     rooms, spared = _rooms(observed)
     placed = _round(terms, observed, spared, rooms, now_us)
     if (
-        len(placed) < min(most, len(waiting))
-        and _is_time(memory, terms.period_s, now_us)
-        and observed.may_preempt()
-    ):
+            len(placed) < min(most, len(waiting))
+            and _is_time(memory, terms.period_s, now_us)
+            and observed.may_preempt()):
         memory = now_us
         # Who would take what is kept free is in nobody's way.
-        placed = (*_round(terms, observed, waiting, {
-            **rooms, **_hosts(observed.evictable(), now_us)}, now_us), *placed)
+        placed = (
+            *_round(
+                terms, observed, waiting,
+                {**rooms, **_hosts(observed.evictable(), now_us)}, now_us),
+            *placed,
+        )
     found: dict[str, rounds.Placement] = {}
     for each in placed:
         found.setdefault(each.uuid, each)
@@ -115,24 +118,23 @@ def _is_time(passed_us: int | None, period_s: int, now_us: int) -> bool:
         0 <= now_us - passed_us < period_s * SECOND)
 
 
-def _round(
-    terms: Terms,
-    observed: Observed,
-    waiting: Iterable[Shelved],
-    hosts: Mapping[str, rounds.RoundHost],
-    now_us: int,
-) -> tuple[rounds.Placement, ...]:
+def _round(terms: Terms, observed: Observed, waiting: Iterable[Shelved],
+           hosts: Mapping[str, rounds.RoundHost],
+           now_us: int) -> tuple[rounds.Placement, ...]:
     rule = rules.ByPromise(terms.classes, terms.exact)
     claimants = observed.claimants
     first = rounds.foremost(
         (
-            dataclasses.replace(
-                claimants[each.uuid], resources=each.resources)
+            dataclasses.replace(claimants[each.uuid], resources=each.resources)
             for each in waiting
             # It may be forgotten meanwhile.
             if each.uuid in claimants
         ),
-        terms.classes, rule, now_us, observed.most)
+        terms.classes,
+        rule,
+        now_us,
+        observed.most,
+    )
     return rounds.one_round(
         first, [*hosts.values()], terms.classes, rule, now_us)
 
@@ -153,13 +155,12 @@ def _rooms(
                 rooms[host] = capacity.least(rooms.get(host, free), free)
         if found[size]:
             spared.append(each)
-    return {host: rounds.RoundHost(host, free)
-            for host, free in rooms.items()}, spared
+    return {
+        host: rounds.RoundHost(host, free) for host, free in rooms.items()
+    }, spared
 
 
-def _hosts(
-    evictable: Evictable, now_us: int
-) -> dict[str, rounds.RoundHost]:
+def _hosts(evictable: Evictable, now_us: int) -> dict[str, rounds.RoundHost]:
     """Return the hosts with servers that may end."""
     now = times.at(now_us)
     claimants, budgets = evictable.claimants, evictable.budgets
@@ -178,8 +179,9 @@ def _hosts(
             and (budgets is None or budgets.allows(server))
         )
         if there:
-            free = {each: provider.free(each)
-                    for each in provider.inventories}
-            found[name] = rounds.RoundHost(name, capacity.total(
-                (free, *(each.resources for each in there))), there)
+            free = {each: provider.free(each) for each in provider.inventories}
+            found[name] = rounds.RoundHost(
+                name,
+                capacity.total((free, *(each.resources for each in there))),
+                there)
     return found

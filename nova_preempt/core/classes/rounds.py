@@ -66,12 +66,7 @@ class Claimant:
     def stand(self, classes: Classes, now_us: int) -> Standing:
         """Return where it stands now."""
         return classes.stand(
-            self.uuid,
-            self.qos,
-            self.clocks,
-            now_us,
-            self.overhead_us,
-        )
+            self.uuid, self.qos, self.clocks, now_us, self.overhead_us)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,13 +93,9 @@ class Placement:
     victims: tuple[str, ...] = ()
 
 
-def one_round(
-    waiting: Collection[Claimant],
-    hosts: Collection[RoundHost],
-    classes: Classes,
-    rule: Rule,
-    now_us: int,
-) -> tuple[Placement, ...]:
+def one_round(waiting: Collection[Claimant], hosts: Collection[RoundHost],
+              classes: Classes, rule: Rule,
+              now_us: int) -> tuple[Placement, ...]:
     """Return who gets which host now, in the order of the decisions.
 
     1. What waits is sorted.
@@ -120,17 +111,13 @@ def one_round(
     """
 
     def hold(claimant: Claimant) -> Held:
-        return Held(
-            claimant.stand(classes, now_us), claimant.resources, rule
-        )
+        return Held(claimant.stand(classes, now_us), claimant.resources, rule)
 
     there = [
         _Host(host, map(hold, host.claimants))
-        for host in sorted(hosts, key=operator.attrgetter("uuid"))
-    ]
+        for host in sorted(hosts, key=operator.attrgetter("uuid"))]
     queue = sorted(
-        map(hold, waiting), key=lambda held: rule.order(held.standing)
-    )
+        map(hold, waiting), key=lambda held: rule.order(held.standing))
     placed = []
     for one in queue:
         found = _roomiest(there, one) or _cheapest(there, one)
@@ -139,21 +126,14 @@ def one_round(
             host.replace(victims, one)
             placed.append(
                 Placement(
-                    one.standing.uuid,
-                    host.uuid,
-                    tuple(sorted(each.standing.uuid for each in victims)),
-                )
+                    one.standing.uuid, host.uuid,
+                    tuple(sorted(each.standing.uuid for each in victims)))
             )
     return tuple(placed)
 
 
-def foremost(
-    waiting: Iterable[Claimant],
-    classes: Classes,
-    rule: Rule,
-    now_us: int,
-    most: int,
-) -> list[Claimant]:
+def foremost(waiting: Iterable[Claimant], classes: Classes, rule: Rule,
+             now_us: int, most: int) -> list[Claimant]:
     """Return those that may be among the first so many that get a host.
 
     Where so many that are alike come first one more of them is not looked at:
@@ -161,8 +141,7 @@ def foremost(
     others may leave over. So a pass over very many looks at few.
     """
     ordered = sorted(
-        waiting, key=lambda one: rule.order(one.stand(classes, now_us))
-    )
+        waiting, key=lambda one: rule.order(one.stand(classes, now_us)))
     kinds: collections.Counter[object] = collections.Counter()
     found = []
     for one in ordered:
@@ -182,8 +161,7 @@ class _Host:
         self._capacity = host.capacity
         self.free = capacity.less(
             host.capacity,
-            capacity.total(each.resources for each in self.held.values()),
-        )
+            capacity.total(each.resources for each in self.held.values()))
 
     def replace(self, victims: Iterable[Held], newcomer: Held) -> None:
         """Put somebody here, in the place of others."""
@@ -204,10 +182,8 @@ class _Host:
         """Return who may be preempted for a request."""
         may_preempt, standing = one.rule.may_preempt, one.standing
         return [
-            each
-            for each in self.held.values()
-            if may_preempt(standing, each.standing)
-        ]
+            each for each in self.held.values()
+            if may_preempt(standing, each.standing)]
 
 
 def allocation_score(
@@ -225,9 +201,7 @@ def allocation_score(
     return _score(
         tuple(
             (amount, free.get(name, 0), has.get(name, 0))
-            for name, amount in sorted(resources.items())
-            if amount
-        )
+            for name, amount in sorted(resources.items()) if amount)
     )
 
 
@@ -250,9 +224,7 @@ def _roomiest(hosts: Iterable[_Host], one: Held) -> _Found:
     """Return the best of the hosts with room."""
     best = max(
         (host for host in hosts if capacity.fits(one.resources, host.free)),
-        key=lambda host: host.score(one.resources),
-        default=None,
-    )
+        key=lambda host: host.score(one.resources), default=None)
     return None if best is None else (best, ())
 
 
@@ -271,11 +243,8 @@ def _cheapest(hosts: Iterable[_Host], one: Held) -> _Found:
             return None
         freed = [each.resources for each in victims]
         key = (
-            one.rule.cost(victims),
-            len(victims),
-            -host.score(one.resources, freed),
-            host.uuid,
-        )
+            one.rule.cost(victims), len(victims),
+            -host.score(one.resources, freed), host.uuid)
         return key, victims
 
     for _, host, victims in ordering.ascending(hosts, bound, exact):
@@ -287,5 +256,4 @@ def _missing(resources: Resources, free: Mapping[str, int]) -> Resources:
     return {
         name: amount
         for name, amount in capacity.less(resources, free).items()
-        if amount > 0 and resources.get(name, 0) > 0
-    }
+        if amount > 0 and resources.get(name, 0) > 0}

@@ -96,8 +96,7 @@ class ByPromise:
         found = searches.cheapest_victims(
             (
                 Candidate(each.standing.uuid, each.resources, each.price)
-                for each in held
-            ),
+                for each in held),
             missing,
         )
         if found is None:
@@ -109,8 +108,7 @@ class ByPromise:
         if self.exact:
             return (sum(each.price for each in victims),)
         return harm.published(
-            self.classes, (each.standing for each in victims)
-        )
+            self.classes, (each.standing for each in victims))
 
     def floor(self, held: Sequence[Held]) -> Key:
         if self.exact:
@@ -119,14 +117,11 @@ class ByPromise:
 
 
 def reprieve(
-    held: Sequence[Held],
-    missing: Resources,
-    order: Callable[[Standing], Key],
+    held: Sequence[Held], missing: Resources, order: Callable[[Standing], Key]
 ) -> Sequence[Held] | None:
     """Return the victims on a host by the published search, see harm.py."""
     found = harm.reprieve(
-        [(each.standing, each.resources) for each in held], missing, order
-    )
+        [(each.standing, each.resources) for each in held], missing, order)
     if found is None:
         return None
     chosen = {each.uuid for each in found}

@@ -53,16 +53,14 @@ class Category(enum.Enum):
 CATEGORIES: Mapping[Service, Category] = {
     Service.BEST_EFFORT: Category.LOW,
     Service.ADVANCED: Category.AVERAGE,
-    Service.PREMIUM: Category.HIGH,
-}
+    Service.PREMIUM: Category.HIGH}
 
 
 #: Who asks for which redundancy is so many servers in all.
 COPIES: Mapping[Service, int] = {
     Service.BEST_EFFORT: 1,
     Service.ADVANCED: 2,
-    Service.PREMIUM: 3,
-}
+    Service.PREMIUM: 3}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -87,24 +85,19 @@ def bounds(smallest: int) -> dict[Service, Bounds]:
     :raises ValueError: the smallest host has no core
     """
     if smallest < 1:
-        msg = f"the smallest host has {smallest} cores, it must have 1 or more"
-        raise ValueError(msg)
+        raise ValueError(
+            f"the smallest host has {smallest} cores, it must have 1 or more")
     low = max(1, smallest // 3)
     high = max(low, 2 * smallest // 3)
     advanced = min(low + 1, smallest)
     return {
         Service.BEST_EFFORT: Bounds(1, low),
         Service.ADVANCED: Bounds(advanced, max(advanced, high)),
-        Service.PREMIUM: Bounds(min(high + 1, smallest), smallest),
-    }
+        Service.PREMIUM: Bounds(min(high + 1, smallest), smallest)}
 
 
-def cores(
-    priority: int,
-    of_all: int,
-    idle_cores: int,
-    limits: Mapping[Service, Bounds],
-) -> int:
+def cores(priority: int, of_all: int, idle_cores: int,
+          limits: Mapping[Service, Bounds]) -> int:
     """Return the number of cores of one request (Formula 1).
 
     Its share, by priority, of all that is idle, within its bounds.
@@ -132,8 +125,6 @@ def rung(ladder: Mapping[Name, int], most: int) -> Name | None:
         name
     """
     fits = [
-        (-vcpus, str(name), name)
-        for name, vcpus in ladder.items()
-        if vcpus <= most
-    ]
+        (-vcpus, str(name), name) for name, vcpus in ladder.items()
+        if vcpus <= most]
     return min(fits, key=operator.itemgetter(0, 1))[2] if fits else None

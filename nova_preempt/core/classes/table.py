@@ -62,17 +62,13 @@ class Table:
     def hasty(self) -> tuple[str, ...]:
         """Whose safety margin ends before the next pass: seen too late."""
         return tuple(
-            qos.name
-            for qos in self.classes
-            if qos.safety_margin_s < self.pass_period_s
-        )
+            qos.name for qos in self.classes
+            if qos.safety_margin_s < self.pass_period_s)
 
 
-def parse(
-    entries: Iterable[Mapping[str, str]],
-    overhead_s: int = margin.OVERHEAD_S,
-    pass_period_s: int | None = None,
-) -> Table:
+def parse(entries: Iterable[Mapping[str, str]],
+          overhead_s: int = margin.OVERHEAD_S,
+          pass_period_s: int | None = None) -> Table:
     """Return the table that is written down.
 
     :param entries: a class each
@@ -87,18 +83,16 @@ def parse(
             fields = _fields(entry, overhead_s, pass_period_s)
             is_open = _flag(entry, "open")
         except ValueError as exc:
-            msg = f"class {entry.get('name') or f'number {number}'}: {exc}"
-            raise ValueError(msg) from None
+            raise ValueError(
+                f"class {entry.get('name') or f'number {number}'}: {exc}"
+            ) from None
         qos = QosClass(**fields)
         classes.append(qos)
         if is_open:
             opened.add(qos.name)
     return Table(
-        Classes(*classes),
-        frozenset(opened),
-        overhead_s * SECOND,
-        pass_period_s,
-    )
+        Classes(*classes), frozenset(opened), overhead_s * SECOND,
+        pass_period_s)
 
 
 def _fields(
@@ -106,18 +100,15 @@ def _fields(
 ) -> dict[str, Any]:
     unknown = sorted(entry.keys() - set(FIELDS))
     if unknown:
-        msg = f"{unknown[0]} is no field, but {', '.join(FIELDS)} are"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{unknown[0]} is no field, but {', '.join(FIELDS)} are")
     missing = [field for field in _REQUIRED if not entry.get(field)]
     if missing:
-        msg = f"{missing[0]} is missing"
-        raise ValueError(msg)
+        raise ValueError(f"{missing[0]} is missing")
     if not _NAME.fullmatch(entry["name"]):
-        msg = (
+        raise ValueError(
             "a name has 1 to 64 letters, digits, dots, hyphens and "
-            "underscores, and begins with a letter or a digit"
-        )
-        raise ValueError(msg)
+            "underscores, and begins with a letter or a digit")
     return {
         "name": entry["name"],
         "importance": _whole(entry, "importance"),
@@ -125,16 +116,14 @@ def _fields(
         "safety_margin_s": _whole(entry, "safety_margin_s", pass_period_s),
         "overhead_limit": _share(entry, "overhead_limit"),
         "least_run_s": _whole(
-            entry, "least_run_s", margin.least_run_s(overhead_s)
-        ),
+            entry, "least_run_s", margin.least_run_s(overhead_s)),
     }
 
 
 def _flag(entry: Mapping[str, str], field: str) -> bool:
     text = entry.get(field, "false")
     if text not in _FLAGS:
-        msg = f"{field} is {text!r}, it must be true or false"
-        raise ValueError(msg)
+        raise ValueError(f"{field} is {text!r}, it must be true or false")
     return _FLAGS[text]
 
 
@@ -145,8 +134,8 @@ def _whole(entry: Mapping[str, str], field: str, default: int = 0) -> int:
     try:
         return int(text)
     except ValueError:
-        msg = f"{field} is {text!r}, it must be a whole number"
-        raise ValueError(msg) from None
+        raise ValueError(
+            f"{field} is {text!r}, it must be a whole number") from None
 
 
 def _share(entry: Mapping[str, str], field: str) -> fractions.Fraction:
@@ -155,5 +144,5 @@ def _share(entry: Mapping[str, str], field: str) -> fractions.Fraction:
     try:
         return fractions.Fraction(text)
     except (ValueError, ZeroDivisionError):
-        msg = f"{field} is {text!r}, it must be a number such as 0.95"
-        raise ValueError(msg) from None
+        raise ValueError(
+            f"{field} is {text!r}, it must be a number such as 0.95") from None

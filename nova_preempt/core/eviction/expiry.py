@@ -71,18 +71,14 @@ def left_s(
     :param action: what its terms say: delete, shelve or stop
     """
     if (
-        limit_s <= 0
-        or server.vm_state not in eligibility.RUNNING
-        or actions.why_kept(server, action)
-        or eligibility.Rules().why_not(server, action)
-    ):
+            limit_s <= 0 or server.vm_state not in eligibility.RUNNING
+            or actions.why_kept(server, action)
+            or eligibility.Rules().why_not(server, action)):
         return None
     return max(0, limit_s - uptime_us // SECOND)
 
 
-def step(
-    observed: Observed, memory: None, now_us: int
-) -> Step[End, None]:
+def step(observed: Observed, memory: None, now_us: int) -> Step[End, None]:
     """Return the servers to end now, and when the next one is due."""
     ends, due_us = [], []
     for server in observed.servers:
@@ -91,8 +87,8 @@ def step(
         if not limit:
             continue
         since_us = times.microseconds(server.launched_at)
-        left = left_s(server, limit, observed.action(server),
-                      max(0, now_us - since_us))
+        left = left_s(
+            server, limit, observed.action(server), max(0, now_us - since_us))
         if left == 0:
             ends.append(End(server, limit))
         elif left is not None:

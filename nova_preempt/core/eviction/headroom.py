@@ -23,12 +23,7 @@ from nova_preempt.core import capacity
 from nova_preempt.core import times
 from nova_preempt.core.controller import Step
 from nova_preempt.core.headroom import Group
-from nova_preempt.core.model import (
-    Candidate,
-    Host,
-    Resources,
-    Server,
-)
+from nova_preempt.core.model import Candidate, Host, Resources, Server
 from nova_preempt.core.scheduling.budgets import Budgets
 from nova_preempt.core.scheduling.policy import Policy
 from nova_preempt.core.victims import cheapest_victims
@@ -97,19 +92,15 @@ def step(
     chosen = choose(
         group, missing, found.servers, found.policy, times.at(now_us),
         found.budgets, {*observed.ending, *found.excluded})
-    return Step(tuple(End(server, cost_us, missing)
-                      for server, cost_us in chosen), None)
+    return Step(
+        tuple(End(server, cost_us, missing) for server, cost_us in chosen),
+        None)
 
 
-def choose(
-    group: Group,
-    missing: Resources,
-    servers: Iterable[Server],
-    policy: Policy,
-    now: datetime.datetime,
-    budgets: Budgets | None = None,
-    excluded: Collection[str] = (),
-) -> list[tuple[Server, int]]:
+def choose(group: Group, missing: Resources, servers: Iterable[Server],
+           policy: Policy, now: datetime.datetime,
+           budgets: Budgets | None = None,
+           excluded: Collection[str] = ()) -> list[tuple[Server, int]]:
     """Return who ends so that a group has its headroom, and at what cost.
 
     The cost is what is told of it, see Policy.published_cost_us().
@@ -127,42 +118,35 @@ def choose(
     for server in servers:
         provider = group.nodes.get(server.node)
         if (
-            provider is None
-            or server.uuid not in provider.allocations
-            or server.uuid in excluded
-            or not policy.may_give_way(server, now)
-            or not (budgets is None or budgets.allows(server))
-        ):
+                provider is None or server.uuid not in provider.allocations
+                or server.uuid in excluded
+                or not policy.may_give_way(server, now)
+                or not (budgets is None or budgets.allows(server))):
             continue
         held = Host(server.node, (provider,)).held(server.uuid)
         able[server.uuid] = server
         candidates.append(
             Candidate(
-                server.uuid,
-                capacity.by_class(policy.freed(server, held)),
-                policy.cost_us(server, capacity.by_class(held), now),
-            )
+                server.uuid, capacity.by_class(policy.freed(server, held)),
+                policy.cost_us(server, capacity.by_class(held), now))
         )
     candidates = _cheapest(candidates, missing)
     freed = capacity.total(each.resources for each in candidates)
     wanted = {
         name: min(amount, freed[name])
         for name, amount in missing.items()
-        if freed.get(name)
-    }
+        if freed.get(name)}
     if not wanted:
         return []
     found = cheapest_victims(
-        candidates,
-        wanted,
+        candidates, wanted,
         capacity={name: group.capacity(name) for name in wanted},
-        caps=budgets.caps(able[each.uuid] for each in candidates)
-        if budgets
-        else (),
-    )
+        caps=budgets.caps(able[each.uuid] for each in candidates) if budgets
+        else ())
     chosen = candidates if found is None else found.victims
-    return [(able[each.uuid], policy.published_cost_us(each.cost))
-            for each in chosen]
+    return [
+        (able[each.uuid], policy.published_cost_us(each.cost))
+        for each in chosen]
 
 
 def _cheapest(
@@ -174,8 +158,7 @@ def _cheapest(
         each.uuid: each
         for name in missing
         for each in itertools.islice(
-            (each for each in ordered if each.resources.get(name)), MOST
-        )
+            (each for each in ordered if each.resources.get(name)), MOST)
     }
     return sorted(some.values(), key=lambda each: (each.cost, each.uuid))
 
@@ -189,8 +172,5 @@ def _freeing(
     """
     uuids = group.uuids()
     return capacity.total(
-        resources
-        for each in allocations
-        for uuid, resources in each.items()
-        if uuid in uuids
-    )
+        resources for each in allocations for uuid, resources in each.items()
+        if uuid in uuids)
