@@ -32,8 +32,7 @@ from nova_preempt.cloud import instance_actions
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import since
 from nova_preempt.core.classes import clocks
-from nova_preempt.core.classes import membership
-from nova_preempt.core.classes import overheads
+from nova_preempt.core.classes import margin
 from nova_preempt.core.classes import records
 from nova_preempt.core.model import SECOND
 from nova_preempt.db import class_servers as db
@@ -56,7 +55,7 @@ class ClockKeeper:
     def __init__(self, database, get_cells, table):
         self._database = database
         self._names = frozenset(table.names)
-        self._overheads = overheads.Overheads(table.overhead_us)
+        self._overheads = margin.Overheads(table.overhead_us)
         self._since = since.Since()
         self._get_cells = get_cells
         self._cells = {}          # uuid: CellMapping
@@ -165,7 +164,7 @@ class ClockKeeper:
         return found, took
 
     def _class_name(self, server):
-        return membership.class_of(
+        return margin.class_of(
             specs.class_name(server.extra_specs),
             self._by_request.get(server.uuid, ''), self._names)
 

@@ -24,9 +24,8 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.core.classes import margin
 from nova_preempt.core.classes import measures
-from nova_preempt.core.classes import membership
-from nova_preempt.core.classes import overheads
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
@@ -103,7 +102,7 @@ class Promised:
             return set()
         before, self._by_request = self._by_request, by_request
         known, found = self._known.claimants, {}
-        costs = overheads.Overheads(self._table.overhead_us, means_us=means)
+        costs = margin.Overheads(self._table.overhead_us, means_us=means)
         for uuid, row in rows.items():
             claimant = self._claimant(row, costs)
             if claimant is not None:
@@ -185,7 +184,7 @@ class Promised:
 
         :param by_flavor: what its flavor says
         """
-        return membership.class_of(
+        return margin.class_of(
             by_flavor, self._by_request.get(uuid, ''), self._names)
 
     def rank(self, uuid, extra_specs, operation):
@@ -212,9 +211,9 @@ class Promised:
     def _new(self, uuid, extra_specs):
         """One that waits from now on."""
         by_flavor = specs.class_name(extra_specs)
-        name = membership.class_of(by_flavor, '', self._names) or (
+        name = margin.class_of(by_flavor, '', self._names) or (
             # Its request is only read where that may matter.
-            membership.class_of(by_flavor, class_servers.of_requests(
+            margin.class_of(by_flavor, class_servers.of_requests(
                 self._database, [uuid]).get(uuid, ''), self._names))
         qos = self._table.classes.find(name)
         now_us = microseconds(self._clock())
@@ -228,6 +227,6 @@ class Promised:
         row = class_servers.find(self._database, [uuid]).get(uuid)
         if row is None or ago_s.get(row.cell_uuid, math.inf) > MAX_AGE_S:
             return None
-        return self._claimant(row, overheads.Overheads(
+        return self._claimant(row, margin.Overheads(
             self._table.overhead_us,
             means_us=class_servers.overheads(self._database)))

@@ -22,7 +22,7 @@ import dataclasses
 import datetime
 from typing import Any
 
-from nova_preempt.core.classes import overheads
+from nova_preempt.core.classes import margin
 from nova_preempt.core.classes import returning
 from nova_preempt.core.classes import rounds
 from nova_preempt.core.classes import table
@@ -75,7 +75,7 @@ class Classes:
         self.period_s = self._table.pass_period_s
         self._claimants: dict[str, rounds.Claimant] = {}
         self._known = _Known(self._claimants)
-        self._overheads = overheads.Overheads(self._table.overhead_us)
+        self._overheads = margin.Overheads(self._table.overhead_us)
 
     @property
     def now_us(self) -> int:

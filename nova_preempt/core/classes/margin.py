@@ -39,7 +39,7 @@ table of classes, which makes R / availability one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Hashable, Iterator, Mapping
 import dataclasses
 import fractions
 import math
@@ -55,6 +55,8 @@ OVERHEAD_S = 60
 _SHORTEST_PERIOD_S = 30
 #: How many times the overhead pays for it.
 _PAYS = 5
+#: How much the last sample counts in a mean overhead.
+WEIGHT = fractions.Fraction(3, 10)
 #: Costs of so many can be put side by side, see harm.py.
 MOST_CLASSES = 8
 
@@ -274,3 +276,61 @@ class Classes:
             uuid, qos, clocks.admitted_us, q, margin,
             (0, qos.importance, q) if margin < 0 else (1, 0, q),
             has_run and (margin >= 0 or terms.allow(times)))
+
+
+def class_of(by_flavor: str, by_request: str, known: Collection[str]) -> str:
+    """Return the name of the class of a preemptible server, '' for none.
+
+    That of its flavor; of a flavor that names none that there is, that of the
+    request that it was booted for; of a request that does not either, none.
+
+    :param by_flavor: what the flavor names, '' for none
+    :param by_request: the same of the request, '' too where there is none
+    :param known: the classes that there are
+    """
+    for name in (by_flavor, by_request):
+        if name in known:
+            return name
+    return ""
+
+
+def smoothed_us(mean_us: int, sample_us: int) -> int:
+    """Return the mean after one more sample.
+
+    An exponentially weighted moving average, in whole microseconds.
+    """
+    part, whole = WEIGHT.as_integer_ratio()
+    return mean_us + part * (sample_us - mean_us) // whole
+
+
+@dataclasses.dataclass(frozen=True)
+class Overheads:
+    """How long it takes to get a request of each kind back to a host.
+
+    A mean that follows what was measured last: a server whose volumes are
+    elsewhere is back sooner than one whose image has to be copied.
+
+    ``default_us`` is that of kinds of which none was measured. ``means_us``:
+    {kind, such as (flavor, what its disk is backed by): mean}.
+    """
+
+    default_us: int = OVERHEAD_S * SECOND
+    means_us: Mapping[Hashable, int] = dataclasses.field(default_factory=dict)
+
+    def of(self, kind: Hashable) -> int:
+        """Return the mean of a kind, in microseconds."""
+        return self.means_us.get(kind, self.default_us)
+
+    def seen(self, kind: Hashable, took_us: int) -> Overheads:
+        """Return them after one more was measured.
+
+        The first of a kind counts in full. Less than no time, for a clock was
+        set back meanwhile, tells nothing.
+        """
+        if took_us < 0:
+            return self
+        known_us = self.means_us.get(kind)
+        mean_us = (
+            took_us if known_us is None else smoothed_us(known_us, took_us))
+        return dataclasses.replace(
+            self, means_us={**self.means_us, kind: mean_us})

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 import dataclasses
-import fractions
 import itertools
 import math
 import operator
@@ -115,35 +114,6 @@ class Alternative:
     serial: int = 0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Flows:
-    """Net flows: ``scores`` are what ``scale`` makes of them.
-
-    A flow is in [-1, 1]; 0 where there is nothing to compare with.
-    """
-
-    scores: tuple[int, ...]
-    scale: int
-
-    def phi(self, index: int) -> fractions.Fraction:
-        """Return the net flow of an alternative."""
-        return fractions.Fraction(self.scores[index], self.scale)
-
-
-def net_flows(
-        rows: Sequence[Sequence[int]], criteria: Sequence[Criterion]) -> Flows:
-    """Return the net flow of each alternative.
-
-    :param rows: one an alternative, of one value a criterion
-    :raises ValueError: a row of another length, or no weight at all
-    """
-    scores = _scores(rows, criteria)
-    weights = sum(criterion.weight for criterion in criteria)
-    return Flows(
-        tuple(map(int, scores)),
-        max(1, len(rows) - 1) * weights * _common_span(criteria))
-
-
 def ordered(
     alternatives: Iterable[Alternative], criteria: Sequence[Criterion]
 ) -> list[Alternative]:
@@ -157,7 +127,7 @@ def ordered(
     pool = list(alternatives)
     if not pool:
         return []
-    scores = _scores([each.values for each in pool], criteria)
+    scores = net_flows([each.values for each in pool], criteria)
     flows = _ranks(-scores)
     times = _ranks(_array([each.submitted_us for each in pool]))
     order = numpy.lexsort((times, flows))
@@ -173,10 +143,16 @@ def ordered(
     return found
 
 
-def _scores(
-    rows: Sequence[Sequence[int]], criteria: Sequence[Criterion]
-) -> _Array:
-    """Return the sums of weights won less those lost, times a common span."""
+def net_flows(rows: Sequence[Sequence[int]],
+              criteria: Sequence[Criterion]) -> _Array:
+    """Return the net flow of each alternative, times a common factor.
+
+    That is the number of others times the sum of all weights times the least
+    common multiple of the preferences.
+
+    :param rows: one an alternative, of one value a criterion
+    :raises ValueError: a row of another length, or no weight at all
+    """
     if not sum(criterion.weight for criterion in criteria):
         raise ValueError(
             f"the weights of {[each.name for each in criteria]} are all 0, "

@@ -54,18 +54,16 @@ class Promises:
     ) -> None:
         self.table = classes
         self.source = claimants
-        self._classes = classes
-        self._claimants = claimants
         self._now_us = now_us
         self._standings: dict[str, Standing] = {}
 
     def claim(self, claimant: Claimant) -> Standing:
         """Return the claim of a request: of scheduling.policy.Rank."""
-        return claimant.stand(self._classes, self._now_us)
+        return claimant.stand(self.table, self._now_us)
 
     def known(self, servers: Iterable[Server]) -> tuple[Claimant | None, ...]:
         """Return what is known of servers."""
-        return tuple([self._claimants.get(server.uuid) for server in servers])
+        return tuple([self.source.get(server.uuid) for server in servers])
 
     def may_preempt(self, claim: Standing, server: Server) -> bool:
         """Tell whether a request may end a server."""
@@ -81,7 +79,7 @@ class Promises:
         standing = self._standing(server.uuid)
         cost_us = min(cost_us, _MOST_OTHER)
         if standing is not None:
-            folded = harm.folded(self._classes, standing)
+            folded = harm.folded(self.table, standing)
             return folded << _OTHER_BITS | cost_us
         return self._unknown(server) << _OTHER_BITS | cost_us
 
@@ -92,13 +90,13 @@ class Promises:
         less; whatever else it does, there is less. None of one to which
         nothing was promised.
         """
-        claimant = self._claimants.get(server.uuid)
+        claimant = self.source.get(server.uuid)
         if claimant is None or not claimant.is_certain:
             return self._unknown(server) << _OTHER_BITS or None
         if claimant.clocks.kind is not Kind.RUNNING:
             until_us = self._now_us
-        standing = claimant.stand(self._classes, until_us)
-        return harm.folded(self._classes, standing) << _OTHER_BITS
+        standing = claimant.stand(self.table, until_us)
+        return harm.folded(self.table, standing) << _OTHER_BITS
 
     def other_cost_us(self, cost: int) -> int:
         """Return what a sum of costs is without promises.
@@ -109,17 +107,17 @@ class Promises:
 
     def _unknown(self, server: Server) -> int:
         """Return what one costs of whom it is not known how it stands."""
-        claimant = self._claimants.get(server.uuid)
+        claimant = self.source.get(server.uuid)
         qos = (
-            self._classes.find(server.class_name) if claimant is None
+            self.table.find(server.class_name) if claimant is None
             else claimant.qos)
-        return 0 if qos is None else harm.dearest(self._classes, qos)
+        return 0 if qos is None else harm.dearest(self.table, qos)
 
     def _standing(self, uuid: str) -> Standing | None:
         """Return where one stands, None if nothing certain is known."""
         found = self._standings.get(uuid)
         if found is None:
-            claimant = self._claimants.get(uuid)
+            claimant = self.source.get(uuid)
             if claimant is None or not claimant.is_certain:
                 return None
             found = self._standings[uuid] = self.claim(claimant)

@@ -99,42 +99,22 @@ class Options:
 class HostPower(Protocol):
     """The power state of a host that was noted as idle, or was switched."""
 
-    @property
-    def state(self) -> str: ...
-
-    @property
-    def since_us(self) -> int: ...
-
-    @property
-    def boots(self) -> int: ...
-
-    @property
-    def boot_s(self) -> float | None: ...
-
-    @property
-    def idle_intervals(self) -> int: ...
+    state: str
+    since_us: int
+    boots: int
+    boot_s: float | None
+    idle_intervals: int
 
 
 class Host(Protocol):
     """A host as Nova has it."""
 
-    @property
-    def up(self) -> bool: ...
-
-    @property
-    def disabled(self) -> bool: ...
-
-    @property
-    def is_ours(self) -> bool: ...
-
-    @property
-    def is_operators(self) -> bool: ...
-
-    @property
-    def servers(self) -> int: ...
-
-    @property
-    def aggregates(self) -> frozenset[str]: ...
+    up: bool
+    disabled: bool
+    is_ours: bool
+    is_operators: bool
+    servers: int
+    aggregates: frozenset[str]
 
 
 class Observed(Protocol):
@@ -151,32 +131,15 @@ class Observed(Protocol):
     :ivar minimums: how many hosts of aggregates are on at least
     """
 
-    @property
-    def options(self) -> Options: ...
-
-    @property
-    def states(self) -> Mapping[str, HostPower]: ...
-
-    @property
-    def in_state(self) -> Mapping[str, Mapping[str, HostPower]]: ...
-
-    @property
-    def hosts(self) -> Mapping[str, Host]: ...
-
-    @property
-    def is_whole(self) -> bool: ...
-
-    @property
-    def recent_hosts(self) -> Mapping[str, Host]: ...
-
-    @property
-    def promised(self) -> Sequence[str]: ...
-
-    @property
-    def efficiencies(self) -> Mapping[str, float]: ...
-
-    @property
-    def minimums(self) -> Mapping[str, int]: ...
+    options: Options
+    states: Mapping[str, HostPower]
+    in_state: Mapping[str, Mapping[str, HostPower]]
+    hosts: Mapping[str, Host]
+    is_whole: bool
+    recent_hosts: Mapping[str, Host]
+    promised: Sequence[str]
+    efficiencies: Mapping[str, float]
+    minimums: Mapping[str, int]
 
     def changed_since(self, since_us: int) -> Iterable[HostPower]:
         """Return the hosts that came into their states after that."""

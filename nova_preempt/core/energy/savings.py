@@ -43,25 +43,6 @@ class Sample:
 
 
 @dataclasses.dataclass(frozen=True)
-class Segment:
-    """A time in which capacity (cores that are on) and use are the same."""
-
-    start_s: float
-    end_s: float
-    capacity: int
-    used: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Off:
-    """A time in which so many cores are off."""
-
-    start_s: float
-    end_s: float
-    cores: int
-
-
-@dataclasses.dataclass(frozen=True)
 class Delay:
     """A request that waited for hosts to boot.
 
@@ -75,24 +56,16 @@ class Delay:
 
 @dataclasses.dataclass(frozen=True)
 class Totals:
-    """See the functions below; delays are not among them."""
+    """Sums over time; delays are not among them.
+
+    :param idle_core_s: the core-seconds that were on and unused, res_idle
+    :param saved_core_s: the core-seconds that were off, e_savings
+    """
 
     idle_core_s: float = 0.0
     saved_core_s: float = 0.0
     used_kwh: float = 0.0
     saved_kwh: float = 0.0
-
-
-def res_idle(segments: Iterable[Segment]) -> float:
-    """Return the core-seconds that were on and unused."""
-    return math.fsum((segment.capacity - segment.used) *
-                     (segment.end_s - segment.start_s)
-                     for segment in segments)
-
-
-def e_savings(times: Iterable[Off]) -> float:
-    """Return the core-seconds that were off."""
-    return math.fsum(off.cores * (off.end_s - off.start_s) for off in times)
 
 
 def delay_req(delays: Iterable[Delay]) -> float:
@@ -117,24 +90,19 @@ def totals(samples: Sequence[Sample], end_s: float,
     """
     held = list(_held(samples, end_s, max_gap_s))
     return Totals(
-        res_idle(Segment(start_s, end_s,
-                         sample.cores_total - sample.cores_off,
-                         sample.cores_used)
-                 for start_s, end_s, sample in held),
-        e_savings(Off(start_s, end_s, sample.cores_off)
-                  for start_s, end_s, sample in held),
-        math.fsum(kwh(sample.watts, end_s - start_s)
-                  for start_s, end_s, sample in held
-                  if sample.watts is not None),
-        math.fsum(kwh(sample.watts_saved, end_s - start_s)
-                  for start_s, end_s, sample in held))
+        math.fsum((each.cores_total - each.cores_off - each.cores_used)
+                  * seconds for each, seconds in held),
+        math.fsum(each.cores_off * seconds for each, seconds in held),
+        math.fsum(kwh(each.watts, seconds) for each, seconds in held
+                  if each.watts is not None),
+        math.fsum(kwh(each.watts_saved, seconds) for each, seconds in held))
 
 
 def _held(samples: Sequence[Sample], end_s: float,
-          max_gap_s: float) -> Iterator[tuple[float, float, Sample]]:
-    """Each sample with the time for which it holds."""
+          max_gap_s: float) -> Iterator[tuple[Sample, float]]:
+    """Each sample with how long it holds, in seconds."""
     ends = [sample.time_s for sample in samples[1:]] + [end_s]
     for sample, next_s in zip(samples, ends, strict=False):
         until_s = min(next_s, end_s, sample.time_s + max_gap_s)
         if until_s > sample.time_s:
-            yield sample.time_s, until_s, sample
+            yield sample, until_s - sample.time_s

@@ -55,8 +55,7 @@ _DELETED = frozenset(("SOFT_DELETED", "DELETED"))
 
 # What is asked for first of one that is shelved in the end.
 _TOWARDS_SHELVED = frozenset(
-    ("shelve", "confirm_resize", "unrescue", "live_migrate")
-)
+    ("shelve", "confirm_resize", "unrescue", "live_migrate"))
 
 
 class Sight(enum.Enum):
@@ -151,13 +150,8 @@ class Observed(Protocol):
     def room(self, server: Shelved) -> Mapping[str, Resources]:
         """Return what is free, by host, on hosts with room for one."""
 
-    def choose(
-        self,
-        waiting: Sequence[Shelved],
-        most: int,
-        memory: int | None,
-        now_us: int,
-    ) -> Step[str, int | None]:
+    def choose(self, waiting: Sequence[Shelved], most: int, memory: int | None,
+               now_us: int) -> Step[str, int | None]:
         """Return the uuids of those of a class that come next, in order."""
 
 
@@ -171,17 +165,13 @@ def step(
     options = observed.options
     sights = {
         each.uuid: observed.sight(each.uuid)
-        for each in _to_look_at(observed, now_us)
-    }
+        for each in _to_look_at(observed, now_us)}
     coming = [
         each for each in observed.asked()
-        if sights.get(each.uuid) is Sight.COMING
-    ]
+        if sights.get(each.uuid) is Sight.COMING]
     left: list[Intent] = [
-        GiveUp(each.uuid)
-        for group in observed.waiting()
-        for each in _too_late(group, options, now_us)
-    ]
+        GiveUp(each.uuid) for group in observed.waiting()
+        for each in _too_late(group, options, now_us)]
     chosen: list[Shelved] = []
     ready = {each.uuid: each
              for each in _ready(observed.of_class(), options, now_us)}
@@ -268,8 +258,7 @@ def _choose_others(
         return []
     coming = [
         dataclasses.replace(each, resources={})
-        if observed.holds(each.uuid) else each for each in coming
-    ]
+        if observed.holds(each.uuid) else each for each in coming]
     return choose(
         heapq.merge(*fitting, key=lambda each: (each.ended_us, each.uuid)),
         coming, rooms, options.at_once)
@@ -322,21 +311,16 @@ def _to_next_s(each: Shelved, options: Options, now_us: int) -> float:
 
 
 def is_held(
-    status: str | None, task_state: str | None, host: str | None
-) -> bool:
+        status: str | None, task_state: str | None, host: str | None) -> bool:
     """Whether it is offloaded, and its host has not let go of it yet."""
     return (
-        status == "SHELVED_OFFLOADED"
-        and task_state is None
-        and host is not None
-    )
+        status == "SHELVED_OFFLOADED" and task_state is None
+        and host is not None)
 
 
-def has_run_since(
-    launched_at: datetime.datetime | None,
-    launched_before: datetime.datetime | None,
-    ended_at: datetime.datetime,
-) -> bool:
+def has_run_since(launched_at: datetime.datetime | None,
+                  launched_before: datetime.datetime | None,
+                  ended_at: datetime.datetime) -> bool:
     """Whether it has been started anew since it gave way.
 
     The clocks of computes and ours need not agree, so that a launch that was
@@ -346,20 +330,12 @@ def has_run_since(
     :param launched_before: the same as it was chosen to give way
     """
     return (
-        launched_at is not None
-        and launched_at != launched_before
-        and launched_at > ended_at
-    )
+        launched_at is not None and launched_at != launched_before
+        and launched_at > ended_at)
 
 
-def seen(
-    status: str | None,
-    task_state: str | None,
-    host: str | None,
-    held_s: float,
-    *,
-    has_run: bool = False,
-) -> Sight:
+def seen(status: str | None, task_state: str | None, host: str | None,
+         held_s: float, *, has_run: bool = False) -> Sight:
     """Say what Nova shows.
 
     :param status: None if there is no such server
@@ -380,12 +356,8 @@ def seen(
     return Sight.SHELVED if status in _SHELVED else Sight.BACK
 
 
-def choose(
-    waiting: Iterable[Shelved],
-    coming: Iterable[Shelved],
-    room: Mapping[str, Resources],
-    most: int,
-) -> list[Shelved]:
+def choose(waiting: Iterable[Shelved], coming: Iterable[Shelved],
+           room: Mapping[str, Resources], most: int) -> list[Shelved]:
     """Those that may be asked to come now, in this order.
 
     1. What is on its way, and holds nothing yet, takes its room first.

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import fractions
+import math
 import random
 import unittest
 import warnings
@@ -38,8 +39,11 @@ SLA = tuple(
 def flows(
     rows: list[tuple[int, ...]], criteria: tuple[Criterion, ...] = SLA
 ) -> list[Fraction]:
-    found = promethee.net_flows(rows, criteria)
-    return [found.phi(index) for index in range(len(rows))]
+    """The net flows as published: parts of all that can be won or lost."""
+    most = (max(1, len(rows) - 1) * sum(each.weight for each in criteria)
+            * math.lcm(*[each.preference for each in criteria]))
+    return [Fraction(int(found), most)
+            for found in promethee.net_flows(rows, criteria)]
 
 
 def preference(criterion: Criterion, difference: int) -> Fraction:
@@ -309,7 +313,7 @@ class TestAgeing(unittest.TestCase):
     ) -> None:
         found = promethee.net_flows(
             rows, (*SLA, promethee.ageing(SLA, patience_s))
-        ).scores
+        )
         newest = min(row[-1] for row in rows)
         for one, score in zip(rows, found, strict=True):
             for other, others in zip(rows, found, strict=True):

@@ -22,37 +22,27 @@ from tests.unit.core.support import LAW
 Sample = savings.Sample
 
 
-class TestPublished(unittest.TestCase):
-
-    def test_004_a_res_idle(self):
-        self.assertEqual(500, savings.res_idle([
-            savings.Segment(0, 50, 10, 4), savings.Segment(50, 80, 10, 10),
-            savings.Segment(80, 100, 10, 0)]))
-
-    def test_004_b_e_savings(self):
-        self.assertEqual(320, savings.e_savings([
-            savings.Off(20, 60, 3), savings.Off(60, 100, 5)]))
+class TestDelay(unittest.TestCase):
 
     def test_004_c_delay_req(self):
         self.assertAlmostEqual(1.2, savings.delay_req([
             savings.Delay(8, 180, 3600), savings.Delay(4, 120, 600)]))
 
     def test_of_nothing(self):
-        self.assertEqual([0, 0, 0], [savings.res_idle([]),
-                                     savings.e_savings([]),
-                                     savings.delay_req([])])
+        self.assertEqual(savings.Totals(), savings.totals([], 100))
+        self.assertEqual(0, savings.delay_req([]))
 
 
 class TestTotals(unittest.TestCase):
 
-    def test_004_a_of_samples(self):
-        """The same as in 004-a; where all are on nothing is saved."""
+    def test_004_a_res_idle(self):
+        """Where all are on nothing is saved."""
         found = savings.totals([
             Sample(0, 10, 0, 4), Sample(50, 10, 0, 10),
             Sample(80, 10, 0, 0)], 100)
         self.assertEqual(savings.Totals(idle_core_s=500), found)
 
-    def test_004_b_of_samples(self):
+    def test_004_b_e_savings(self):
         found = savings.totals([
             Sample(0, 8, 0, 8), Sample(20, 8, 3, 5), Sample(60, 8, 5, 3)],
             100)
