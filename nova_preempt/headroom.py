@@ -69,11 +69,11 @@ class Headroom:
         # One reading at a time; who comes meanwhile waits for it.
         self._reading = threading.Lock()
         self._read_at = None
-        self._ledger = core.Ledger()
+        self._account = core.HeadroomAccount()
 
     def __bool__(self):
         """Whether there is a headroom, as far as is known."""
-        return bool(self._default or self._ledger.groups)
+        return bool(self._default or self._account.groups)
 
     # -- reading ---------------------------------------------------------
 
@@ -87,7 +87,7 @@ class Headroom:
         groups = self.groups()
         with self._lock:
             self._read_at = now
-            self._ledger.read(groups, now)
+            self._account.read(groups, now)
         return groups
 
     def groups(self):
@@ -159,27 +159,27 @@ class Headroom:
     def is_closed(self, provider_uuid, resources):
         """Whether a preemptible server of this size would be in the way."""
         with self._lock:
-            return self._ledger.lacks({provider_uuid: resources})
+            return self._account.lacks({provider_uuid: resources})
 
     def is_short(self, provider_uuids):
         """Whether less is free around these providers than wanted."""
         with self._lock:
-            return self._ledger.is_short(provider_uuids)
+            return self._account.is_short(provider_uuids)
 
     def has_room(self, resources):
         """Whether there is space to spare on some node; True without any
         headroom.
         """
         with self._lock:
-            return self._ledger.has_room(resources)
+            return self._account.has_room(resources)
 
     def count(self, resources, most):
         """{uuid of a host: for how many servers there is space to spare}.
 
-        See core.headroom.Ledger.
+        See core.headroom.HeadroomAccount.
         """
         with self._lock:
-            return self._ledger.count(resources, most)
+            return self._account.count(resources, most)
 
     # -- what this process places ----------------------------------------
 
@@ -193,9 +193,9 @@ class Headroom:
         claim = core.Claim({uuid: item['resources']
                             for uuid, item in allocations.items()})
         with self._lock:
-            if self._ledger.lacks(claim.amounts):
+            if self._account.lacks(claim.amounts):
                 return False
-            self._ledger.take(claim)
+            self._account.take(claim)
         claimed = False
         try:
             claimed = real_claim()
@@ -204,13 +204,13 @@ class Headroom:
                 if claimed:
                     claim.done_at = self._monotonic()
                 else:
-                    self._ledger.give_back(claim)
+                    self._account.give_back(claim)
         return claimed
 
     def placed(self, provider_uuid, resources):
         """A normal server of this size has been placed."""
         with self._lock:
-            self._ledger.take(core.Claim({provider_uuid: resources},
+            self._account.take(core.Claim({provider_uuid: resources},
                                          self._monotonic()))
 
 

@@ -25,94 +25,50 @@ from nova_preempt.conf.preemption import ACTIONS
 def register():
     """Return the validators, as nova.api.validation.extra_specs asks."""
     return [
-        base.ExtraSpecValidator(
-            name=specs.ENABLED,
-            description=(
-                'Whether servers of this flavor are preemptible: they use '
-                'idle capacity and are ended when a normal server needs it.'),
-            value={
-                'type': bool,
-                'description': 'Whether servers are preemptible.',
-            },
-        ),
-        base.ExtraSpecValidator(
-            name=specs.MINIMUM_RUNTIME,
-            description=(
-                'How long a preemptible server of this flavor runs at least '
-                'before it may be ended, in seconds. It can only lengthen '
-                "the operator's [preemption]minimum_runtime_s."),
-            value={
-                'type': int,
-                'description': 'A number of seconds.',
-                'min': 0,
-            },
-        ),
-        base.ExtraSpecValidator(
-            name=specs.MAXIMUM_RUNTIME,
-            description=(
-                'How long a preemptible server of this flavor runs at most, '
-                'in seconds. It then gets notice and ends.'),
-            value={
-                'type': int,
-                'description': 'A number of seconds.',
-                'min': 1,
-            },
-        ),
-        base.ExtraSpecValidator(
-            name=specs.NOTICE,
-            description=(
-                'How long before its end a preemptible server of this flavor '
-                'is told, in seconds, within [preemption]minimum_notice_s '
-                'and maximum_notice_s. The default is [preemption]notice_s.'),
-            value={
-                'type': int,
-                'description': 'A number of seconds.',
-                'min': 0,
-            },
-        ),
-        base.ExtraSpecValidator(
-            name=specs.ACTION,
-            description=(
-                'What happens to a preemptible server of this flavor when it '
-                'has to give way, if [preemption]actions allows it. migrate: '
-                'it is live-migrated, and meets the default action of that '
-                'option only where it cannot be.'),
-            value={
-                'type': str,
-                'description': 'An action.',
-                'enum': list(ACTIONS),
-            },
-        ),
-        base.ExtraSpecValidator(
-            name=specs.RESTORE,
-            description=(
-                'Whether a preemptible server of this flavor that was shelved '
-                'comes back by itself once there is room.'),
-            value={
-                'type': bool,
-                'description': 'Whether servers come back.',
-            },
-        ),
-        base.ExtraSpecValidator(
-            name=specs.LADDER,
-            description=(
-                'The name of a ladder of flavors, which differ in their '
-                'number of cores. A request that waits may name the ladder, '
-                'and gets one of them when its turn comes.'),
-            value={
-                'type': str,
-                'description': 'A name.',
-            },
-        ),
-        base.ExtraSpecValidator(
-            name=specs.CLASS,
-            description=(
-                'The class of preemptible servers of this flavor: one of '
-                '[classes]qos_class, which says what share of time they are '
-                'promised to run.'),
-            value={
-                'type': str,
-                'description': 'The name of a class.',
-            },
-        ),
+        _validator(
+            specs.ENABLED, bool, 'Whether servers are preemptible.',
+            'Whether servers of this flavor are preemptible: they use '
+            'idle capacity and are ended when a normal server needs it.'),
+        _validator(
+            specs.MINIMUM_RUNTIME, int, 'A number of seconds.',
+            'How long a preemptible server of this flavor runs at least '
+            'before it may be ended, in seconds. It can only lengthen '
+            "the operator's [preemption]minimum_runtime_s.", min=0),
+        _validator(
+            specs.MAXIMUM_RUNTIME, int, 'A number of seconds.',
+            'How long a preemptible server of this flavor runs at most, '
+            'in seconds. It then gets notice and ends.', min=1),
+        _validator(
+            specs.NOTICE, int, 'A number of seconds.',
+            'How long before its end a preemptible server of this flavor '
+            'is told, in seconds, within [preemption]minimum_notice_s '
+            'and maximum_notice_s. The default is [preemption]notice_s.',
+            min=0),
+        _validator(
+            specs.ACTION, str, 'An action.',
+            'What happens to a preemptible server of this flavor when it '
+            'has to give way, if [preemption]actions allows it. migrate: '
+            'it is live-migrated, and meets the default action of that '
+            'option only where it cannot be.', enum=list(ACTIONS)),
+        _validator(
+            specs.RESTORE, bool, 'Whether servers come back.',
+            'Whether a preemptible server of this flavor that was shelved '
+            'comes back by itself once there is room.'),
+        _validator(
+            specs.LADDER, str, 'A name.',
+            'The name of a ladder of flavors, which differ in their '
+            'number of cores. A request that waits may name the ladder, '
+            'and gets one of them when its turn comes.'),
+        _validator(
+            specs.CLASS, str, 'The name of a class.',
+            'The class of preemptible servers of this flavor: one of '
+            '[classes]qos_class, which says what share of time they are '
+            'promised to run.'),
     ]
+
+
+def _validator(name, kind, value, description, **limits):
+    """One of nova-api's for a key, and what is said of it and its value."""
+    return base.ExtraSpecValidator(
+        name=name, description=description,
+        value={'type': kind, 'description': value, **limits})

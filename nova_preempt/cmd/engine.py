@@ -40,7 +40,7 @@ from nova_preempt.cmd import check_options
 import nova_preempt.conf
 from nova_preempt.conf import engine as conf_engine
 from nova_preempt.conf import values
-from nova_preempt.engine import endpoint
+from nova_preempt.engine import evictions
 from nova_preempt.engine import service
 from nova_preempt.handover import parts
 from nova_preempt.power import service as power_service
@@ -104,9 +104,10 @@ def make_server(conf, engine):
     """An RPC server for what the API asks of the engine."""
     return messaging.get_rpc_server(
         rpc.get_transport(conf),
-        messaging.Target(topic=endpoint.TOPIC, server=conf.host),
-        [endpoint.EvictionEndpoint(engine.parts.known.servers,
-                                   engine.evictions),
+        messaging.Target(topic=rpc.EngineClient.target.topic,
+                         server=conf.host),
+        [evictions.EvictionEndpoint(engine.parts.known.servers,
+                                    engine.evictions),
          reservation_requests.HostInventoryEndpoint(engine.inventory),
          *engine.power.endpoints, *engine.backlog.endpoints],
         executor='threading',

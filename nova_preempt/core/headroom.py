@@ -137,7 +137,7 @@ class Claim:
     done_at: float | None = None
 
 
-class Ledger:
+class HeadroomAccount:
     """What groups have to spare: as they were read, less what was taken since.
 
     A host may be in several groups. Without any there is room for all.

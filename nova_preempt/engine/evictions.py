@@ -15,17 +15,23 @@ At a maximum run time, for headroom, or as a simulation. They are decisions
 too, with a record, but without a server that takes the space.
 """
 
+import concurrent.futures
 import dataclasses
+import heapq
+import itertools
+import threading
+import time
 import uuid
 
 from oslo_log import log as logging
+import oslo_messaging as messaging
 
+from nova_preempt import exceptions
 from nova_preempt import pauses
 from nova_preempt import requester
 from nova_preempt.cloud import parallel
 from nova_preempt.core.eviction import ending
 from nova_preempt.db import decisions
-from nova_preempt.engine import stepper
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import records
 
@@ -33,6 +39,8 @@ LOG = logging.getLogger(__name__)
 
 # As many ends are looked after at the pace of [preemption]poll_interval_s.
 _OFTEN = 100
+
+SIMULATE = 'simulate'
 
 
 class Evictions:
@@ -56,7 +64,7 @@ class Evictions:
         self._budgets = budgets
         self._left = left
         self._open = set()        # uuids of the decisions
-        self._stepper = stepper.Stepper(threads, 'ends')
+        self._stepper = Stepper(threads, 'ends')
 
     def begin(self, server, operation, reason, restore=True, cost_us=0,
               within_budgets=False, asked_by=requester.ENGINE):
@@ -143,17 +151,9 @@ class Evictions:
                 if not decision.server_uuid
                 for victim in decision.victims]
 
-    def is_possible(self, server):
-        """Whether it is in a state in which it can end."""
-        return not self.why_not(server)
-
     def why_not(self, server):
         """Why it cannot end now, '' if it can."""
         return eviction_policy.why_not(server, self._process.options)
-
-    def why_kept(self, server):
-        """Why it must not end in whatever state it is, '' if it may."""
-        return eviction_policy.why_kept(server, self._process.options)
 
     def close(self):
         """Wait for nobody: what is open is for the next engine to repair."""
@@ -177,7 +177,7 @@ class _End:
         among.add(decision.uuid)
 
     def step(self):
-        """See nova_preempt.engine.stepper."""
+        """See Stepper.add()."""
         try:
             wait_s = self._step()
         except Exception as exc:  # noqa: BLE001 (whatever it is, go back)
@@ -214,3 +214,118 @@ class _End:
             self._work.close()
         self._among.discard(self._decision.uuid)
         self._handover.claims.active.discard(self._decision.uuid)
+
+
+class Stepper:
+    """Does much that takes long in few threads, since none of them waits.
+
+    Each piece of work is done in steps, in the order in which they are due,
+    and says after each how long to wait for the next.
+
+    :param threads: how many steps at once
+    """
+
+    def __init__(self, threads, name, monotonic=time.monotonic):
+        self._pool = concurrent.futures.ThreadPoolExecutor(
+            threads, thread_name_prefix=name)
+        self._monotonic = monotonic
+        self._due = []            # heap of (when, number, step)
+        self._numbers = itertools.count()
+        self._changed = threading.Condition()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name=name,
+                                        daemon=True)
+
+    def add(self, step):
+        """Begin with a piece of work, as soon as a thread is free.
+
+        :param step: does what is due, without waiting; returns after how many
+            seconds to be called again, None once it is done
+        """
+        with self._changed:
+            if self._thread.ident is None:
+                self._thread.start()
+        self._push(self._monotonic(), step)
+
+    def _push(self, when, step):
+        with self._changed:
+            heapq.heappush(self._due, (when, next(self._numbers), step))
+            self._changed.notify()
+
+    def _run(self):
+        while True:
+            with self._changed:
+                while not self._stopped and not self._is_due():
+                    self._changed.wait(self._due[0][0] - self._monotonic()
+                                       if self._due else None)
+                if self._stopped:
+                    return
+                step = heapq.heappop(self._due)[2]
+                self._pool.submit(self._take, step)
+
+    def _is_due(self):
+        return self._due and self._due[0][0] <= self._monotonic()
+
+    def _take(self, step):
+        try:
+            wait_s = step()
+        except Exception:
+            LOG.exception('A step failed; it is not taken again.')
+            return
+        if wait_s is not None:
+            self._push(self._monotonic() + wait_s, step)
+
+    def close(self):
+        """Take no more steps; those that are being taken end by themselves."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class EvictionEndpoint:
+    """An RPC endpoint. Every engine serves it, also those that do not act.
+
+    :param servers: a nova_preempt.cloud.servers.ServerCache
+    :param ends: an Evictions
+    """
+
+    target = messaging.Target(version='1.0')
+
+    def __init__(self, servers, ends):
+        self._servers = servers
+        self._ends = ends
+
+    @messaging.expected_exceptions(exceptions.PreemptError)
+    def simulate(self, context, server_uuid, project_id, reason):
+        """See nova_preempt.rpc.EngineClient."""
+        self._servers.refresh()
+        server = self._servers.get(server_uuid)
+        if server is None:
+            self._refuse_unknown(server_uuid, project_id)
+        if project_id not in (None, server.project_id):
+            raise exceptions.ServerNotFound(
+                f'There is no server {server_uuid}.')
+        why_not = self._ends.why_not(server)
+        if why_not:
+            raise exceptions.CannotEnd(
+                f'Server {server_uuid} cannot end now: {why_not}.')
+        try:
+            return self._ends.begin(
+                server, SIMULATE,
+                reason or ('its owner asked for it' if context.project_id
+                           == server.project_id else
+                           'an administrator asked for it'),
+                asked_by=requester.describe(context))
+        except decisions.AlreadyEnding:
+            raise exceptions.AlreadyEnding(
+                f'Server {server_uuid} ends already.') from None
+
+    def _refuse_unknown(self, uuid, project_id):
+        """Say why a server is none of the preemptible ones."""
+        found = self._servers.find(uuid)
+        if found is None or project_id not in (None, found.project_id):
+            raise exceptions.ServerNotFound(f'There is no server {uuid}.')
+        if not found.host:
+            raise exceptions.CannotEnd(f'Server {uuid} is not on any host.')
+        raise exceptions.NotPreemptible(f'Server {uuid} is not preemptible.')

@@ -25,7 +25,6 @@ from nova_preempt.engine import cycles
 from nova_preempt.engine import evictions
 from nova_preempt.engine import expiry
 from nova_preempt.engine import headroom
-from nova_preempt.engine import health
 from nova_preempt.engine import janitor
 from nova_preempt.engine import periodic
 from nova_preempt.engine import restorer
@@ -206,7 +205,7 @@ class Engine:
         self.parts = parts
         self.inventory = inventory
         self._leadership = leadership
-        self.health = health.Health(monotonic)
+        self.health = periodic.Health(monotonic)
         process, clients = parts.process, parts.clients
         known, handover = parts.known, parts.handover
         self.evictions = evictions.Evictions(

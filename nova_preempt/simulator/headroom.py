@@ -87,7 +87,7 @@ class Headroom:
     def __init__(self, parts: Any, under_way: endings.Endings) -> None:
         self._parts = parts
         self._endings = under_way
-        self._ledger = headroom.Ledger()
+        self._account = headroom.HeadroomAccount()
         self._read_us: int | None = None
         self._memory: int | None = None
         self._wanted = parts.options.headroom
@@ -105,20 +105,20 @@ class Headroom:
         self._refresh()
         # All hosts are in the one group that there is.
         (uuid, *_) = self._parts.cloud.hosts
-        return self._ledger.lacks({uuid: resources})
+        return self._account.lacks({uuid: resources})
 
     def has_room(self, resources: Resources) -> bool:
         """Whether there is space to spare for it on some host."""
         if not self._wanted:
             return True
         self._read()
-        return self._ledger.has_room_on(
+        return self._account.has_room_on(
             resources, self._parts.cloud.providers_with(resources))
 
     def placed(self, server: Server) -> None:
         """A server has taken what was free."""
         if self._wanted:
-            self._ledger.take(headroom.Claim(
+            self._account.take(headroom.Claim(
                 {server.host.uuid: server.kind.resources},
                 self._parts.events.now_us))
 
@@ -131,7 +131,7 @@ class Headroom:
     def _read(self) -> None:
         # What was claimed at this very moment is there to be read, too.
         self._read_us = self._parts.events.now_us
-        self._ledger.read((self._group,), self._read_us + 1)
+        self._account.read((self._group,), self._read_us + 1)
 
     def _is_short(self) -> bool:
         return any(amount < 0 for amount in self._group.spare().values())

@@ -125,10 +125,10 @@ class TestTrees(unittest.TestCase):
         group = headroom.Group(
             'group', {'GPU': (1, False)},
             {'a': headroom.whole(self.tree('a', 0))}, frozenset(('a0', 'a1')))
-        ledger = headroom.Ledger([group])
-        self.assertFalse(ledger.lacks({'a1': {'GPU': 1}}))
-        ledger.take(headroom.Claim({'a1': {'GPU': 1}, 'a': {'VCPU': 1}}))
-        self.assertTrue(ledger.lacks({'a0': {'GPU': 1}}))
+        account = headroom.HeadroomAccount([group])
+        self.assertFalse(account.lacks({'a1': {'GPU': 1}}))
+        account.take(headroom.Claim({'a1': {'GPU': 1}, 'a': {'VCPU': 1}}))
+        self.assertTrue(account.lacks({'a0': {'GPU': 1}}))
 
     def test_only_some_classes_are_below(self) -> None:
         self.assertFalse(headroom.needs_tree({'VCPU', 'MEMORY_MB'}))
@@ -148,85 +148,85 @@ class TestLedger(unittest.TestCase):
               done_at: float | None = None) -> headroom.Claim:
         return headroom.Claim({name: {'VCPU': amount}}, done_at)
 
-    def check(self, ledger: headroom.Ledger, spare: int,
+    def check(self, account: headroom.HeadroomAccount, spare: int,
               name: str = 'a') -> None:
         """So much, and no more, is to spare around a host."""
         for amount, expected in ((spare, False), (spare + 1, True)):
-            self.assertIs(expected, ledger.lacks(
+            self.assertIs(expected, account.lacks(
                 {name: {'VCPU': amount, 'DISK_GB': 99}}))
 
     def test_what_asks_for_nothing_is_in_nobodys_way(self) -> None:
-        ledger = headroom.Ledger([self.one(wanted=9)])
-        self.assertTrue(ledger.lacks({'a': {'VCPU': 1}}))
-        self.assertFalse(ledger.lacks({'a': {'VCPU': 0}}))
+        account = headroom.HeadroomAccount([self.one(wanted=9)])
+        self.assertTrue(account.lacks({'a': {'VCPU': 1}}))
+        self.assertFalse(account.lacks({'a': {'VCPU': 0}}))
 
     def test_a_host_in_two_groups(self) -> None:
         here = host('a', {'VCPU': 4}, {})
-        ledger = headroom.Ledger([
+        account = headroom.HeadroomAccount([
             headroom.Group('', {'VCPU': (1, False)}, {'a': here}),
             headroom.Group('', {'VCPU': (2, False)}, {
                 'a': here, 'b': host('b', {'VCPU': 0}, {})})])
-        self.check(ledger, 2)
-        self.assertFalse(ledger.lacks({'c': {'VCPU': 99}}))
-        ledger.take(self.claim(1, 'b'))
-        self.check(ledger, 1)
+        self.check(account, 2)
+        self.assertFalse(account.lacks({'c': {'VCPU': 99}}))
+        account.take(self.claim(1, 'b'))
+        self.check(account, 1)
 
     def test_every_provider_of_a_claim_counts(self) -> None:
-        ledger = headroom.Ledger([self.one(names='a', used=1, wanted=4),
-                                  self.one(names='b')])
-        self.assertTrue(ledger.lacks({'b': {'VCPU': 1}, 'a': {'VCPU': 1}}))
-        self.assertFalse(ledger.lacks({'b': {'VCPU': 1}}))
+        account = headroom.HeadroomAccount([
+            self.one(names='a', used=1, wanted=4), self.one(names='b')])
+        self.assertTrue(account.lacks({'b': {'VCPU': 1}, 'a': {'VCPU': 1}}))
+        self.assertFalse(account.lacks({'b': {'VCPU': 1}}))
 
     def test_what_was_taken_since_a_reading_began(self) -> None:
-        ledger = headroom.Ledger([self.one()])
-        ledger.take(self.claim(1, 'b', done_at=5))
-        self.check(ledger, 1)
+        account = headroom.HeadroomAccount([self.one()])
+        account.take(self.claim(1, 'b', done_at=5))
+        self.check(account, 1)
         # This one may have seen it or not.
-        ledger.read([self.one()], 5)
-        self.check(ledger, 1)
-        ledger.read([self.one()], 6)
-        self.check(ledger, 2)
+        account.read([self.one()], 5)
+        self.check(account, 1)
+        account.read([self.one()], 6)
+        self.check(account, 2)
 
     def test_a_reading_may_miss_what_is_being_claimed(self) -> None:
-        ledger = headroom.Ledger([self.one()])
+        account = headroom.HeadroomAccount([self.one()])
         claim = self.claim(2)
-        ledger.take(claim)
-        ledger.read([self.one()], 9)
-        self.check(ledger, 0)
+        account.take(claim)
+        account.read([self.one()], 9)
+        self.check(account, 0)
         claim.done_at = 9.5
-        ledger.read([self.one(used=2)], 10)
-        self.check(ledger, 4)
+        account.read([self.one(used=2)], 10)
+        self.check(account, 4)
 
     def test_what_is_given_back_during_a_reading(self) -> None:
-        ledger = headroom.Ledger([self.one()])
+        account = headroom.HeadroomAccount([self.one()])
         claim = self.claim(2)
-        ledger.take(claim)
-        ledger.read([self.one()], 9)
-        ledger.give_back(claim)
-        ledger.read([self.one()], 9)
-        self.check(ledger, 2)
+        account.take(claim)
+        account.read([self.one()], 9)
+        account.give_back(claim)
+        account.read([self.one()], 9)
+        self.check(account, 2)
 
     def test_has_room(self) -> None:
-        ledger = headroom.Ledger([self.one()])
-        self.assertTrue(ledger.has_room({'VCPU': 2}))
+        account = headroom.HeadroomAccount([self.one()])
+        self.assertTrue(account.has_room({'VCPU': 2}))
         # So much is free on one, but not to spare.
-        self.assertFalse(ledger.has_room({'VCPU': 3}))
-        self.assertFalse(ledger.has_room({'VCPU': 1, 'PCPU': 1}))
-        ledger.take(self.claim(2))
-        self.assertFalse(ledger.has_room({'VCPU': 1}))
+        self.assertFalse(account.has_room({'VCPU': 3}))
+        self.assertFalse(account.has_room({'VCPU': 1, 'PCPU': 1}))
+        account.take(self.claim(2))
+        self.assertFalse(account.has_room({'VCPU': 1}))
 
     def test_how_many_have_room(self) -> None:
         """Two of five free VCPUs are to spare, on whichever host."""
-        ledger = headroom.Ledger([self.one()])
-        self.assertEqual({'a': 1, 'b': 1, 'c': 7}, ledger.count(
+        account = headroom.HeadroomAccount([self.one()])
+        self.assertEqual({'a': 1, 'b': 1, 'c': 7}, account.count(
             {'VCPU': 1, 'DISK_GB': 99}, {'c': 7, 'b': 5, 'a': 1}))
-        self.assertEqual({'a': 0, 'b': 0}, ledger.count(
+        self.assertEqual({'a': 0, 'b': 0}, account.count(
             {'VCPU': 3}, {'a': 0, 'b': 1}))
-        self.assertEqual({'b': 5}, ledger.count({'VCPU': 0}, {'b': 5}))
+        self.assertEqual({'b': 5}, account.count({'VCPU': 0}, {'b': 5}))
         # It is still as it was, and may be too little.
-        self.check(ledger, 2)
-        ledger.take(self.claim(9))
-        self.assertEqual({'b': 0}, ledger.count({'VCPU': 1}, {'b': 5}))
+        self.check(account, 2)
+        account.take(self.claim(9))
+        self.assertEqual({'b': 0}, account.count({'VCPU': 1}, {'b': 5}))
 
     @support.LAW
     @given(st.lists(groups, max_size=3), amounts,
@@ -234,17 +234,17 @@ class TestLedger(unittest.TestCase):
     def test_so_many_can_be_placed_one_by_one(
             self, found: list[headroom.Group], wanted: dict[str, int],
             most: dict[str, int]) -> None:
-        ledger = headroom.Ledger(found)
-        counts = ledger.count(wanted, most)
+        account = headroom.HeadroomAccount(found)
+        counts = account.count(wanted, most)
         for name in sorted(most):
             placed = 0
-            while placed < most[name] and not ledger.lacks({name: wanted}):
-                ledger.take(headroom.Claim({name: wanted}))
+            while placed < most[name] and not account.lacks({name: wanted}):
+                account.take(headroom.Claim({name: wanted}))
                 placed += 1
             self.assertEqual(placed, counts[name])
 
     def test_without_headroom_there_is_room(self) -> None:
-        self.assertTrue(headroom.Ledger().has_room({'VCPU': 99}))
+        self.assertTrue(headroom.HeadroomAccount().has_room({'VCPU': 99}))
 
     @support.LAW
     @given(st.lists(groups, max_size=3), st.sampled_from('abcd'), amounts,
@@ -252,11 +252,11 @@ class TestLedger(unittest.TestCase):
     def test_what_is_given_back_was_not_taken(
             self, found: list[headroom.Group], name: str,
             taken: dict[str, int], wanted: dict[str, int]) -> None:
-        ledger = headroom.Ledger(found)
-        before = ledger.lacks({name: wanted})
+        account = headroom.HeadroomAccount(found)
+        before = account.lacks({name: wanted})
         claim = headroom.Claim({name: taken})
-        ledger.take(claim)
+        account.take(claim)
         # Taking never makes room.
-        self.assertLessEqual(before, ledger.lacks({name: wanted}))
-        ledger.give_back(claim)
-        self.assertEqual(before, ledger.lacks({name: wanted}))
+        self.assertLessEqual(before, account.lacks({name: wanted}))
+        account.give_back(claim)
+        self.assertEqual(before, account.lacks({name: wanted}))

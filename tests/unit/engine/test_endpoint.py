@@ -24,7 +24,6 @@ from oslo_utils import uuidutils
 from nova_preempt import exceptions
 from nova_preempt.core import model
 from nova_preempt.db import decisions
-from nova_preempt.engine import endpoint
 from nova_preempt.engine import evictions
 
 LAUNCHED = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
@@ -45,7 +44,7 @@ class TestSimulate(unittest.TestCase):
         self.evictions = evictions.Evictions(
             self.process, mock.Mock(), mock.Mock(), mock.Mock(), 1)
         self.addCleanup(self.evictions.close)
-        self.requests = endpoint.EvictionEndpoint(servers, self.evictions)
+        self.requests = evictions.EvictionEndpoint(servers, self.evictions)
 
     def simulate(self, user='u', project='p', roles=('member',), why='',
                  **values):

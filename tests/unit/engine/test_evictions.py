@@ -26,7 +26,6 @@ from nova_preempt.core import wanted as core
 from nova_preempt.core.eviction import values
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.engine import evictions
-from nova_preempt.engine import stepper
 from nova_preempt.handover import eviction_view
 from nova_preempt.handover import terminator
 
@@ -171,7 +170,7 @@ class TestManyVictims(testtools.TestCase):
         made = evictions.Evictions(process, handover, clients, mock.Mock(),
                                    1)
         self.addCleanup(made.close)
-        made._stepper = mock.Mock(spec=stepper.Stepper)
+        made._stepper = mock.Mock(spec=evictions.Stepper)
         with mock.patch.object(
                 evictions.records, 'make_victim',
                 side_effect=lambda server, *_args: db_decisions.Victim(
@@ -189,7 +188,7 @@ class TestManyVictims(testtools.TestCase):
 class TestStepper(testtools.TestCase):
 
     def make(self):
-        made = stepper.Stepper(1, 'test')
+        made = evictions.Stepper(1, 'test')
         self.addCleanup(made.close)
         return made
 

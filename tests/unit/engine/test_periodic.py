@@ -17,7 +17,6 @@ from unittest import mock
 import fixtures
 import testtools
 
-from nova_preempt.engine import health
 from nova_preempt.engine import periodic
 
 
@@ -29,7 +28,7 @@ class TasksTestCase(testtools.TestCase):
         self.leadership = mock.Mock()
         self.leadership.holds.return_value = True
         self.now = 1000.0
-        self.health = health.Health(lambda: self.now)
+        self.health = periodic.Health(lambda: self.now)
 
     def make(self, *tasks, leadership=None, interval_s=0):
         return periodic.PeriodicTasks(
@@ -92,7 +91,7 @@ class TestRounds(TasksTestCase):
 
     def test_others_act_after_a_failure(self):
         self.run_once()
-        self.now += health.LIMIT_S
+        self.now += periodic.LIMIT_S
         self.assertFalse(self.health.report()[0])
         self.leadership.holds.return_value = False
         self.run_once()
@@ -155,7 +154,7 @@ class TestTimed(TasksTestCase):
 
         self.work.side_effect = work
         self.run_times(2, self.leadership)
-        self.now += health.LIMIT_S
+        self.now += periodic.LIMIT_S
         self.assertEqual({}, self.health.report()[1]['problems'])
 
     def test_failures_are_tried_again(self):

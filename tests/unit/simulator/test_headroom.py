@@ -61,8 +61,9 @@ class TestCloud(unittest.TestCase):
                              group.missing({'VCPU': 2}))
             self.assertEqual(plain.uuids(), group.uuids())
             asked = {'VCPU': chance.randrange(6), 'MEMORY_MB': 100}
-            room = headroom.Ledger([plain]).has_room(asked)
-            self.assertEqual(room, headroom.Ledger([group]).has_room_on(
+            room = headroom.HeadroomAccount([plain]).has_room(asked)
+            account = headroom.HeadroomAccount([group])
+            self.assertEqual(room, account.has_room_on(
                 asked, there.providers_with(asked)))
             rooms.add(room)
         self.assertEqual({True, False}, rooms)
