@@ -33,6 +33,7 @@ from nova_preempt.cloud import instances
 from nova_preempt.cloud import since
 from nova_preempt.core.classes import clocks
 from nova_preempt.core.classes import margin
+from nova_preempt.core.classes import membership
 from nova_preempt.core.classes import records
 from nova_preempt.core.model import SECOND
 from nova_preempt.db import class_servers as db
@@ -164,7 +165,7 @@ class ClockKeeper:
         return found, took
 
     def _class_name(self, server):
-        return margin.class_of(
+        return membership.class_of(
             specs.class_name(server.extra_specs),
             self._by_request.get(server.uuid, ''), self._names)
 

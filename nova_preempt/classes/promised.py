@@ -26,6 +26,7 @@ from oslo_log import log as logging
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.core.classes import margin
 from nova_preempt.core.classes import measures
+from nova_preempt.core.classes import membership
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
@@ -184,7 +185,7 @@ class Promised:
 
         :param by_flavor: what its flavor says
         """
-        return margin.class_of(
+        return membership.class_of(
             by_flavor, self._by_request.get(uuid, ''), self._names)
 
     def rank(self, uuid, extra_specs, operation):
@@ -211,9 +212,9 @@ class Promised:
     def _new(self, uuid, extra_specs):
         """One that waits from now on."""
         by_flavor = specs.class_name(extra_specs)
-        name = margin.class_of(by_flavor, '', self._names) or (
+        name = membership.class_of(by_flavor, '', self._names) or (
             # Its request is only read where that may matter.
-            margin.class_of(by_flavor, class_servers.of_requests(
+            membership.class_of(by_flavor, class_servers.of_requests(
                 self._database, [uuid]).get(uuid, ''), self._names))
         qos = self._table.classes.find(name)
         now_us = microseconds(self._clock())

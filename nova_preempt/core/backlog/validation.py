@@ -21,7 +21,7 @@ from typing import Any
 
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import places
-from nova_preempt.core.classes import margin
+from nova_preempt.core.classes import membership
 from nova_preempt.core.reservation import hints as reservation_hints
 
 
@@ -301,7 +301,7 @@ def class_of(
     """Return of which class the servers of a request are, '' for none.
 
     The one that it names, or else that of its flavors, as core.classes.
-    margin.class_of() has it for each server.
+    membership has it for each server.
 
     :param known: the classes that there are
     :raises Refused: its flavors are of another class, or of several, or not
@@ -309,7 +309,7 @@ def class_of(
     """
     found = set()
     for item in alternatives:
-        own = margin.class_of(item.class_name, "", known)
+        own = membership.class_of(item.class_name, "", known)
         if name and not item.preemptible:
             raise Refused(
                 "class",
@@ -318,7 +318,7 @@ def class_of(
             )
         if name and own not in ("", name):
             raise Refused("class", f"flavor {item.name} is of class {own!r}")
-        found.add(margin.class_of(item.class_name, name, known))
+        found.add(membership.class_of(item.class_name, name, known))
     if len(found) > 1:
         classes = ", ".join(each or "none" for each in sorted(found))
         raise Refused("flavors", f"they are of several classes: {classes}")

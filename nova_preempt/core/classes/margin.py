@@ -39,7 +39,7 @@ table of classes, which makes R / availability one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 import dataclasses
 import fractions
 import math
@@ -276,22 +276,6 @@ class Classes:
             uuid, qos, clocks.admitted_us, q, margin,
             (0, qos.importance, q) if margin < 0 else (1, 0, q),
             has_run and (margin >= 0 or terms.allow(times)))
-
-
-def class_of(by_flavor: str, by_request: str, known: Collection[str]) -> str:
-    """Return the name of the class of a preemptible server, '' for none.
-
-    That of its flavor; of a flavor that names none that there is, that of the
-    request that it was booted for; of a request that does not either, none.
-
-    :param by_flavor: what the flavor names, '' for none
-    :param by_request: the same of the request, '' too where there is none
-    :param known: the classes that there are
-    """
-    for name in (by_flavor, by_request):
-        if name in known:
-            return name
-    return ""
 
 
 def smoothed_us(mean_us: int, sample_us: int) -> int:

@@ -100,12 +100,8 @@ def step(
             and observed.may_preempt()):
         memory = now_us
         # Who would take what is kept free is in nobody's way.
-        placed = (
-            *_round(
-                terms, observed, waiting,
-                {**rooms, **_hosts(observed.evictable(), now_us)}, now_us),
-            *placed,
-        )
+        placed = (*_round(terms, observed, waiting, {
+            **rooms, **_hosts(observed.evictable(), now_us)}, now_us), *placed)
     found: dict[str, rounds.Placement] = {}
     for each in placed:
         found.setdefault(each.uuid, each)
@@ -123,18 +119,11 @@ def _round(terms: Terms, observed: Observed, waiting: Iterable[Shelved],
            now_us: int) -> tuple[rounds.Placement, ...]:
     rule = rules.ByPromise(terms.classes, terms.exact)
     claimants = observed.claimants
-    first = rounds.foremost(
-        (
-            dataclasses.replace(claimants[each.uuid], resources=each.resources)
-            for each in waiting
-            # It may be forgotten meanwhile.
-            if each.uuid in claimants
-        ),
-        terms.classes,
-        rule,
-        now_us,
-        observed.most,
-    )
+    # Some may be forgotten meanwhile.
+    known = [
+        dataclasses.replace(claimants[each.uuid], resources=each.resources)
+        for each in waiting if each.uuid in claimants]
+    first = rounds.foremost(known, terms.classes, rule, now_us, observed.most)
     return rounds.one_round(
         first, [*hosts.values()], terms.classes, rule, now_us)
 
@@ -155,9 +144,8 @@ def _rooms(
                 rooms[host] = capacity.least(rooms.get(host, free), free)
         if found[size]:
             spared.append(each)
-    return {
-        host: rounds.RoundHost(host, free) for host, free in rooms.items()
-    }, spared
+    return {host: rounds.RoundHost(host, free)
+            for host, free in rooms.items()}, spared
 
 
 def _hosts(evictable: Evictable, now_us: int) -> dict[str, rounds.RoundHost]:
@@ -176,8 +164,7 @@ def _hosts(evictable: Evictable, now_us: int) -> dict[str, rounds.RoundHost]:
             and server.uuid not in evictable.busy
             and claimants[server.uuid].is_certain
             and evictable.policy.may_give_way(server, now)
-            and (budgets is None or budgets.allows(server))
-        )
+            and (budgets is None or budgets.allows(server)))
         if there:
             free = {each: provider.free(each) for each in provider.inventories}
             found[name] = rounds.RoundHost(

@@ -124,11 +124,9 @@ def one_round(waiting: Collection[Claimant], hosts: Collection[RoundHost],
         if found is not None:
             host, victims = found
             host.replace(victims, one)
-            placed.append(
-                Placement(
-                    one.standing.uuid, host.uuid,
-                    tuple(sorted(each.standing.uuid for each in victims)))
-            )
+            placed.append(Placement(
+                one.standing.uuid, host.uuid,
+                tuple(sorted(each.standing.uuid for each in victims))))
     return tuple(placed)
 
 
