@@ -22,7 +22,6 @@ import oslo_messaging as messaging
 from nova_preempt.core import model
 from nova_preempt.core.eviction import values
 from nova_preempt.core.scheduling import plans
-from nova_preempt.scheduler import actuator
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import request_context
@@ -53,8 +52,8 @@ class RetryScheduler(nova_manager.SchedulerManager):
         preemption = self._preemption
         cloud = nova_cloud.NovaCloud(
             preemption, self.host_manager,
-            request_context.RequestInfo(context, spec_obj, []),
-            actuator.Actuator(preemption, preemption.patience()))
+            request_context.RequestContext(
+                context, spec_obj, patience=preemption.patience()))
         wanted = model.Request.of(resources.merged_resources())
         search = plans.Search(
             cloud, wanted, preemption.known.policy(),

@@ -22,6 +22,7 @@ import dataclasses
 
 import nova.conf
 from nova.scheduler import utils
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import metrics
@@ -30,8 +31,10 @@ from nova_preempt.cloud import request
 from nova_preempt.core import capacity
 from nova_preempt.core.scheduling import cycle as core
 from nova_preempt.core.scheduling import port
+from nova_preempt.db import decisions
 from nova_preempt.handover import claim as claims
-from nova_preempt.scheduler import actuator
+from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import host_trees
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import states as host_states
 
@@ -39,29 +42,47 @@ CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
 
+@dataclasses.dataclass
+class ClaimsMade:
+    """Claims of one pass, and those that failed.
+
+    :ivar claims: db.Decisions that took victims
+    :ivar decisions: uuids of all of them, claimed or not
+    :ivar lost: uuids of those that may be claimed, or not
+    :ivar free: uuids of servers that needed no victims
+    :ivar conflicts: how many claims failed: somebody else was faster, or
+        Placement did not answer
+    """
+
+    claims: list = dataclasses.field(default_factory=list)
+    decisions: list = dataclasses.field(default_factory=list)
+    lost: list = dataclasses.field(default_factory=list)
+    free: list = dataclasses.field(default_factory=list)
+    conflicts: int = 0
+
+
 class SchedulingCycle:
     """One pass.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param host_manager: Nova's HostManager
-    :param asked: a nova_preempt.scheduler.request_context.RequestInfo
-    :param act: a nova_preempt.scheduler.actuator.Actuator
+    :param asked: a nova_preempt.scheduler.request_context.RequestContext
     :ivar decision: the core's Cycle, None until Placement has been asked
-    :ivar taken: a nova_preempt.scheduler.actuator.ClaimsMade
+    :ivar taken: its ClaimsMade
     :ivar resources: {class: amount} that each server asks for
     """
 
-    def __init__(self, preemption, host_manager, asked, act):
+    def __init__(self, preemption, host_manager, asked):
         self.asked = asked
         self.decision = None
         self._unanswered = ''
-        self.taken = actuator.ClaimsMade()
+        self.taken = ClaimsMade()
         self.resources = {}
         self.cloud = nova_cloud.NovaCloud(preemption, host_manager, asked,
-                                          act)
+                                          self._begin_choosing)
         self._preemption = preemption
         self._host_manager = host_manager
-        self._act = act
+        self._turn = None
         self._is_choosing = True
 
     def __enter__(self):
@@ -70,15 +91,17 @@ class SchedulingCycle:
     def __exit__(self, *exc_info):
         self.stop_choosing()
 
+    def _begin_choosing(self):
+        """Let no other thread of this process choose the same victims."""
+        if self._turn is None:
+            self._turn = self._preemption.turns.begin()
+
     def stop_choosing(self):
         """The claims are made, or not: let other threads choose."""
         self._is_choosing = False
-        self._act.stop_choosing()
-
-    @property
-    def patience(self):
-        """What the request may still wait for."""
-        return self._act.patience
+        if self._turn is not None:
+            self._preemption.turns.end(self._turn)
+            self._turn = None
 
     @property
     def refusal(self):
@@ -94,12 +117,12 @@ class SchedulingCycle:
     def unanswered(self):
         """What Placement did not answer, '' if it answered all."""
         return self._unanswered or (
-            self.decision.unanswered if self.decision else '')
+            self.decision.silent.reason if self.decision else '')
 
     @property
     def has_begun(self):
         """Whether somebody has looked for victims."""
-        return self.decision is not None and self.decision.has_begun
+        return self.decision is not None and self.decision.shortlist.has_begun
 
     # -- where Nova asks Placement for candidates ------------------------
 
@@ -143,7 +166,7 @@ class SchedulingCycle:
             if plan.host.uuid not in summaries:
                 requests.extend(self.cloud.allocation_requests(
                     plan.host.uuid, plan.host.name, plan.victims))
-                summaries[plan.host.uuid] = _summary(plan.host)
+                summaries[plan.host.uuid] = host_trees.summary(plan.host)
         return requests, summaries, version
 
     def _begin(self, resources, room):
@@ -153,9 +176,10 @@ class SchedulingCycle:
         self.decision = core.Cycle(
             self.cloud, wanted, preemption.known.policy(),
             preemption.process.clock(), self.asked.rank,
-            self.asked.excluded,
+            request.protected_servers(self.asked.spec_obj)
+            | preemption.handover.stuck(),
             list_age_s=preemption.process.options.max_age_s,
-            memo=preemption.memo, silent=self.patience.silent)
+            memo=preemption.memo, silent=self.asked.patience.silent)
         self.cloud.asked_for(resources, wanted, self.decision.search,
                              len(room))
 
@@ -226,8 +250,8 @@ class SchedulingCycle:
         plan = self.decision.plan_of(state.uuid)
         if plan.joins:
             return self._join(state, plan)
-        claim = self._take(state, server_uuid, project_id, user_id,
-                           alloc_request)
+        claim = self._confirm(state, server_uuid, project_id, user_id,
+                              alloc_request)
         if claim is None:
             self._lost(state)
             return False
@@ -235,8 +259,9 @@ class SchedulingCycle:
         self.taken.claims.append(claim)
         return True
 
-    def _take(self, state, server_uuid, project_id, user_id, alloc_request):
-        """Claim a host with victims.
+    def _confirm(self, state, server_uuid, project_id, user_id,
+                 alloc_request):
+        """Claim a host with victims, if its plan still holds.
 
         :returns: the db.Decision, None if nothing was claimed
         """
@@ -249,8 +274,8 @@ class SchedulingCycle:
                 host_states.set_mark(state, port.Trial(
                     state.uuid, plan.victims, plan.cost_us),
                     host_states.mark_of(state).filtered_as)
-                return self._act.take(self, state, plan, server_uuid,
-                                      project_id, user_id, alloc_request)
+                return self._take(state, plan, server_uuid, project_id,
+                                  user_id, alloc_request)
         except placement_api.Conflict as exc:
             LOG.info('Lost host %(host)s to another request: %(exc)s',
                      {'host': state.host, 'exc': exc})
@@ -267,19 +292,56 @@ class SchedulingCycle:
         """The host was not claimed; it may be worth deciding anew."""
         self.taken.conflicts += 1
         self.decision.lost(state.uuid)
-        if state.uuid not in self.patience.silent.excluded:
+        if state.uuid not in self.asked.patience.silent.excluded:
             metrics.CONFLICTS.inc()
             self._preemption.known.providers.outdated()
 
+    def _take(self, state, plan, server_uuid, project_id, user_id,
+              alloc_request):
+        """Take a host for a server, with the victims of a core Plan.
+
+        :param alloc_request: what the server gets, as Placement offers it
+        :returns: the db.Decision, CLAIMED
+        :raises Conflict: somebody was faster
+        :raises PlacementError: it failed; nothing is claimed
+        :raises OutcomeUnknown: it failed; something may be claimed
+        :raises TimeIsUp: who asked would not wait until they have ended
+        """
+        records = self._preemption.records
+        handover = self._preemption.handover
+        decision = records.decision(self, state, plan, server_uuid,
+                                    project_id, user_id)
+        if self.asked.patience.limit.longest_notice_s() < max(
+                victim.notice_s for victim in decision.victims):
+            raise deadline.TimeIsUp('end preemptible servers')
+        self.taken.decisions.append(decision.uuid)
+        try:
+            with metrics.PHASES.labels('claim').time():
+                claimed = handover.claims.claim(
+                    plan, decision, alloc_request['allocations'])
+        except claims.OutcomeUnknown as exc:
+            self.taken.lost.append(decision.uuid)
+            if not handover.recovery.take_back(decision.uuid, str(exc)):
+                raise
+            self.taken.lost.remove(decision.uuid)
+            raise placement_api.PlacementError(str(exc)) from exc
+        except (decisions.LostDecision, db_exc.DBError):
+            self.taken.lost.append(decision.uuid)
+            raise
+        records.log(claimed)
+        handover.events.start(claimed)
+        return claimed
+
     def _join(self, state, plan):
-        if not self._act.join(state, plan, self.resources):
+        """Wait for room that is coming; see ReleaseWaiter.join()."""
+        if not self._preemption.releasing.join(plan, self.resources):
             self.taken.conflicts += 1
             self.decision.lost(state.uuid)
             return False
         return True
 
     def _claim_room(self, state, real_claim, server_uuid):
-        if not self._act.take_room(state, real_claim):
+        if not real_claim():
             self.taken.conflicts += 1
             return False
         self.taken.free.append(server_uuid)
@@ -321,19 +383,6 @@ class SchedulingCycle:
         if item.victims:
             entry.update(optimal=item.optimal, steps=item.steps)
         return entry
-
-
-def _summary(host):
-    """What Placement would say of a host."""
-    root = host.root
-    return {
-        'resources': {name: {'capacity': inventory.capacity,
-                             'used': root.used.get(name, 0)}
-                      for name, inventory in root.inventories.items()},
-        'traits': [],
-        'parent_provider_uuid': None,
-        'root_provider_uuid': root.uuid,
-    }
 
 
 def _with_pcpu(summaries):

@@ -47,30 +47,19 @@ class _Answer(Exception):
         self.state = state
 
 
-class _Answering:
-    """Nothing is done: where a claim would be made the question is answered.
+class _DryRun(cycles.SchedulingCycle):
+    """Answers the question where a claim would be made, and only reads."""
 
-    It only reads, and has nobody wait for its turn.
+    def _begin_choosing(self):
+        """Have nobody wait for its turn."""
 
-    :param patience: a nova_preempt.scheduler.deadline.Patience
-    """
-
-    def __init__(self, patience):
-        self.patience = patience
-
-    def begin_choosing(self):
-        pass
-
-    def stop_choosing(self):
-        pass
-
-    def join(self, state, plan, resources):
+    def _join(self, state, plan):
         raise _Answer(state)
 
-    def take_room(self, state, real_claim):
+    def _claim_room(self, state, real_claim, server_uuid):
         raise _Answer(state)
 
-    def take(self, cycle, state, *args):
+    def _take(self, state, *args):
         raise _Answer(state)
 
 
@@ -108,17 +97,14 @@ class QueryEndpoint:
         server_uuids = [spec_obj.instance_uuid]
         if request.is_preemptible(spec_obj):
             request_context.read_headroom(self._preemption)
-        rank, terms = request_context.terms(self._preemption, spec_obj,
-                                            server_uuids)
-        cycle = cycles.SchedulingCycle(
-            self._preemption, self._manager.host_manager,
-            request_context.RequestInfo(
-                context, spec_obj, server_uuids,
-                self._preemption.handover.stuck(), rank),
-            _Answering(self._preemption.patience(waits=False)))
+        asked = dataclasses.replace(
+            request_context.terms(self._preemption, spec_obj, server_uuids),
+            context=context, spec_obj=spec_obj, server_uuids=server_uuids,
+            patience=self._preemption.patience(waits=False))
+        cycle = _DryRun(self._preemption, self._manager.host_manager, asked)
         try:
             with cycle, request_context.working_on(
-                    dataclasses.replace(terms, cycle=cycle)):
+                    dataclasses.replace(asked, cycle=cycle)):
                 self._manager.dry_run(context, spec_obj, server_uuids)
         except _Answer as answer:
             return self._chosen(cycle, answer.state)
@@ -212,8 +198,8 @@ class QueryEndpoint:
         wanted = request.groups(resources)
         cloud = nova_cloud.NovaCloud(
             preemption, self._manager.host_manager,
-            request_context.RequestInfo(context, spec_obj, []),
-            _Answering(preemption.patience(waits=False)))
+            request_context.RequestContext(
+                context, spec_obj, patience=preemption.patience(waits=False)))
         known = preemption.known
         search = plans.Search(
             cloud, wanted, known.policy(), preemption.process.clock(),

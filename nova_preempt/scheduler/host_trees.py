@@ -180,3 +180,16 @@ def _allocation_request(placement):
     return {'allocations': allocations,
             'mappings': {suffix: list(uuids)
                          for suffix, uuids in placement.mappings}}
+
+
+def summary(host):
+    """What Placement would say of a host."""
+    root = host.root
+    return {
+        'resources': {name: {'capacity': inventory.capacity,
+                             'used': root.used.get(name, 0)}
+                      for name, inventory in root.inventories.items()},
+        'traits': [],
+        'parent_provider_uuid': None,
+        'root_provider_uuid': root.uuid,
+    }

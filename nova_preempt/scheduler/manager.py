@@ -36,9 +36,6 @@ from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import request
 import nova_preempt.conf
-from nova_preempt.core.scheduling import policy
-from nova_preempt.db import hints
-from nova_preempt.db import quota_claims
 from nova_preempt.handover import handover
 from nova_preempt.handover import parts
 from nova_preempt.reservation import leases
@@ -47,19 +44,15 @@ from nova_preempt.scheduler import carrying
 from nova_preempt.scheduler import chosen_hosts
 from nova_preempt.scheduler import client as placement_clients
 from nova_preempt.scheduler import endpoint
-from nova_preempt.scheduler import few_hosts
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import preemption
 from nova_preempt.scheduler import quotas
-from nova_preempt.scheduler import report as cycle_report
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import reservation_admission
 from nova_preempt.scheduler import service_errors
 from nova_preempt.scheduler import states
 from nova_preempt.scheduler import together
-from nova_preempt.scheduler import usage
-from nova_preempt.scheduler import wake_on_demand
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler.weights import kw_ranking
 
@@ -87,8 +80,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     @property
     def placement_client(self):
         client = self._client or report.report_client_singleton()
-        if request_context.current() == request_context.RequestContext():
-            # Nothing of it is our business.
+        if self.preemption is None:
             return client
         return placement_clients.PlacementClient(
             client, self.preemption.clients.placement.list_providers)
@@ -118,13 +110,13 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             CONF, self.host, report.report_client_singleton,
             lambda: self.host_manager.cells, lambda: self.clock())
         self.preemption.process.start()
-        self.wake_on_demand = wake_on_demand.make(
-            CONF, self.preemption.process.db,
-            self.preemption.clients.placement, self.preemption.known,
-            lambda: self.host_manager)
-        self.placing = placing.Placing(self.preemption, self.host_manager,
-                                       self._observe)
-        self.start_quotas()
+        self.placing = placing.Placing(
+            self.preemption, self.host_manager, self.observers,
+            lambda: self.monotonic())
+        self.placing.start()
+        self.corrector = allocation_project.Corrector(
+            CONF.preemption_quota.allocation_project_id,
+            self.preemption.clients.placement, self.preemption.known.servers)
         self.together = together.load(
             CONF.preemption, self.host_manager.get_weighed_hosts)
         weights.check(self.host_manager.weighers)
@@ -134,20 +126,6 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         metrics.serve(CONF.preemption.metrics_port,
                       CONF.preemption.metrics_address)
         self._repair()
-
-    def start_quotas(self):
-        """Read [preemption_quota]."""
-        quotas.check(CONF.preemption_quota)
-        self.quotas = quotas.Quotas(
-            CONF.preemption_quota, usage.ProjectServers(
-                lambda: self.host_manager.cells,
-                functools.partial(hints.get, self.preemption.process.db),
-                self.preemption.known.servers.last_seen),
-            quota_claims.QuotaClaims(self.preemption.process.db),
-            self._over_quota)
-        self.corrector = allocation_project.Corrector(
-            CONF.preemption_quota.allocation_project_id,
-            self.preemption.clients.placement, self.preemption.known.servers)
 
     @periodic_task.periodic_task(
         spacing=CONF.preemption.refresh_interval_s, run_immediately=True)
@@ -213,19 +191,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                 chosen=chosen and carrying.Carrying(
                     chosen, self.preemption.clients.placement,
                     instance_uuids))):
-            return self._place_any(context, select, spec_obj, instance_uuids)
-
-    def _place_any(self, context, select, spec_obj, instance_uuids):
-        if request.is_preemptible(spec_obj):
-            return self._place_preemptible(context, select, spec_obj,
-                                           instance_uuids)
-        with self.preemption.patience(self.monotonic) as patience, (
-                self.quotas.admitted(context, spec_obj, instance_uuids,
-                                     preemptible=False)):
-            return self.wake_on_demand.serve(
-                context, spec_obj, instance_uuids,
-                lambda spec: self._place(context, select, spec,
-                                         instance_uuids, patience), patience)
+            return self.placing.serve(context, select, spec_obj,
+                                      instance_uuids)
 
     def dry_run(self, context, spec_obj, instance_uuids):
         """Nova's scheduling, which the current cycle ends at the claim."""
@@ -235,71 +202,6 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                 return_objects=True)
         except messaging.ExpectedException as exc:
             raise exc.exc_info[1] from None
-
-    def _place_preemptible(self, context, select, spec_obj, instance_uuids):
-        """A preemptible request takes what is free.
-
-        It never preempts, unless it is of a class.
-        """
-        request_context.read_headroom(self.preemption)
-        hinted = request.is_hinted(spec_obj)
-        rank = policy.PREEMPTIBLE
-        if hinted:
-            # Before anything is built: a server that nobody knows to be
-            # preemptible would never give way.
-            hints.add(self.preemption.process.db, instance_uuids)
-        try:
-            with self.quotas.admitted(context, spec_obj, instance_uuids,
-                                      preemptible=True):
-                rank, terms = request_context.terms(
-                    self.preemption, spec_obj, instance_uuids,
-                    CONF.preemption_quota.allocation_project_id)
-                with request_context.working_on(terms):
-                    if rank.claim is None:
-                        selections = placing.place_free(select, spec_obj)
-                    else:
-                        return self._place_of_class(
-                            context, select, spec_obj, instance_uuids, rank)
-        except exception.NoValidHost as exc:
-            if hinted:
-                self._forget_hint(instance_uuids)
-            if rank.claim is None:
-                self._observe(context, instance_uuids, None, error=exc)
-            raise
-        self._observe(context, instance_uuids, None, selections)
-        return selections
-
-    def _place_of_class(self, context, select, spec_obj, instance_uuids,
-                        rank):
-        with self.preemption.patience(self.monotonic) as patience:
-            return self.placing.place(context, select, spec_obj,
-                                      instance_uuids, patience, rank)
-
-    def _forget_hint(self, instance_uuids):
-        """A server that was never placed needs no remembering."""
-        if request_context.current().get_operation() == 'create':
-            hints.remove(self.preemption.process.db, instance_uuids)
-
-    def _place(self, context, select, spec_obj, instance_uuids, patience):
-        """A normal request, which may preempt if the operator allows it."""
-        if not request_context.may_preempt(self.preemption.process.options):
-            return select(spec_obj)
-        return self.placing.place(context, select, spec_obj, instance_uuids,
-                                  patience)
-
-    def _over_quota(self, context, spec_obj, instance_uuids, reason):
-        self.preemption.note_refusal(
-            self.placing.cycle(context, spec_obj, instance_uuids),
-            instance_uuids[0], reason)
-
-    def _observe(self, context, instance_uuids, cycle, selections=None,
-                 error=None):
-        if not self.observers:
-            return
-        report = cycle_report.make(context, instance_uuids, cycle,
-                                   selections, error)
-        for observer in self.observers:
-            observer(report)
 
     # -- where Nova's scheduling is joined -------------------------------
 
@@ -316,7 +218,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             selections = schedule()
             cycle.stop_choosing()
             if cycle.taken.claims and self.preemption.handover.finish(
-                    cycle.taken.claims, cycle.patience.limit) == count:
+                    cycle.taken.claims, cycle.asked.patience.limit) == count:
                 raise handover.NotWanted
             return selections
         except Exception as exc:  # noqa: BLE001 (raised again)
@@ -342,8 +244,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                 provider_summaries is None):
             return super()._get_all_host_states(context, spec_obj,
                                                 provider_summaries)
-        return few_hosts.get(self.host_manager, context,
-                             list(provider_summaries), spec_obj)
+        return states.get_few(self.host_manager, context,
+                              list(provider_summaries), spec_obj)
 
     def _get_sorted_hosts(self, spec_obj, host_states, index):
         current = request_context.current()

@@ -30,7 +30,6 @@ from nova_preempt.db import decisions
 from nova_preempt.db import hints
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
-from nova_preempt.scheduler import few_hosts
 from nova_preempt.scheduler import states as host_states
 from nova_preempt.scheduler.filters import preemptible_filter
 from nova_preempt.scheduler.host_trees import HostTrees
@@ -71,23 +70,23 @@ class NovaCloud:
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param host_manager: Nova's HostManager
-    :param asked: a nova_preempt.scheduler.request_context.RequestInfo
-    :param act: a nova_preempt.scheduler.actuator.Actuator, told when others
-        must not choose
+    :param asked: a nova_preempt.scheduler.request_context.RequestContext
+    :param begin_choosing: called when others must not choose
     :ivar states: {uuid of a root provider: Nova's HostState}
     :ivar sort: Nova's _get_sorted_hosts, which filters and weighs
     :ivar monotonic: the clock
     """
 
-    def __init__(self, preemption, host_manager, asked, act,
-                 monotonic=time.monotonic):
+    def __init__(self, preemption, host_manager, asked,
+                 begin_choosing=lambda: None, monotonic=time.monotonic):
         self.monotonic = monotonic
         self.states = {}
         self.sort = None
         self._preemption = preemption
         self._host_manager = host_manager
         self._asked = asked
-        self._act = act
+        self._begin_choosing = begin_choosing
+        self._since = monotonic()
         self._resources = None     # a nova.scheduler.utils.ResourceRequest
         self._tree = HostTrees(preemption, asked)
         self._offered = 0
@@ -134,7 +133,7 @@ class NovaCloud:
 
     def may_wait(self, notice_s):
         return notice_s <= self._look.longest_notice_s and (
-            not notice_s or self._act.patience.may_wait())
+            not notice_s or self._asked.patience.may_wait())
 
     @answers
     def listed(self, max_age_s):
@@ -164,7 +163,7 @@ class NovaCloud:
         return self._preemption.known.servers.get(uuid)
 
     def ending(self):
-        self._act.begin_choosing()
+        self._begin_choosing()
         self._decisions = self._preemption.process.decisions.get_decisions(
             statuses=decisions.OPEN)
         return {victim.server_uuid for decision in self._decisions
@@ -176,7 +175,7 @@ class NovaCloud:
         if len(self._asked.server_uuids) != 1:
             return {}
         return self._preemption.releasing.releasing(
-            self._decisions, self._act.patience.waited)
+            self._decisions, self._asked.patience.waited)
 
     def budgets(self):
         return self._preemption.known.budgets.read()
@@ -184,7 +183,7 @@ class NovaCloud:
     def load(self, hosts):
         new = [uuid for uuid in hosts if uuid not in self.states]
         if new:
-            for state in few_hosts.get(
+            for state in host_states.get_few(
                     self._host_manager, self._asked.context.elevated(), new,
                     self._asked.spec_obj):
                 # Those of its victims come when it is looked at.
@@ -232,14 +231,14 @@ class NovaCloud:
         if self._offered >= CONF.scheduler.max_placement_results:
             # There may have been more than it has named.
             return float('inf')
-        return self.monotonic() - self._asked.since
+        return self.monotonic() - self._since
 
     @functools.cached_property
     def _query(self):
         return request.provider_query(self._resources)
 
     def _take_a_look(self):
-        self._look = _Look(self._act.patience.limit.longest_notice_s(),
+        self._look = _Look(self._asked.patience.limit.longest_notice_s(),
                            self._preemption.known.servers.by_node())
 
     def _on_trial(self, trial):

@@ -12,6 +12,8 @@
 """A request for a normal server: scheduled anew while races are lost."""
 
 import copy
+import functools
+import time
 
 from nova import exception
 import nova.conf
@@ -25,13 +27,16 @@ from nova_preempt.core import retrying
 from nova_preempt.core.scheduling import policy
 from nova_preempt.db import database
 from nova_preempt.db import decisions
+from nova_preempt.db import hints
+from nova_preempt.db import quota_claims
 from nova_preempt.handover import claim
 from nova_preempt.handover import handover
-from nova_preempt.scheduler import actuator
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import releasing
 from nova_preempt.scheduler import request_context
+from nova_preempt.scheduler import wake_on_demand
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -48,18 +53,108 @@ _FAILURES = (exception.NoValidHost, deadline.TimeIsUp,
 
 
 class Placing:
-    """Schedules normal servers, with victims where needed.
+    """Serves requests: quotas, hints, retries, and what a refusal says.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param host_manager: Nova's HostManager
-    :param observe: called with context, instance_uuids, cycle, selections
-        and error after each request
+    :param observers: called with a dict after each request, see
+        make_report()
+    :param monotonic: the clock that requests have their time by
     """
 
-    def __init__(self, preemption, host_manager, observe):
+    def __init__(self, preemption, host_manager, observers=(),
+                 monotonic=time.monotonic):
         self._preemption = preemption
         self._host_manager = host_manager
-        self._observe = observe
+        self._observers = observers
+        self._monotonic = monotonic
+
+    def start(self):
+        """Read what else of the configuration requests are placed by."""
+        preemption = self._preemption
+        self._wake_on_demand = wake_on_demand.make(
+            CONF, preemption.process.db, preemption.clients.placement,
+            preemption.known, lambda: self._host_manager)
+        quotas.check(CONF.preemption_quota)
+        self._quotas = quotas.Quotas(
+            CONF.preemption_quota, quotas.ProjectServers(
+                preemption.clients.get_cells,
+                functools.partial(hints.get, preemption.process.db),
+                preemption.known.servers.last_seen),
+            quota_claims.QuotaClaims(preemption.process.db),
+            self._over_quota)
+
+    def serve(self, context, select, spec_obj, instance_uuids):
+        """Place the servers of a request; for the parameters see place().
+
+        :raises NoValidHost: there is none, or the project is over its quota
+        """
+        if request.is_preemptible(spec_obj):
+            return self._place_preemptible(context, select, spec_obj,
+                                           instance_uuids)
+        with self._preemption.patience(self._monotonic) as patience, (
+                self._quotas.admitted(context, spec_obj, instance_uuids,
+                                      preemptible=False)):
+            return self._wake_on_demand.serve(
+                context, spec_obj, instance_uuids,
+                lambda spec: self._place_normal(
+                    context, select, spec, instance_uuids, patience),
+                patience)
+
+    def _place_normal(self, context, select, spec_obj, instance_uuids,
+                      patience):
+        """Place a request which may preempt if the operator allows it."""
+        if not request_context.may_preempt(self._preemption.process.options):
+            return select(spec_obj)
+        return self.place(context, select, spec_obj, instance_uuids, patience)
+
+    def _place_preemptible(self, context, select, spec_obj, instance_uuids):
+        """Place a preemptible request where there is room.
+
+        It never preempts, unless it is of a class.
+        """
+        preemption = self._preemption
+        request_context.read_headroom(preemption)
+        database = preemption.process.db
+        hinted = request.is_hinted(spec_obj)
+        rank = policy.PREEMPTIBLE
+        if hinted:
+            # Before anything is built: a server that nobody knows to be
+            # preemptible would never give way.
+            hints.add(database, instance_uuids)
+        try:
+            with self._quotas.admitted(context, spec_obj, instance_uuids,
+                                       preemptible=True):
+                terms = request_context.terms(
+                    preemption, spec_obj, instance_uuids,
+                    CONF.preemption_quota.allocation_project_id)
+                rank = terms.rank
+                with request_context.working_on(terms):
+                    if rank.claim is not None:
+                        with preemption.patience(self._monotonic) as patience:
+                            return self.place(context, select, spec_obj,
+                                              instance_uuids, patience, rank)
+                    selections = place_free(select, spec_obj)
+        except exception.NoValidHost as exc:
+            if hinted and request_context.current().operation == 'create':
+                # A server that was never placed needs no remembering.
+                hints.remove(database, instance_uuids)
+            if rank.claim is None:
+                self._observe(context, instance_uuids, None, error=exc)
+            raise
+        self._observe(context, instance_uuids, None, selections)
+        return selections
+
+    def _over_quota(self, context, spec_obj, instance_uuids, reason):
+        self._preemption.note_refusal(
+            self.cycle(context, spec_obj, instance_uuids),
+            instance_uuids[0], reason)
+
+    def _observe(self, context, instance_uuids, cycle, selections=None,
+                 error=None):
+        for observe in self._observers:
+            observe(make_report(context, instance_uuids, cycle, selections,
+                                error))
 
     def place(self, context, select, spec_obj, instance_uuids, patience,
               rank=policy.NORMAL):
@@ -120,14 +215,12 @@ class Placing:
     def cycle(self, context, spec_obj, instance_uuids, patience=None,
               rank=policy.NORMAL):
         """A SchedulingCycle of this request."""
-        patience = patience or self._preemption.patience()
         return cycles.SchedulingCycle(
-            self._preemption, self._host_manager, request_context.RequestInfo(
-                context, spec_obj, list(instance_uuids),
-                request.protected_servers(spec_obj)
-                | self._preemption.handover.stuck(), rank,
-                get_operation=request_context.current().get_operation),
-            actuator.Actuator(self._preemption, patience))
+            self._preemption, self._host_manager,
+            request_context.current_with(
+                context=context, spec_obj=spec_obj, rank=rank,
+                server_uuids=tuple(instance_uuids),
+                patience=patience or self._preemption.patience()))
 
     def _refused(self, context, instance_uuids, cycle, exc):
         """Keep why preemption could not help, where it was looked at.
@@ -171,9 +264,9 @@ class Placing:
         if not servers:
             return refusals.Why.NOBODY
         if cycle.taken.conflicts:
-            return (refusals.Why.TIME if cycle.patience.limit.is_over()
+            return (refusals.Why.TIME if cycle.asked.patience.limit.is_over()
                     else refusals.Why.RACES)
-        return (refusals.Why.BUSY if cycle.patience.is_refused
+        return (refusals.Why.BUSY if cycle.asked.patience.is_refused
                 else refusals.Why.NO_HOST)
 
 
@@ -217,3 +310,46 @@ def _failure(exc):
             decisions.LostDecision: retrying.Failure.LOST,
             claim.ClaimLost: retrying.Failure.LOST,
             }.get(type(exc), retrying.Failure.OTHER)
+
+
+def make_report(context, instance_uuids, cycle, selections, error):
+    """The report on a request, for observers.
+
+    :param cycle: the SchedulingCycle; None if the request may not preempt
+    :param selections: what Nova's select_destinations returned, if it did
+    :param error: the NoValidHost that it raised, if it did
+    :returns: {request_id, server_uuids, preemptible, outcome, reason,
+        placements: [{server_uuid, host, victims: [{server_uuid, cost_us}],
+        cost_us}], considered: [{host, node, victims, cost_us}]}
+    """
+    claims = {} if cycle is None else {
+        decision.server_uuid: decision for decision in cycle.taken.claims}
+    placements = []
+    for server_uuid, selection in zip(instance_uuids, selections or (),
+                                      strict=False):
+        decision = claims.get(server_uuid)
+        placements.append({
+            'server_uuid': server_uuid,
+            'host': _host(selection),
+            'victims': [{'server_uuid': victim.server_uuid,
+                         'cost_us': victim.cost_us}
+                        for victim in decision.victims] if decision else [],
+            'cost_us': decision.cost_us if decision else 0,
+            'decision': decision.uuid if decision else None,
+        })
+    return {
+        'request_id': context.request_id,
+        'server_uuids': list(instance_uuids),
+        'preemptible': cycle is None,
+        'outcome': 'no_valid_host' if error else 'placed',
+        'reason': error.format_message() if error else '',
+        'placements': placements,
+        'considered': list(cycle.considered) if cycle else [],
+    }
+
+
+def _host(selection):
+    """The host of a selection, in either form that Nova returns it."""
+    if isinstance(selection, dict):
+        return selection['host']
+    return selection[0].service_host

@@ -22,13 +22,17 @@ requests at once, in whichever schedulers, one finds the claim of the other.
 
 import contextlib
 
+from nova import context as nova_context
 from nova import exception
+from nova import objects
+from nova.compute import vm_states
 from oslo_concurrency import lockutils
 from oslo_limit import exception as limit_exc
 from oslo_limit import limit
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.core import quotas as core
 
@@ -139,7 +143,7 @@ class Quotas:
     """Admits requests as long as their project stays within its limits.
 
     :param options: [preemption_quota] of the configuration
-    :param servers: a nova_preempt.scheduler.usage.ProjectServers
+    :param servers: a ProjectServers
     :param claims: a nova_preempt.db.quota_claims.QuotaClaims
     :param note: called with (context, spec_obj, instance_uuids, reason) when
         a request is refused
@@ -255,3 +259,80 @@ def restore_zeroed(spec_obj, classes):
     spec_obj.flavor.extra_specs = {
         key: value for key, value in extra_specs.items()
         if key not in zeroed}
+
+
+class ProjectServers:
+    """Reads Nova's records of the servers of a project.
+
+    :param get_cells: returns {uuid: CellMapping}, without cell0: what is
+        there was never placed
+    :param hinted: given uuids, returns the set of those that are preemptible
+        by a hint
+    :param remembered: given a project and uuids of cells, returns the
+        model.Servers that were seen there last: the preemptible ones
+    """
+
+    def __init__(self, get_cells, hinted, remembered):
+        self._get_cells = get_cells
+        self._hinted = hinted
+        self._remembered = remembered
+
+    def servers(self, project_id):
+        """{uuid: the core's CountedServer} of those in cells.
+
+        In a cell that cannot be read no server begins, so what is remembered
+        of it is as good as a reading. Normal servers are not remembered: as
+        with Nova's own quota, those of such a cell do not count.
+        """
+        instances, away = [], set()
+        for uuid, found in cell_calls.gather(
+                self._get_cells().values(),
+                objects.InstanceList.get_by_filters,
+                {'project_id': project_id, 'deleted': False},
+                expected_attrs=['flavor']).items():
+            if isinstance(found, Exception):
+                LOG.warning('Cannot read the servers of cell %(cell)s: '
+                            '%(exc)s. For quotas the preemptible ones that '
+                            'were seen last count, and no normal ones.',
+                            {'cell': uuid, 'exc': found})
+                away.add(uuid)
+            else:
+                instances.extend(found)
+        counted = {server.uuid: core.CountedServer(
+            [core.Amounts(True, server.vcpus, server.memory_mb)],
+            server.task_state is not None)
+            for server in (self._remembered(project_id, away) if away
+                           else ())}
+        hinted = self._hinted([instance.uuid for instance in instances])
+        return counted | {
+            instance.uuid: _server(instance, instance.uuid in hinted)
+            for instance in instances
+            # A server that was never placed, and will not be.
+            if instance.host or instance.vm_state != vm_states.ERROR}
+
+    @staticmethod
+    def requests(project_id):
+        """The uuids of those that are in no cell yet, as a set."""
+        # A context that is not an admin's: of this project only.
+        context = nova_context.RequestContext(project_id=project_id,
+                                              is_admin=False)
+        return {item.instance_uuid
+                for item in objects.BuildRequestList.get_all(context)}
+
+
+def _server(instance, by_hint):
+    # While a resize is not confirmed there are two, either of which may stay.
+    flavors = [flavor for flavor in (
+        instance.flavor, instance.new_flavor, instance.old_flavor)
+        if flavor is not None]
+    return core.CountedServer(
+        [_amounts(flavor, by_hint) for flavor in flavors],
+        instance.task_state is not None)
+
+
+def _amounts(flavor, by_hint):
+    extra_specs = (flavor.extra_specs if 'extra_specs' in flavor
+                   else None) or {}
+    return core.Amounts(
+        by_hint or specs.flavor_is_preemptible(extra_specs),
+        flavor.vcpus, flavor.memory_mb)

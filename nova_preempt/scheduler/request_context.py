@@ -17,7 +17,6 @@ from collections.abc import Callable
 import contextlib
 import contextvars
 import dataclasses
-import time
 import typing
 
 from nova_preempt.cloud import request
@@ -28,27 +27,40 @@ if typing.TYPE_CHECKING:
     from nova_preempt import headroom
     from nova_preempt.scheduler import carrying
     from nova_preempt.scheduler import cycle
+    from nova_preempt.scheduler import deadline
 
 
 @dataclasses.dataclass(frozen=True)
 class RequestContext:
-    """What a request is. By default one that is none of our business.
+    """A request for servers. By default one that preemption is no part of.
 
+    :ivar context, spec_obj: of Nova
+    :ivar server_uuids: the servers that it is for
+    :ivar rank: see nova_preempt.core.scheduling.policy
+    :ivar patience: what it may still wait for
     :ivar cycle: of a request that may preempt, while it is scheduled
     :ivar headroom: what a preemptible request leaves free, None if nothing
     :ivar project_id: the project that it claims for, '' for the server's
     :ivar chosen: what carries out which hosts were chosen for it, None if
         none were
-    :ivar get_operation: returns which one it is, and looks that up once; it
-        makes nothing our business
+    :ivar get_operation: returns the operation, which it looks up once; without
+        it that of a request that only asks how it would be
     """
 
+    context: object = None
+    spec_obj: object = None
+    server_uuids: tuple[str, ...] = ()
+    rank: policy.Rank = policy.NORMAL
+    patience: deadline.Patience | None = None
     cycle: cycle.SchedulingCycle | None = None
     headroom: headroom.Headroom | None = None
     project_id: str = ''
     chosen: carrying.Carrying | None = None
-    get_operation: Callable[[], str] = dataclasses.field(
-        default=lambda: 'create', compare=False)
+    get_operation: Callable[[], str] = lambda: 'create'
+
+    @property
+    def operation(self):
+        return self.get_operation()
 
 
 _CURRENT = contextvars.ContextVar(
@@ -74,32 +86,6 @@ def working_on(context):
         yield
     finally:
         _CURRENT.reset(token)
-
-
-@dataclasses.dataclass
-class RequestInfo:
-    """A request for servers, some others of which may end for it.
-
-    :ivar context, spec_obj: of Nova
-    :ivar server_uuids: the servers that it is for
-    :ivar excluded: uuids of servers that must not be victims
-    :ivar rank: see nova_preempt.core.scheduling.policy
-    :ivar since: the monotonic time when it was
-    :ivar get_operation: returns which one it is; without it that of one who
-        only asks how it would be
-    """
-
-    context: object
-    spec_obj: object
-    server_uuids: list
-    excluded: frozenset = frozenset()
-    rank: policy.Rank = policy.NORMAL
-    since: float = dataclasses.field(default_factory=time.monotonic)
-    get_operation: Callable[[], str] = lambda: 'create'
-
-    @property
-    def operation(self):
-        return self.get_operation()
 
 
 def may_preempt(options):
@@ -131,7 +117,7 @@ def read_headroom(preemption):
 
 
 def terms(preemption, spec_obj, server_uuids, project_id=''):
-    """On which terms a request is placed: (its Rank, its RequestContext).
+    """The terms on which a request is placed: the current RequestContext.
 
     Whoever only asks how it would be asks here, too. For a preemptible one
     read_headroom() comes before.
@@ -141,8 +127,7 @@ def terms(preemption, spec_obj, server_uuids, project_id=''):
         the server's own
     """
     if not request.is_preemptible(spec_obj):
-        return policy.NORMAL, current()
-    return (_claimed_rank(preemption, spec_obj, server_uuids),
-            current_with(
-                headroom=preemption.known.headroom or None,
-                project_id=project_id))
+        return current()
+    return current_with(
+        rank=_claimed_rank(preemption, spec_obj, server_uuids),
+        headroom=preemption.known.headroom or None, project_id=project_id)

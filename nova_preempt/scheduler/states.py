@@ -21,13 +21,21 @@ import copy
 import dataclasses
 
 from nova import exception
+from nova import objects
+from nova.pci import stats
+from nova.scheduler import host_manager
 from nova.virt import hardware
 from oslo_log import log as logging
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.core import capacity
-from nova_preempt.scheduler import devices
 
 LOG = logging.getLogger(__name__)
+
+# Up to so many hosts a query for each is cheaper than one for all.
+FEW = 20
+
+_OF_DEVICE = ('vendor_id', 'product_id', 'numa_node')
 
 
 def without(host_state, servers, pci_devices=None):
@@ -35,7 +43,7 @@ def without(host_state, servers, pci_devices=None):
 
     :param host_state: a nova.scheduler.host_manager.HostState
     :param servers: cloud.servers.CachedServers
-    :param pci_devices: {uuid: see devices.give_back()} of those that matter
+    :param pci_devices: {uuid: see give_back()} of those that matter
     """
     state = copy.copy(host_state)
     # Nova may share this dict with its tracking of instances: never change
@@ -48,7 +56,7 @@ def without(host_state, servers, pci_devices=None):
     freed = [item for server in servers
              for item in (pci_devices or {}).get(server.uuid, ())]
     if freed:
-        state.pci_stats = devices.give_back(state.pci_stats, freed)
+        state.pci_stats = give_back(state.pci_stats, freed)
     return state
 
 
@@ -152,3 +160,109 @@ def _unconsume(state, server):
                       'topology of host %(host)s: %(exc)s',
                       {'server': server.uuid, 'host': state.host,
                        'exc': exc})
+
+
+# -- PCI devices, as Nova's tracker has them ------------------------------
+
+
+def give_back(pci_stats, devices):
+    """A copy of the PciDeviceStats of a host with these devices free.
+
+    A pool of which nothing was free is not known to Nova's scheduler: it is
+    made of what its devices say.
+
+    :param devices: [(PciDevice, spec of the request it was taken for)]
+    """
+    found = copy.copy(pci_stats) if pci_stats is not None else (
+        stats.PciDeviceStats(None))
+    found.pools = copy.deepcopy(found.pools)
+    for device, spec in devices:
+        pool = next((pool for pool in found.pools
+                     if _is_of(device, pool)), None)
+        if pool is None:
+            pool = _make_pool(device, spec)
+            found.pools.append(pool)
+        pool['count'] += 1
+    return found
+
+
+def _is_of(device, pool):
+    rp_uuid = device.extra_info.get('rp_uuid')
+    if rp_uuid and 'rp_uuid' in pool:
+        return rp_uuid == pool['rp_uuid']
+    return all(getattr(device, key) == pool.get(key) for key in _OF_DEVICE) \
+        and pool.get('dev_type', device.dev_type) == device.dev_type \
+        and pool.get('address', _address(device)) == _address(device)
+
+
+def _address(device):
+    return device.parent_addr or device.address
+
+
+def _make_pool(device, spec):
+    pool = {key: getattr(device, key) for key in _OF_DEVICE}
+    pool.update(count=0, devices=[], dev_type=device.dev_type,
+                address=_address(device))
+    for key in ('rp_uuid', 'parent_ifname'):
+        if device.extra_info.get(key):
+            pool[key] = device.extra_info[key]
+    for key in ('physical_network', 'remote_managed'):
+        if key in spec:
+            pool[key] = spec[key]
+    stats.PciDeviceStats._ensure_remote_managed_tag(device, pool)
+    return pool
+
+
+# -- states of few hosts --------------------------------------------------
+
+
+def get_few(manager, context, uuids, spec_obj):
+    """The HostStates of compute nodes, as Nova's HostManager makes them.
+
+    It reads the records of all compute services of each cell whichever hosts
+    are asked for. That is one query, and right for as many hosts as Placement
+    offers; where ten hosts are looked at it is nearly all of the time, and
+    grows with the cloud.
+
+    :param manager: Nova's HostManager
+    :param uuids: of compute nodes, None for all there are
+    """
+    if uuids is not None and len(uuids) <= FEW:
+        manager = _FewHosts(manager)
+    return manager.get_host_states_by_uuids(context, uuids, spec_obj)
+
+
+class _FewHosts(host_manager.HostManager):
+    """A HostManager that shares all it knows with another."""
+
+    def __init__(self, manager):
+        # Nothing of Nova's: it would read everything once more.
+        self._manager = manager
+
+    def __getattr__(self, name):
+        return getattr(self._manager, name)
+
+    def _get_computes_for_cells(self, context, cells, compute_uuids):
+        nodes, services = {}, {}
+        if not compute_uuids:
+            return nodes, services
+        for cell_uuid, answer in cell_calls.gather(
+                cells, _read, compute_uuids).items():
+            if not isinstance(answer, Exception):
+                nodes[cell_uuid], found = answer
+                services.update(found)
+        return nodes, services
+
+
+def _read(context, uuids):
+    """The compute nodes of a cell, and their services by host."""
+    nodes = objects.ComputeNodeList.get_all_by_uuids(context, uuids)
+    services = {}
+    for host in sorted({node.host for node in nodes}):
+        try:
+            services[host] = objects.Service.get_by_compute_host(context,
+                                                                 host)
+        except exception.ComputeHostNotFound:
+            # Nova leaves it out, and says so.
+            continue
+    return nodes, services

@@ -37,7 +37,7 @@ class QuotaTestCase(base.PreemptionTestCase):
         for name in ('servers', 'vcpus', 'memory_mb', 'project_limits'):
             CONF.clear_override(name, group='preemption_quota')
         self.flags(group='preemption_quota', driver=driver, **values)
-        self.scheduler.start_quotas()
+        self.scheduler.placing.start()
 
     def refuse(self, flavor, **kwargs):
         """Boot in vain; return what the user sees."""

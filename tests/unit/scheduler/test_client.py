@@ -120,7 +120,7 @@ class TestPlacementClient(unittest.TestCase):
     def test_cycle(self):
         cycle = mock.Mock()
         cycle.claim.side_effect = lambda real_claim, *args: real_claim()
-        with request_context.working_on(RequestContext(cycle)):
+        with request_context.working_on(RequestContext(cycle=cycle)):
             self.assertIs(cycle.offer.return_value,
                           self.client.get_allocation_candidates(
                               'context', 'resources'))

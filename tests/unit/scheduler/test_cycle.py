@@ -15,11 +15,14 @@ import types
 import unittest
 from unittest import mock
 
+from oslo_db import exception as db_exc
+
 from nova_preempt import metrics
 from nova_preempt.cloud import placement
 from nova_preempt.core.scheduling import port
 from nova_preempt.handover import claim
 from nova_preempt.scheduler import cycle
+from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import states
 
 REQUEST = {'allocations': {'uuid': {'resources': {'VCPU': 1}}}}
@@ -28,10 +31,10 @@ REQUEST = {'allocations': {'uuid': {'resources': {'VCPU': 1}}}}
 class TestClaim(unittest.TestCase):
 
     def setUp(self):
-        self.preemption, self.act = mock.Mock(), mock.Mock()
-        self.act.patience.silent = port.Silent()
-        self.cycle = cycle.SchedulingCycle(self.preemption, None, mock.Mock(),
-                                           self.act)
+        self.preemption, asked = mock.Mock(), mock.Mock()
+        asked.patience.silent = port.Silent()
+        self.cycle = cycle.SchedulingCycle(self.preemption, None, asked)
+        self.cycle._take = mock.Mock()
         self.now = 0
         self.cycle.cloud.monotonic = lambda: self.now
         state = types.SimpleNamespace(
@@ -42,7 +45,7 @@ class TestClaim(unittest.TestCase):
         plan = self.decision.confirm.return_value.taking.return_value
         plan.victims = (mock.Mock(uuid='victim'),)
         self.decision.leave.side_effect = (
-            self.act.patience.silent.exclude)
+            asked.patience.silent.exclude)
         self.outdated = self.preemption.known.providers.outdated
 
     def claim(self, error=None):
@@ -52,7 +55,7 @@ class TestClaim(unittest.TestCase):
             raise error
 
         if error is not None:
-            self.act.take = take
+            self.cycle._take = take
         before = metrics.CONFLICTS._value.get()
         done = self.cycle.claim(None, 'server', REQUEST, 'p', 'u')
         self.races = metrics.CONFLICTS._value.get() - before
@@ -60,7 +63,7 @@ class TestClaim(unittest.TestCase):
 
     def test_made(self):
         self.assertTrue(self.claim())
-        self.assertEqual([self.act.take.return_value],
+        self.assertEqual([self.cycle._take.return_value],
                          self.cycle.taken.claims)
         self.assertEqual((0, 0), (self.races, self.cycle.taken.conflicts))
 
@@ -90,3 +93,41 @@ class TestClaim(unittest.TestCase):
         with self.assertRaises(claim.OutcomeUnknown):
             self.claim(claim.OutcomeUnknown('500'))
         self.decision.leave.assert_not_called()
+
+
+class TestOutcomeUnknown(unittest.TestCase):
+
+    def setUp(self):
+        self.preemption = mock.Mock()
+        decision = self.preemption.records.decision.return_value
+        decision.uuid, decision.victims = 'd', [mock.Mock(notice_s=0)]
+        self.handover = self.preemption.handover
+        self.handover.claims.claim.side_effect = claim.OutcomeUnknown('500')
+        patience = mock.Mock()
+        patience.limit.longest_notice_s.return_value = 0
+        self.cycle = cycle.SchedulingCycle(
+            self.preemption, None, request_context.RequestContext(
+                patience=patience))
+
+    def take(self, error):
+        with self.assertRaises(error) as caught:
+            self.cycle._take(None, None, 's', 'p', 'u', {'allocations': {}})
+        self.handover.recovery.take_back.assert_called_once_with('d', '500')
+        return caught.exception
+
+    def test_taken_back(self):
+        self.handover.recovery.take_back.return_value = True
+        self.assertNotIsInstance(self.take(placement.PlacementError),
+                                 claim.OutcomeUnknown)
+        self.assertEqual([], self.cycle.taken.lost)
+
+    def test_not_yet(self):
+        """It is tried again when the request has failed."""
+        self.handover.recovery.take_back.return_value = False
+        self.take(claim.OutcomeUnknown)
+        self.assertEqual(['d'], self.cycle.taken.lost)
+
+    def test_database_away(self):
+        self.handover.recovery.take_back.side_effect = db_exc.DBError
+        self.take(db_exc.DBError)
+        self.assertEqual(['d'], self.cycle.taken.lost)

@@ -12,7 +12,6 @@
 
 """What is answered to the questions of a decision."""
 
-import types
 import unittest
 from unittest import mock
 
@@ -31,12 +30,12 @@ class NovaCloudTestCase(unittest.TestCase):
     def setUp(self):
         self.now = 0
         self.places = deadline.WaitSlots(4)
-        act = types.SimpleNamespace(patience=deadline.Patience(
-            deadline.Deadline(TIMES, lambda: self.now), self.places))
+        patience = deadline.Patience(
+            deadline.Deadline(TIMES, lambda: self.now), self.places)
         self.preemption = mock.Mock()
         self.cloud = nova_cloud.NovaCloud(
-            self.preemption, None, request_context.RequestInfo(
-                None, None, ['server']), act,
+            self.preemption, None, request_context.RequestContext(
+                server_uuids=('server',), patience=patience),
             monotonic=lambda: self.now)
 
 

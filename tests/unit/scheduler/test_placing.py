@@ -22,10 +22,11 @@ from nova_preempt.cloud import placement
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core import refusals
 from nova_preempt.handover import handover
-from nova_preempt.scheduler import actuator
+from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import releasing
+from nova_preempt.scheduler import request_context
 
 TIMES = core_deadline.Times(whole_s=100, end_s=20)
 
@@ -40,7 +41,7 @@ class Cycle:
     resources = {'VCPU': 3}
 
     def __init__(self):
-        self.taken = actuator.ClaimsMade()
+        self.taken = cycles.ClaimsMade()
 
     def __enter__(self):
         return self
@@ -61,12 +62,12 @@ class PlacingTestCase(unittest.TestCase):
         self.preemption.handover.claims.active = set()
         self.find_room = self.preemption.known.providers.find_room
         self.find_room.return_value = False
-        self.placing = placing.Placing(self.preemption, None, mock.Mock())
+        self.placing = placing.Placing(self.preemption, None)
         self.cycle = Cycle()
         self.placing.cycle = self.make_cycle
 
     def make_cycle(self, context, spec_obj, instance_uuids, mine, rank):
-        self.cycle.patience = mine
+        self.cycle.asked = request_context.RequestContext(patience=mine)
         return self.cycle
 
     def select(self, spec_obj):
@@ -224,7 +225,7 @@ class TestWhatTheUserReads(PlacingTestCase):
     def test_races(self):
         text, _note = self.refused(exception.NoValidHost(reason=''),
                                    has_begun=True,
-                                   taken=actuator.ClaimsMade(conflicts=1))
+                                   taken=cycles.ClaimsMade(conflicts=1))
         self.assertIn('others', text.replace('other requests', 'others'))
         self.assertIn('try again', text)
 

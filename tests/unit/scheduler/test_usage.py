@@ -18,8 +18,8 @@ from unittest import mock
 from nova import objects
 
 from nova_preempt.cloud import cell_calls
-from nova_preempt.core import quotas
-from nova_preempt.scheduler import usage
+from nova_preempt.core import quotas as core
+from nova_preempt.scheduler import quotas
 from tests.unit.core.scheduling import world
 
 objects.register_all()
@@ -28,7 +28,7 @@ objects.register_all()
 class TestCellAway(unittest.TestCase):
 
     def servers(self, answers):
-        servers = usage.ProjectServers(
+        servers = quotas.ProjectServers(
             dict, lambda uuids: set(),
             lambda project_id, cells: [world.server(
                 f'old-{uuid}', vcpus=2, memory_mb=512) for uuid in cells])
@@ -41,9 +41,9 @@ class TestCellAway(unittest.TestCase):
             flavor=objects.Flavor(vcpus=1, memory_mb=1), new_flavor=None,
             old_flavor=None)]
         self.assertEqual(
-            {'new': quotas.CountedServer([quotas.Amounts(False, 1, 1)],
+            {'new': core.CountedServer([core.Amounts(False, 1, 1)],
                                          False),
-             'old-two': quotas.CountedServer([quotas.Amounts(True, 2, 512)],
+             'old-two': core.CountedServer([core.Amounts(True, 2, 512)],
                                              False)},
             self.servers({'one': found, 'two': cell_calls.CellAway()}))
 
