@@ -33,8 +33,8 @@ from nova_preempt.power import readings
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import schedule
 from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import multi_create
 from nova_preempt.scheduler import quotas
-from nova_preempt.scheduler import together
 
 
 def _cost(conf):
@@ -56,7 +56,7 @@ def _quotas(conf):
 
 
 def _multi_create(conf):
-    together.load(conf.preemption, None)
+    multi_create.load(conf.preemption, None)
 
 
 def _lease_service(conf):

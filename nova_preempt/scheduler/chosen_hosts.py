@@ -74,7 +74,7 @@ def _secret(spec_obj):
 
 
 class ChosenHosts:
-    """See carrying.Carrying, which puts them first.
+    """See batch_claim.BatchClaim, which puts them first.
 
     :param hosts: {name of the compute node: how many servers}
     """

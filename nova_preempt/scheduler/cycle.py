@@ -94,13 +94,13 @@ class SchedulingCycle:
     def _begin_choosing(self):
         """Let no other thread of this process choose the same victims."""
         if self._turn is None:
-            self._turn = self._preemption.turns.begin()
+            self._turn = self._preemption.selection_lock.acquire()
 
     def stop_choosing(self):
         """The claims are made, or not: let other threads choose."""
         self._is_choosing = False
         if self._turn is not None:
-            self._preemption.turns.end(self._turn)
+            self._preemption.selection_lock.release(self._turn)
             self._turn = None
 
     @property
@@ -246,10 +246,17 @@ class SchedulingCycle:
                       for uuid in alloc_request['allocations']
                       if uuid in self.cloud.states), None)
         if state is None or not host_states.mark_of(state).victims:
-            return self._claim_room(state, real_claim, server_uuid)
-        plan = self.decision.plan_of(state.uuid)
-        if plan.joins:
-            return self._join(state, plan)
+            done = self._claim_room(state, real_claim, server_uuid)
+        elif self.decision.plan_of(state.uuid).joins:
+            done = self._join(state)
+        else:
+            done = self._preempt(state, server_uuid, project_id, user_id,
+                                 alloc_request)
+        self.taken.conflicts += not done
+        return done
+
+    def _preempt(self, state, server_uuid, project_id, user_id,
+                 alloc_request):
         claim = self._confirm(state, server_uuid, project_id, user_id,
                               alloc_request)
         if claim is None:
@@ -290,7 +297,6 @@ class SchedulingCycle:
 
     def _lost(self, state):
         """The host was not claimed; it may be worth deciding anew."""
-        self.taken.conflicts += 1
         self.decision.lost(state.uuid)
         if state.uuid not in self.asked.patience.silent.excluded:
             metrics.CONFLICTS.inc()
@@ -332,20 +338,18 @@ class SchedulingCycle:
         handover.events.start(claimed)
         return claimed
 
-    def _join(self, state, plan):
+    def _join(self, state):
         """Wait for room that is coming; see ReleaseWaiter.join()."""
-        if not self._preemption.releasing.join(plan, self.resources):
-            self.taken.conflicts += 1
-            self.decision.lost(state.uuid)
-            return False
-        return True
+        self._preemption.releasing.join(
+            self.decision.plan_of(state.uuid), self.resources)
+        self.decision.lost(state.uuid)
+        return False
 
     def _claim_room(self, state, real_claim, server_uuid):
-        if not real_claim():
-            self.taken.conflicts += 1
-            return False
-        self.taken.free.append(server_uuid)
-        return True
+        done = real_claim()
+        if done:
+            self.taken.free.append(server_uuid)
+        return done
 
     # -- afterwards ------------------------------------------------------
 

@@ -53,7 +53,7 @@ class _DryRun(cycles.SchedulingCycle):
     def _begin_choosing(self):
         """Have nobody wait for its turn."""
 
-    def _join(self, state, plan):
+    def _join(self, state):
         raise _Answer(state)
 
     def _claim_room(self, state, real_claim, server_uuid):

@@ -40,11 +40,12 @@ from nova_preempt.handover import handover
 from nova_preempt.handover import parts
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import allocation_project
-from nova_preempt.scheduler import carrying
+from nova_preempt.scheduler import batch_claim
 from nova_preempt.scheduler import chosen_hosts
 from nova_preempt.scheduler import client as placement_clients
 from nova_preempt.scheduler import endpoint
 from nova_preempt.scheduler import filters
+from nova_preempt.scheduler import multi_create
 from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import preemption
 from nova_preempt.scheduler import quotas
@@ -52,7 +53,6 @@ from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import reservation_admission
 from nova_preempt.scheduler import service_errors
 from nova_preempt.scheduler import states
-from nova_preempt.scheduler import together
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler.weights import kw_ranking
 
@@ -117,7 +117,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.corrector = allocation_project.Corrector(
             CONF.preemption_quota.allocation_project_id,
             self.preemption.clients.placement, self.preemption.known.servers)
-        self.together = together.load(
+        self.multi_create = multi_create.load(
             CONF.preemption, self.host_manager.get_weighed_hosts)
         weights.check(self.host_manager.weighers)
         for weigher in self.host_manager.weighers:
@@ -184,11 +184,11 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         chosen = chosen_hosts.find(
             self.preemption.process.db, context, spec_obj, instance_uuids,
             get_operation, self.clock().replace(tzinfo=None))
-        if chosen is None and self.together is not None:
-            chosen = self.together.choice(instance_uuids)
+        if chosen is None and self.multi_create is not None:
+            chosen = self.multi_create(len(instance_uuids))
         with request_context.working_on(request_context.current_with(
                 get_operation=get_operation,
-                chosen=chosen and carrying.Carrying(
+                chosen=chosen and batch_claim.BatchClaim(
                     chosen, self.preemption.clients.placement,
                     instance_uuids))):
             return self.placing.serve(context, select, spec_obj,

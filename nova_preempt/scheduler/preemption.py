@@ -23,7 +23,7 @@ from nova_preempt.handover import parts
 from nova_preempt.handover import records
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import releasing
-from nova_preempt.scheduler import turns
+from nova_preempt.scheduler import selection_lock
 from nova_preempt.scheduler import waiting_members
 
 LOG = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Preemption(parts.Parts):
         super().__init__(conf, host, get_client, get_cells, clock,
                          notice_limit_s)
         self.records = records.Records(self.process.options, notice_limit_s)
-        self.turns = turns.Turns()
+        self.selection_lock = selection_lock.SelectionLock()
         self.memo = memo.Memo()
         self.waiting_members = waiting_members.WaitingMembers(
             self.process.decisions.get_decisions, functools.partial(

@@ -34,6 +34,7 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.cloud import instances
 from nova_preempt.core import quotas as core
 
 LOG = logging.getLogger(__name__)
@@ -248,8 +249,7 @@ def restore_zeroed(spec_obj, classes):
     if not classes:
         return
     flavor = spec_obj.flavor
-    extra_specs = (flavor.extra_specs if 'extra_specs' in flavor
-                   else None) or {}
+    extra_specs = instances.extra_specs_of(flavor)
     zeroed = core.zeroed(extra_specs, classes,
                            specs.flavor_is_preemptible(extra_specs))
     if not zeroed:
@@ -331,8 +331,7 @@ def _server(instance, by_hint):
 
 
 def _amounts(flavor, by_hint):
-    extra_specs = (flavor.extra_specs if 'extra_specs' in flavor
-                   else None) or {}
+    extra_specs = instances.extra_specs_of(flavor)
     return core.Amounts(
         by_hint or specs.flavor_is_preemptible(extra_specs),
         flavor.vcpus, flavor.memory_mb)

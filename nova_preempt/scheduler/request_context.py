@@ -25,7 +25,7 @@ from nova_preempt.handover import eviction_policy
 
 if typing.TYPE_CHECKING:
     from nova_preempt import headroom
-    from nova_preempt.scheduler import carrying
+    from nova_preempt.scheduler import batch_claim
     from nova_preempt.scheduler import cycle
     from nova_preempt.scheduler import deadline
 
@@ -55,7 +55,7 @@ class RequestContext:
     cycle: cycle.SchedulingCycle | None = None
     headroom: headroom.Headroom | None = None
     project_id: str = ''
-    chosen: carrying.Carrying | None = None
+    chosen: batch_claim.BatchClaim | None = None
     get_operation: Callable[[], str] = lambda: 'create'
 
     @property

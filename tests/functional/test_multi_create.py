@@ -21,7 +21,7 @@ from nova_preempt.cloud import placement
 # Nova's fixtures do not let numpy be imported any more.
 from nova_preempt.core.batch import placing  # noqa: F401 (see above)
 from nova_preempt.embedded import cloud
-from nova_preempt.scheduler import together
+from nova_preempt.scheduler import multi_create
 from tests.functional import base
 
 OTHER = 'f' * 8 + '-ffff-ffff-ffff-' + 'f' * 12
@@ -31,7 +31,7 @@ class MultiCreateTestCase(base.PreemptionTestCase):
 
     def decide(self, score):
         self.flags(group='preemption', multi_create_score=score)
-        self.scheduler.together = together.load(
+        self.scheduler.multi_create = multi_create.load(
             nova.conf.CONF.preemption,
             self.scheduler.host_manager.get_weighed_hosts)
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import operator
 
 from nova_preempt.core import capacity
 from nova_preempt.core import costs
@@ -135,7 +136,7 @@ class Floors:
             and known.since_us <= now_us < known.until_us
             and (known.servers is servers or known.servers == servers)
             and len(known.providers) == len(providers)
-            and all(map(_is, known.providers, providers))
+            and all(map(operator.is_, known.providers, providers))
         ):
             return known
         return None
@@ -254,7 +255,3 @@ class Floors:
     def __len__(self) -> int:
         """Return of how many hosts something is known."""
         return len(self._known)
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other

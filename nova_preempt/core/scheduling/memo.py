@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 import dataclasses
+import operator
 from typing import Any
 
 from nova_preempt.core import costs
@@ -64,7 +65,7 @@ class Memo:
         if (
             entry is None
             or len(entry.providers) != len(host.providers)
-            or not all(map(_is, entry.providers, host.providers))
+            or not all(map(operator.is_, entry.providers, host.providers))
             or (entry.servers is not servers and entry.servers != servers)
             or entry.terms != terms
         ):
@@ -125,7 +126,3 @@ class Memo:
         for kind, floors in list(self._floors.items()):
             if len(floors) > limit:
                 self._floors.pop(kind, None)
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other

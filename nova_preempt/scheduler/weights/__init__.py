@@ -26,6 +26,11 @@ def all_weighers():
     return HostWeightHandler().get_all_classes()
 
 
+def ranks(values):
+    """{value: how many smaller ones there are}."""
+    return {value: rank for rank, value in enumerate(sorted(set(values)))}
+
+
 def unless_equal(found):
     """These weights, none if they are all the same.
 

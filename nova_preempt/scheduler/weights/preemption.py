@@ -72,7 +72,7 @@ class PreemptionCostWeigher(weights.BaseHostWeigher):
     def weigh_objects(self, weighed_obj_list, weight_properties):
         costs = [self._weigh_object(weighed.obj, weight_properties)
                  for weighed in weighed_obj_list]
-        ranks = {cost: rank for rank, cost in enumerate(sorted(set(costs)))}
+        ranks = ours.ranks(costs)
         return ours.unless_equal([ranks[cost] for cost in costs])
 
     def _weigh_object(self, host_state, weight_properties):

@@ -49,8 +49,7 @@ class ReservationFreeTimeWeigher(weights.BaseHostWeigher):
             return []
         view = leases.current(CONF).view()
         times_s = [_free_s(view, weighed.obj) for weighed in weighed_obj_list]
-        ranks = {time_s: rank
-                 for rank, time_s in enumerate(sorted(set(times_s)))}
+        ranks = ours.ranks(times_s)
         return ours.unless_equal([ranks[time_s] for time_s in times_s])
 
     def _weigh_object(self, host_state, weight_properties):

@@ -17,7 +17,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt import exceptions
-from nova_preempt.scheduler import together
+from nova_preempt.scheduler import multi_create
 
 
 def state(name, weight=0):
@@ -30,16 +30,16 @@ def weighed(states, _spec_obj):
             for each in states]
 
 
-class TestTogether(unittest.TestCase):
+class TestMultiCreate(unittest.TestCase):
 
     def hosts(self, every, count=3, free=None, policy='', **options):
         """{host: how many}, None if nobody chooses."""
         options = {'multi_create_score': 'ml', **options}
-        loaded = together.load(types.SimpleNamespace(**options), weighed)
+        loaded = multi_create.load(types.SimpleNamespace(**options), weighed)
         group = policy and types.SimpleNamespace(policy=policy, rules={})
         spec = mock.MagicMock(instance_group=group or None)
         spec.__contains__.return_value = True
-        found = loaded.choice(['s'] * count)
+        found = loaded(count)
         if found is None:
             return None
         found.offer(
@@ -51,7 +51,7 @@ class TestTogether(unittest.TestCase):
         return found.hosts(every, spec)
 
     def test_off_by_default(self):
-        self.assertIsNone(together.load(types.SimpleNamespace(
+        self.assertIsNone(multi_create.load(types.SimpleNamespace(
             multi_create_score='off'), weighed))
 
     def test_not_installed(self):

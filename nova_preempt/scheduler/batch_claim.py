@@ -28,14 +28,14 @@ from nova_preempt.scheduler import states
 LOG = logging.getLogger(__name__)
 
 
-class Carrying:
-    """Has the servers of a request go to their hosts.
+class BatchClaim:
+    """Claims chosen hosts for all servers of a request together.
 
     A context manager around each run of Nova's _schedule: it leaves nothing
     allocated for a server that was not placed.
 
     :param choice: which hosts these are: chosen_hosts.ChosenHosts or
-        together.AlikeHosts
+        multi_create.AlikeHosts
     :param placement: a nova_preempt.cloud.placement.Placement
     :param uuids: of the servers, in Nova's order
     """

@@ -13,16 +13,17 @@
 
 import unittest
 
-from nova_preempt.scheduler import turns
+from nova_preempt.scheduler import selection_lock
 
 
-class TestTurns(unittest.TestCase):
+class TestSelectionLock(unittest.TestCase):
 
     def setUp(self):
         self.now = 0.0
         self.waited = []
         self.meanwhile = []
-        self.turns = turns.Turns(10, lambda: self.now, self.wait)
+        self.lock = selection_lock.SelectionLock(10, lambda: self.now,
+                                                 self.wait)
 
     def wait(self, condition, seconds):
         """What happens while somebody waits, or time passes."""
@@ -34,25 +35,25 @@ class TestTurns(unittest.TestCase):
 
     def test_nobody_else(self):
         for _ in range(2):
-            self.turns.end(self.turns.begin())
+            self.lock.release(self.lock.acquire())
         self.assertEqual([], self.waited)
 
     def test_one_after_the_other(self):
-        first = self.turns.begin()
+        first = self.lock.acquire()
         self.now = 3
-        self.meanwhile = [lambda: None, lambda: self.turns.end(first)]
-        self.turns.begin()
+        self.meanwhile = [lambda: None, lambda: self.lock.release(first)]
+        self.lock.acquire()
         self.assertEqual([7, 7], self.waited)
         self.assertEqual(3, self.now)
 
     def test_one_that_hangs_holds_up_others_once(self):
-        hangs = self.turns.begin()
-        with self.assertLogs(turns.__name__, 'WARNING'):
-            second = self.turns.begin()
+        hangs = self.lock.acquire()
+        with self.assertLogs(selection_lock.__name__, 'WARNING'):
+            second = self.lock.acquire()
         self.assertEqual(10, self.now)
         # Whatever becomes of the first one, it is not its turn any more.
-        self.turns.end(hangs)
-        self.meanwhile = [lambda: self.turns.end(second)]
-        self.turns.begin()
+        self.lock.release(hangs)
+        self.meanwhile = [lambda: self.lock.release(second)]
+        self.lock.acquire()
         self.assertEqual([10, 10], self.waited)
         self.assertEqual(10, self.now)

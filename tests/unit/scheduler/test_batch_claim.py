@@ -15,7 +15,7 @@ import unittest
 from nova import exception
 
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.scheduler import carrying
+from nova_preempt.scheduler import batch_claim
 
 
 class Placement:
@@ -52,7 +52,7 @@ def state(name, victims=()):
         preemption=types.SimpleNamespace(victims=victims))
 
 
-class TestCarrying(unittest.TestCase):
+class TestBatchClaim(unittest.TestCase):
     """Three servers: two are to be on host a, and one on b."""
 
     uuids = ('1', '2', '3')
@@ -72,7 +72,7 @@ class TestCarrying(unittest.TestCase):
         :param error: what happens before the last server is claimed
         :param changed: what its filters leave for a server
         """
-        carried = carrying.Carrying(types.SimpleNamespace(
+        carried = batch_claim.BatchClaim(types.SimpleNamespace(
             offer=None, hosts=lambda states, spec: self.chosen),
             self.placement, self.uuids)
         found = {}

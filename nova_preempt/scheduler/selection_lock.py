@@ -28,8 +28,8 @@ LOG = logging.getLogger(__name__)
 LONGEST_S = 10
 
 
-class Turns:
-    """Takes turns.
+class SelectionLock:
+    """Lock around the selection of victims, for a bounded time.
 
     :param longest_s: how long a turn is at most, while somebody waits for it
     :param monotonic: the clock
@@ -45,8 +45,8 @@ class Turns:
         self._turn = None         # whose it is
         self._since = None        # when it began
 
-    def begin(self):
-        """Wait for a turn. Returns what ends it."""
+    def acquire(self):
+        """Wait for a turn. Returns what release() is given."""
         turn = object()
         with self._changed:
             while self._turn is not None:
@@ -62,8 +62,8 @@ class Turns:
             self._since = self._monotonic()
         return turn
 
-    def end(self, turn):
-        """It is over, if it still was."""
+    def release(self, turn):
+        """End a turn, if no other has begun."""
         with self._changed:
             if self._turn is turn:
                 self._turn = None

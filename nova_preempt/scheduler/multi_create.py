@@ -12,9 +12,8 @@
 """Hosts for several servers of one request, by one decision.
 
 It is made where Nova sorts hosts for the first of them, and carried out as
-what the engine has chosen (carrying.py).
+what the engine has chosen (batch_claim.py).
 """
-
 
 from nova_preempt import exceptions
 from nova_preempt.core import capacity
@@ -26,7 +25,9 @@ OFF = 'off'
 
 
 def load(options, get_weighed):
-    """A Together, None where Nova is to choose.
+    """A function that makes AlikeHosts, None where Nova is to choose.
+
+    It is given the number of servers, and returns None for one alone.
 
     :param options: [preemption] of the configuration
     :param get_weighed: given host states and a RequestSpec, Nova's weighed
@@ -42,26 +43,10 @@ def load(options, get_weighed):
     except choice.NotInstalled as exc:
         raise exceptions.InvalidConfiguration(
             f'[preemption]multi_create_score is {score}: {exc}') from exc
-    return Together(placer, get_weighed if score == model.WEIGHTS else None)
-
-
-class Together:
-    """Decides about several servers at once.
-
-    :param placer: a core.batch.choice.Placer
-    :param get_weighed: see load(), None if it does not go by weights
-    """
-
-    def __init__(self, placer, get_weighed=None):
-        self._placer = placer
-        self._get_weighed = get_weighed
-
-    def choice(self, instance_uuids):
-        """The AlikeHosts of a request, None for one server alone."""
-        if len(instance_uuids) < 2:
-            return None
-        return AlikeHosts(self._placer, len(instance_uuids),
-                          self._get_weighed)
+    if score != model.WEIGHTS:
+        get_weighed = None
+    return lambda count: (AlikeHosts(placer, get_weighed, count)
+                          if count > 1 else None)
 
 
 def _group(spec_obj):
@@ -76,10 +61,12 @@ def _group(spec_obj):
 class AlikeHosts:
     """As chosen_hosts.ChosenHosts, chosen once hosts are known.
 
+    :param placer: a core.batch.choice.Placer
+    :param get_weighed: see load(), None if it does not go by weights
     :param count: how many servers
     """
 
-    def __init__(self, placer, count, get_weighed=None):
+    def __init__(self, placer, get_weighed, count):
         self._placer = placer
         self._count = count
         self._get_weighed = get_weighed
