@@ -39,7 +39,6 @@ import nova_preempt.conf
 from nova_preempt.handover import handover
 from nova_preempt.handover import parts
 from nova_preempt.reservation import leases
-from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import batch_claim
 from nova_preempt.scheduler import chosen_hosts
 from nova_preempt.scheduler import client as placement_clients
@@ -114,9 +113,6 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             self.preemption, self.host_manager, self.observers,
             lambda: self.monotonic())
         self.placing.start()
-        self.corrector = allocation_project.Corrector(
-            CONF.preemption_quota.allocation_project_id,
-            self.preemption.clients.placement, self.preemption.known.servers)
         self.multi_create = multi_create.load(
             CONF.preemption, self.host_manager.get_weighed_hosts)
         weights.check(self.host_manager.weighers)
@@ -132,7 +128,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     def _refresh_preemptible_servers(self, context):
         if self.preemption is not None:
             self.preemption.known.refresh()
-            self.corrector.run()
+            self.placing.corrector.run()
 
     @periodic_task.periodic_task(spacing=CONF.preemption.recovery_interval_s)
     def _repair_preemptions(self, context):

@@ -31,6 +31,7 @@ from nova_preempt.db import hints
 from nova_preempt.db import quota_claims
 from nova_preempt.handover import claim
 from nova_preempt.handover import handover
+from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import quotas
@@ -60,6 +61,7 @@ class Placing:
     :param observers: called with a dict after each request, see
         make_report()
     :param monotonic: the clock that requests have their time by
+    :ivar corrector: an allocation_project.Corrector, once it has started
     """
 
     def __init__(self, preemption, host_manager, observers=(),
@@ -83,6 +85,9 @@ class Placing:
                 preemption.known.servers.last_seen),
             quota_claims.QuotaClaims(preemption.process.db),
             self._over_quota)
+        self.corrector = allocation_project.Corrector(
+            CONF.preemption_quota.allocation_project_id,
+            preemption.clients.placement, preemption.known.servers)
 
     def serve(self, context, select, spec_obj, instance_uuids):
         """Place the servers of a request; for the parameters see place().
