@@ -52,7 +52,7 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.model import ObservedServer
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_models
-from nova_preempt.db import backlog_rows
+from nova_preempt.db import rows
 from nova_preempt.db import schema
 
 SEED = 2013
@@ -158,7 +158,8 @@ class Bench:
         # All at once, which those who leave them do not.
         with self.database.writer() as session:
             session.execute(sa.insert(backlog_models.BacklogRequest), [
-                backlog_rows.values(self.request(rng, number - item, item))
+                rows.values(self.request(rng, number - item, item),
+                            'boots', 'servers')
                 for item in range(number)])
 
     def request(self, rng: random.Random, age_s: int, number: int

@@ -50,10 +50,9 @@ class Choices:
         secret = self._make_secret()
         lasts = backlog_options.lifecycle(self._options).undecided_s
         choice = chosen.Choice(
-            request.uuid, boot.number,
-            chosen.Boot(request.project_id, request.user_id, boot.flavor_id,
-                        boot.count),
-            hosts, boot.asked_at + datetime.timedelta(seconds=lasts))
+            request.project_id, request.user_id, boot.flavor_id, boot.count,
+            request.uuid, boot.number, hosts,
+            boot.asked_at + datetime.timedelta(seconds=lasts))
         try:
             chosen_hosts.keep(self._database, secret, choice)
         except db_exc.DBError as exc:

@@ -17,7 +17,6 @@ who want to make one the second finds that it came too late.
 
 import dataclasses
 import datetime
-import json
 
 import sqlalchemy as sa
 
@@ -27,9 +26,9 @@ from nova_preempt.core.backlog import servers as servers_core
 from nova_preempt.db import backlog_begun
 from nova_preempt.db import backlog_history
 from nova_preempt.db import backlog_models
-from nova_preempt.db import backlog_rows as rows
-from nova_preempt.db import reservation_rows
+from nova_preempt.db import backlog_rows
 from nova_preempt.db import retries
+from nova_preempt.db import rows
 
 _REQUEST = backlog_models.BacklogRequest
 _BOOT = backlog_models.BacklogBoot
@@ -62,7 +61,9 @@ def create(database, request, begun=False, sealed=None):
             # Unless that was this call, and the answer was lost.
             return _has_trust(session, request.uuid, request.trust_id)
         session.execute(sa.insert(_REQUEST).values(
-            {'sealed': sealed, **rows.values(request)}))
+            **backlog_rows.closing({
+                'sealed': sealed,
+                **rows.values(request, 'boots', 'servers')})))
         serial = backlog_history.note(
             session, request.uuid, request.created_at, request.state,
             request.reason)
@@ -83,7 +84,7 @@ def get(database, uuid, project_id=None):
     if project_id is not None:
         query = query.where(_REQUEST.project_id == project_id)
     with database.reader() as session:
-        return next(iter(rows.fetch(session, query)), None)
+        return next(iter(backlog_rows.fetch(session, query)), None)
 
 
 def find(database, states=None, project_id=None, user_id=None, marker=None,
@@ -111,26 +112,22 @@ def find(database, states=None, project_id=None, user_id=None, marker=None,
     query = query.order_by(*(column.desc() if newest_first else column
                              for column in key)).limit(limit)
     with database.reader() as session:
-        return rows.fetch(session, query, with_bodies)
+        return backlog_rows.fetch(session, query, with_bodies)
 
 
 def bodies(database, uuids):
     """Go through (uuid, body) of these requests, without those that are gone.
     """
-    for some in reservation_rows.batches(sorted(uuids), _BODIES):
-        with database.reader() as session:
-            found = session.execute(
-                sa.select(_REQUEST.uuid, _REQUEST.body)
-                .where(_REQUEST.uuid.in_(some))).all()
-        for uuid, body in found:
-            yield uuid, json.loads(body)
+    for some in rows.batches(sorted(uuids), _BODIES):
+        yield from map(tuple, database.read(
+            sa.select(_REQUEST.uuid, _REQUEST.body)
+            .where(_REQUEST.uuid.in_(some))))
 
 
 def trusts(database):
     """The ids of the trusts of all requests, as a set."""
-    with database.reader() as session:
-        return set(session.execute(sa.select(_REQUEST.trust_id).where(
-            _REQUEST.trust_id > '')).scalars())
+    return set(database.scalars(sa.select(_REQUEST.trust_id).where(
+        _REQUEST.trust_id > '')))
 
 
 def count(database, project_id, states=model.OPEN, since=None):
@@ -142,8 +139,8 @@ def count(database, project_id, states=model.OPEN, since=None):
         _REQUEST.project_id == project_id, _REQUEST.state.in_(states))
     if since is not None:
         query = query.where(_REQUEST.created_at > since)
-    with database.reader() as session:
-        return session.execute(query).scalar()
+    number, = database.scalars(query)
+    return number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,14 +176,14 @@ def change(database, uuid, of, now, renewal=None, **values):
                 return _has_trust(session, uuid, values['trust_id'])
             which.append(_REQUEST.trust_id == renewal.replaced)
         found = session.execute(sa.update(_REQUEST).where(*which).values(
-            **rows.columns(values), updated_at=now)).rowcount == 1
+            **backlog_rows.closing(values), updated_at=now)).rowcount == 1
         if renewal is not None:
             backlog_begun.begin_again(
                 session, renewal.left if found else renewal.begun)
         if found and 'state' in values:
             backlog_history.note(session, uuid, now, values['state'],
                                  values.get('reason', ''))
-            rows.shorten(session, uuid, values['state'])
+            backlog_rows.shorten(session, uuid, values['state'])
     return found
 
 
@@ -219,7 +216,7 @@ def remove(database, begun, now):
         # First, so that nobody begins anything for it from now on.
         was_open = session.execute(sa.update(_REQUEST).where(
             _REQUEST.uuid == uuid, _REQUEST.state.in_(model.OPEN)).values(
-            **rows.columns({'state': model.CANCELLED}), reason=NOT_TAKEN,
+            state=model.CANCELLED, sealed=None, reason=NOT_TAKEN,
             ends_servers=True, updated_at=now)).rowcount
         if not was_open and session.execute(sa.select(_REQUEST.uuid).where(
                 _REQUEST.uuid == uuid)).first():
@@ -230,7 +227,7 @@ def remove(database, begun, now):
                 session, uuid).values())[-1].state
             backlog_history.note(session, uuid, now, model.CANCELLED,
                                  NOT_TAKEN)
-            rows.shorten(session, uuid, model.CANCELLED)
+            backlog_rows.shorten(session, uuid, model.CANCELLED)
             return Removal(is_gone=False, cancelled=before)
         backlog_begun.begin_again(session, begun)
         for table, column in ((_CHANGE, _CHANGE.request_uuid),
@@ -268,7 +265,7 @@ def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
                 estimate_s=None, updated_at=boot.asked_at)).rowcount == 1
         if found:
             session.execute(sa.insert(_BOOT).values(
-                request_uuid=uuid, **dataclasses.asdict(boot)))
+                request_uuid=uuid, **rows.values(boot)))
             if forgotten:
                 _forget(session, uuid, forgotten, boot.asked_at)
             backlog_history.note(session, uuid, boot.asked_at, model.PLACING,
@@ -278,7 +275,7 @@ def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
 
 def _forget(session, uuid, numbers, now):
     """Delete boots that came to nothing, and what history has of such."""
-    for some in reservation_rows.batches(numbers):
+    for some in rows.batches(numbers):
         session.execute(sa.delete(_BOOT).where(
             _BOOT.request_uuid == uuid, _BOOT.number.in_(some)))
     changes = backlog_history.changes(session, uuid)
@@ -295,15 +292,14 @@ def _forget(session, uuid, numbers, now):
     first = list(changes)[:replaced]
     for number, change in zip(first, sums, strict=False):
         session.execute(sa.update(_CHANGE).where(_CHANGE.id == number).values(
-            at=change.at, state=change.state, reason=change.reason))
-    for some in reservation_rows.batches(forgotten + first[len(sums):]):
+            **rows.values(change)))
+    for some in rows.batches(forgotten + first[len(sums):]):
         session.execute(sa.delete(_CHANGE).where(_CHANGE.id.in_(some)))
 
 
 def _write_servers(session, uuid, servers):
     for server in sorted(servers, key=lambda item: item.uuid):
-        values = {'boot': server.boot, 'state': server.state,
-                  'since': server.since}
+        values = rows.values(server, 'uuid')
         if not session.execute(sa.update(_SERVER).where(
                 _SERVER.uuid == server.uuid).values(**values)).rowcount:
             session.execute(sa.insert(_SERVER).values(
@@ -338,7 +334,8 @@ def _record(database, uuid, of, now, verdict, conditions):
         if not session.execute(sa.update(_REQUEST).where(
                 _REQUEST.uuid == uuid, _REQUEST.state.in_(of),
                 *conditions).values(
-                **rows.columns({**verdict.values, 'state': verdict.state}),
+                **backlog_rows.closing(
+                    {**verdict.values, 'state': verdict.state}),
                 updated_at=now)).rowcount:
             return False
         for boot in verdict.boots:
@@ -350,7 +347,7 @@ def _record(database, uuid, of, now, verdict, conditions):
         if verdict.state not in of:
             backlog_history.note(session, uuid, now, verdict.state,
                                  verdict.values.get('reason', ''))
-            rows.shorten(session, uuid, verdict.state)
+            backlog_rows.shorten(session, uuid, verdict.state)
         _write_servers(session, uuid, verdict.servers)
         if verdict.forgotten:
             session.execute(sa.delete(_SERVER).where(
@@ -372,11 +369,10 @@ def note(database, notes):
         sa.or_(*(_REQUEST.state == state for state in model.IN_ORDER))).values(
         position=sa.bindparam('place'), waits_for=sa.bindparam('why'),
         estimate_s=sa.bindparam('wait_s'))
-    rows = [{'of': uuid, 'place': item.position,
-             'why': json.dumps(dict(item.waits_for)),
-             'wait_s': item.estimate_s}
-            for uuid, item in sorted(notes.items())]
-    for some in reservation_rows.batches(rows):
+    found = [{'of': uuid, 'place': item.position, 'why': item.waits_for,
+              'wait_s': item.estimate_s}
+             for uuid, item in sorted(notes.items())]
+    for some in rows.batches(found):
         with database.writer() as session:
             session.execute(statement, some)
 
@@ -386,12 +382,9 @@ def placed(database, since):
     query = (sa.select(_REQUEST.alternatives, _BOOT.flavor_id, _BOOT.count)
              .join(_REQUEST, _REQUEST.uuid == _BOOT.request_uuid)
              .where(_BOOT.asked_at >= since, _BOOT.state == model.SETTLED))
-    with database.reader() as session:
-        placed = session.execute(query).all()
-    return [{name: amount * row.count for name, amount
-             in item.resources.items()}
-            for row in placed for item in rows.alternatives(row.alternatives)
-            if item.flavor_id == row.flavor_id]
+    return [{name: amount * count for name, amount in item.resources.items()}
+            for alternatives, flavor_id, count in database.read(query)
+            for item in alternatives if item.flavor_id == flavor_id]
 
 
 def history(database, uuid):

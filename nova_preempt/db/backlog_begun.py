@@ -14,29 +14,14 @@
 What is left of one here long after it was begun tells that who took it died.
 """
 
-import dataclasses
-import datetime
-
 import sqlalchemy as sa
 
 from nova_preempt.db import backlog_models
 from nova_preempt.db import retries
+from nova_preempt.db import rows
+from nova_preempt.db.rows import Begun
 
 _BEGUN = backlog_models.BacklogBegun
-
-
-@dataclasses.dataclass(frozen=True)
-class Begun:
-    """A submission that has begun; times are naive and in UTC.
-
-    :ivar expires_at: when its trust does, by which that is known
-    """
-
-    uuid: str
-    project_id: str
-    user_id: str
-    begun_at: datetime.datetime
-    expires_at: datetime.datetime
 
 
 @retries.retried
@@ -55,7 +40,7 @@ def begin_again(session, begun):
 
 def _insert(session, begun):
     session.execute(sa.insert(_BEGUN).values(
-        **dataclasses.asdict(begun), given_up=False))
+        **rows.values(begun), given_up=False))
 
 
 def older(database, before, limit=None):
@@ -65,19 +50,18 @@ def older(database, before, limit=None):
 
 
 def _older(session, before, limit=None):
-    query = (sa.select(_BEGUN).where(_BEGUN.begun_at < before)
+    query = (sa.select(*rows.columns(_BEGUN, Begun))
+             .where(_BEGUN.begun_at < before)
              .order_by(_BEGUN.begun_at, _BEGUN.uuid).limit(limit))
-    return [Begun(row.uuid, row.project_id, row.user_id, row.begun_at,
-                  row.expires_at)
-            for row in session.execute(query).scalars()]
+    return [Begun(*row) for row in session.execute(query)]
 
 
 def count(database, project_id):
     """How many there are of a project."""
-    with database.reader() as session:
-        return session.execute(
-            sa.select(sa.func.count()).select_from(_BEGUN)
-            .where(_BEGUN.project_id == project_id)).scalar()
+    number, = database.scalars(
+        sa.select(sa.func.count()).select_from(_BEGUN)
+        .where(_BEGUN.project_id == project_id))
+    return number
 
 
 @retries.retried
@@ -95,8 +79,7 @@ def give_up(database, before):
 @retries.retried
 def forget(database, uuid):
     """Nothing is left of it. Fine if it is gone."""
-    with database.writer() as session:
-        session.execute(sa.delete(_BEGUN).where(_BEGUN.uuid == uuid))
+    database.write(sa.delete(_BEGUN).where(_BEGUN.uuid == uuid))
 
 
 def end(session, uuid):

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from nova_preempt.core.backlog import history
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog_models
-from nova_preempt.db import reservation_rows
+from nova_preempt.db import rows
 
 _REQUEST = backlog_models.BacklogRequest
 _CHANGE = backlog_models.BacklogChange
@@ -32,10 +32,9 @@ def note(session, uuid, at, state, reason):
 
 def changes(session, uuid):
     """{id: core Change} of a request, the oldest first."""
-    return {row.id: model.Change(row.at, row.state, row.reason)
-            for row in session.execute(
-                sa.select(_CHANGE.id, _CHANGE.at, _CHANGE.state,
-                          _CHANGE.reason)
+    return {number: model.Change(*values)
+            for number, *values in session.execute(
+                sa.select(_CHANGE.id, *rows.columns(_CHANGE, model.Change))
                 .where(_CHANGE.request_uuid == uuid).order_by(_CHANGE.id))}
 
 
@@ -47,10 +46,9 @@ def numbers(database, project_id=None):
     query = _of(sa.select(_REQUEST.class_name, _REQUEST.state,
                           sa.func.count()), project_id)
     found = {}
-    with database.reader() as session:
-        for class_name, state, number in session.execute(
-                query.group_by(_REQUEST.class_name, _REQUEST.state)):
-            found.setdefault(class_name, {})[state] = number
+    for class_name, state, number in database.read(
+            query.group_by(_REQUEST.class_name, _REQUEST.state)):
+        found.setdefault(class_name, {})[state] = number
     return found
 
 
@@ -77,7 +75,7 @@ def between(database, since, until, project_id=None):
 def of(database, uuids):
     """{uuid: the core's History} of these."""
     found = {}
-    for some in reservation_rows.batches(sorted(uuids)):
+    for some in rows.batches(sorted(uuids)):
         found.update(_by_uuid(database, _heads().where(
             _REQUEST.uuid.in_(some))))
     return found
@@ -99,7 +97,7 @@ def _histories(database, query):
 def _by_uuid(database, query):
     with database.reader() as session:
         heads = {row.uuid: row for row in session.execute(query)}
-        for uuids in reservation_rows.batches(heads):
+        for uuids in rows.batches(heads):
             changes = {}
             for row in session.execute(
                     sa.select(_CHANGE.request_uuid, _CHANGE.at,

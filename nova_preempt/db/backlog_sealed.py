@@ -24,9 +24,8 @@ _AT_ONCE = 50
 
 def get(database, uuid):
     """The secrets of a request, None if it has none."""
-    with database.reader() as session:
-        return session.execute(sa.select(_REQUEST.sealed).where(
-            _REQUEST.uuid == uuid)).scalar()
+    return next(iter(database.scalars(sa.select(_REQUEST.sealed).where(
+        _REQUEST.uuid == uuid))), None)
 
 
 def each(database):
@@ -34,11 +33,7 @@ def each(database):
     query = sa.select(_REQUEST.uuid, _REQUEST.sealed).where(
         _REQUEST.sealed.is_not(None)).order_by(_REQUEST.uuid).limit(_AT_ONCE)
     after = ''
-    while True:
-        with database.reader() as session:
-            rows = session.execute(query.where(_REQUEST.uuid > after)).all()
-        if not rows:
-            return
+    while rows := database.read(query.where(_REQUEST.uuid > after)):
         yield from map(tuple, rows)
         after = rows[-1].uuid
 
@@ -49,6 +44,5 @@ def replace(database, uuid, old, new):
 
     So those of a request that was closed meanwhile stay deleted.
     """
-    with database.writer() as session:
-        session.execute(sa.update(_REQUEST).where(
-            _REQUEST.uuid == uuid, _REQUEST.sealed == old).values(sealed=new))
+    database.write(sa.update(_REQUEST).where(
+        _REQUEST.uuid == uuid, _REQUEST.sealed == old).values(sealed=new))

@@ -11,24 +11,20 @@
 # under the License.
 """Turns of projects for which the backlog keeps hosts free."""
 
-import json
-
 import sqlalchemy as sa
 
 from nova_preempt.core.backlog import turns
 from nova_preempt.db import backlog_models
 from nova_preempt.db import retries
+from nova_preempt.db import rows
 
 _TURN = backlog_models.BacklogTurn
 
 
 def get(database):
     """{project_id: core.backlog.turns.Turn}."""
-    with database.reader() as session:
-        return {row.project_id: turns.Turn(
-            row.since, row.nearer_at, frozenset(json.loads(row.hosts)),
-            json.loads(row.far), row.place)
-            for row in session.execute(sa.select(_TURN)).scalars()}
+    return {project: turns.Turn(*values) for project, *values in database.read(
+        sa.select(_TURN.project_id, *rows.columns(_TURN, turns.Turn)))}
 
 
 @retries.retried_upsert
@@ -48,11 +44,5 @@ def replace(database, before, after):
             session.execute(sa.delete(_TURN).where(
                 _TURN.project_id == project))
         for project, turn in changed.items():
-            values = {'since': turn.since, 'nearer_at': turn.nearer_at,
-                      'hosts': json.dumps(sorted(turn.hosts)),
-                      'far': json.dumps(dict(turn.far), sort_keys=True),
-                      'place': turn.place}
-            if not session.execute(sa.update(_TURN).where(
-                    _TURN.project_id == project).values(**values)).rowcount:
-                session.execute(sa.insert(_TURN).values(
-                    project_id=project, **values))
+            rows.upsert(session, _TURN, {'project_id': project},
+                        rows.values(turn))

@@ -15,13 +15,13 @@ Who reads the database learns no secret that still works.
 """
 
 import hashlib
-import json
 
 import sqlalchemy as sa
 
 from nova_preempt.core.backlog import chosen
 from nova_preempt.db import backlog_models
 from nova_preempt.db import retries
+from nova_preempt.db import rows
 
 _CHOSEN = backlog_models.BacklogChosenHosts
 
@@ -32,53 +32,35 @@ def keep(database, secret, choice):
 
     :param choice: a core.backlog.chosen.Choice
     """
-    boot = choice.boot
-    values = {
-        'request_uuid': choice.request_uuid, 'number': choice.number,
-        'project_id': boot.project_id, 'user_id': boot.user_id,
-        'flavor_id': boot.flavor_id, 'count': boot.count,
-        'hosts': json.dumps(dict(choice.hosts), sort_keys=True),
-        'expires_at': choice.expires_at, 'used': choice.used}
-    digest = _digest(secret)
     with database.writer() as session:
-        if not session.execute(sa.update(_CHOSEN).where(
-                _CHOSEN.digest == digest).values(**values)).rowcount:
-            session.execute(sa.insert(_CHOSEN).values(
-                digest=digest, **values))
+        rows.upsert(session, _CHOSEN, {'digest': _digest(secret)},
+                    rows.values(choice))
 
 
 def get(database, secret):
     """The Choice that a secret stands for, None if there is none."""
-    query = sa.select(*_CHOSEN.__table__.c).where(
-        _CHOSEN.digest == _digest(secret))
-    with database.reader() as session:
-        row = session.execute(query).one_or_none()
-    return row and _choice(row)
+    return next(iter(_choices(database, _CHOSEN.digest == _digest(secret))),
+                None)
 
 
 @retries.retried
 def use(database, secret):
     """Have it used; returns whether it was not used before."""
-    with database.writer() as session:
-        return session.execute(sa.update(_CHOSEN).where(
-            _CHOSEN.digest == _digest(secret),
-            _CHOSEN.used == sa.false()).values(used=True)).rowcount == 1
+    return database.write(sa.update(_CHOSEN).where(
+        _CHOSEN.digest == _digest(secret),
+        _CHOSEN.used == sa.false()).values(used=True)) == 1
 
 
 def of_boots(database):
     """{(uuid of the request, number of the boot): {host: how many}}."""
-    with database.reader() as session:
-        return {(row.request_uuid, row.number): _choice(row).hosts
-                for row in session.execute(
-                    sa.select(*_CHOSEN.__table__.c))}
+    return {(item.request_uuid, item.number): item.hosts
+            for item in _choices(database)}
 
 
 @retries.retried
 def forget(database, before):
     """Delete those that were to be used before then."""
-    with database.writer() as session:
-        session.execute(sa.delete(_CHOSEN).where(
-            _CHOSEN.expires_at < before))
+    database.write(sa.delete(_CHOSEN).where(_CHOSEN.expires_at < before))
 
 
 def _digest(secret):
@@ -86,8 +68,6 @@ def _digest(secret):
     return hashlib.sha256(secret.encode(errors='surrogatepass')).hexdigest()
 
 
-def _choice(row):
-    return chosen.Choice(
-        row.request_uuid, row.number,
-        chosen.Boot(row.project_id, row.user_id, row.flavor_id, row.count),
-        json.loads(row.hosts), row.expires_at, row.used)
+def _choices(database, *conditions):
+    return [chosen.Choice(*row) for row in database.read(sa.select(
+        *rows.columns(_CHOSEN, chosen.Choice)).where(*conditions))]

@@ -11,6 +11,7 @@
 # under the License.
 """Tables, made from row types: of this package, and of the core."""
 
+import collections.abc
 import dataclasses
 import datetime
 import json
@@ -54,7 +55,8 @@ class Json(sa.types.TypeDecorator):
             else sa.Text())
 
     def process_bind_param(self, value, dialect):
-        return json.dumps(value, sort_keys=self.sort_keys)
+        return value if value is None else json.dumps(
+            value, sort_keys=self.sort_keys)
 
     def process_result_value(self, value, dialect):
         return value if value is None else json.loads(value)
@@ -63,11 +65,12 @@ class Json(sa.types.TypeDecorator):
 _TYPES = {str: sa.String(255), int: sa.Integer(), bool: sa.Boolean(),
           float: sa.Float(precision=53), dict: Json(),
           list: Json(sort_keys=False),
+          collections.abc.Mapping: Json(sort_keys=False),
           datetime.datetime: sa.DateTime()}
 
 
 def _columns(row, key, without, required, changed):
-    """The columns of a row type; parameters as of _model()."""
+    """The columns of a row type; parameters as of mapped()."""
     hints = typing.get_type_hints(row, include_extras=True)
     for field in dataclasses.fields(row):
         if field.name in without:
@@ -87,7 +90,7 @@ def _columns(row, key, without, required, changed):
             nullable=nullable and field.name not in required, **settings)
 
 
-def _model(table, row, key, *more, indexes=None, without=(), required=(),
+def mapped(table, row, key, *more, indexes=None, without=(), required=(),
            attributes=None, options=None, **changed):
     """Make the model of a table from a row type.
 
@@ -110,7 +113,7 @@ def _model(table, row, key, *more, indexes=None, without=(), required=(),
         **(attributes or {})})
 
 
-Decision = _model(
+Decision = mapped(
     'decisions', rows.Decision, ['uuid'],
     indexes={'decisions_status_idx': ['status'],
              'decisions_server_uuid_idx': ['server_uuid'],
@@ -123,7 +126,7 @@ Decision = _model(
         'Victim', order_by='Victim.server_uuid', lazy='joined',
         cascade='all, delete-orphan')})
 
-Victim = _model(
+Victim = mapped(
     'victims', rows.Victim, ['server_uuid'],
     sa.Column('decision_uuid', UUID, sa.ForeignKey(
         'decisions.uuid', ondelete='CASCADE'), primary_key=True),
@@ -132,9 +135,9 @@ Victim = _model(
              'victims_project_id_idx': ['project_id'],
              'victims_ended_at_idx': ['ended_at']})
 
-Pause = _model('pauses', rows.Pause, ['what'])
+Pause = mapped('pauses', rows.Pause, ['what'])
 
-QuotaClaim = _model(
+QuotaClaim = mapped(
     'quota_claims', quotas.Claim, [],
     sa.Column('id', BIG_ID, primary_key=True, autoincrement=True),
     sa.Column('project_id', sa.String(255), nullable=False),
@@ -145,7 +148,7 @@ QuotaClaim = _model(
     options={'sqlite_autoincrement': True},
     without=['id'], server_uuid=UUID)
 
-Reservation = _model(
+Reservation = mapped(
     'reservations', reservation.Reservation, ['uuid'],
     indexes={'reservations_status_idx': ['status'],
              'reservations_project_id_idx': ['project_id'],
@@ -155,32 +158,32 @@ Reservation = _model(
     reason=sa.Text(), public_reason=sa.Text(), duration_s=sa.BigInteger())
 
 # Times as in the reservation, so that no join is needed.
-ReservationHost = _model(
+ReservationHost = mapped(
     'reservation_hosts', reservation.Assignment, ['host'],
     sa.Column('reservation_uuid', UUID, sa.ForeignKey(
         'reservations.uuid', ondelete='CASCADE'), primary_key=True),
     indexes={'reservation_hosts_host_idx': ['host', 'start_at']},
     status=sa.String(20), reason=sa.Text(), public_reason=sa.Text())
 
-ReservationMove = _model('reservation_moves', rows.Move, [],
+ReservationMove = mapped('reservation_moves', rows.Move, [],
                          sa.Column('server_uuid', UUID, primary_key=True))
 
-ReservableHost = _model('reservable_hosts', rows.HostSettings, ['host'])
+ReservableHost = mapped('reservable_hosts', rows.HostSettings, ['host'])
 
-HostPower = _model('host_power', rows.HostPower, ['host'],
+HostPower = mapped('host_power', rows.HostPower, ['host'],
                    indexes={'host_power_state_idx': ['state']})
 
-PowerPromise = _model(
+PowerPromise = mapped(
     'power_promises', demand.Promise, ['request', 'host'],
     sa.Column('promised_at', sa.DateTime, nullable=False), request=UUID)
 
-PowerFigures = _model('power_figures', rows.HostFigures, ['host'])
+PowerFigures = mapped('power_figures', rows.HostFigures, ['host'])
 
-PowerReading = _model('power_readings', rows.HostReading, ['host'])
+PowerReading = mapped('power_readings', rows.HostReading, ['host'])
 
-PowerSample = _model('power_samples', rows.Sample, ['sampled_at'])
+PowerSample = mapped('power_samples', rows.Sample, ['sampled_at'])
 
-Wake = _model('wakes', rows.Wake, [],
+Wake = mapped('wakes', rows.Wake, [],
               sa.Column('id', sa.Integer, primary_key=True),
               indexes={'wakes_waited_at_idx': ['waited_at'],
                        'wakes_server_uuid_idx': ['server_uuid']})

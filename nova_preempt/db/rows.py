@@ -224,6 +224,20 @@ class Wake:
     duration_s: float | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class Begun:
+    """A submission to the backlog that has begun.
+
+    :ivar expires_at: when its trust does, by which that is known
+    """
+
+    uuid: Uuid
+    project_id: str
+    user_id: str
+    begun_at: datetime.datetime
+    expires_at: datetime.datetime
+
+
 def values(item, *without):
     """{name of a field: value} of a row type, but for these fields."""
     return {field.name: getattr(item, field.name)

@@ -42,15 +42,14 @@ def find(database, context, spec_obj, instance_uuids, get_operation, now):
     secret = _secret(spec_obj)
     if secret is None:
         return None
-    operation = get_operation()
-    if operation != chosen.CREATE:
+    if get_operation() != chosen.CREATE:
         # What it was made with does not concern where it goes later.
         return None
     asked = chosen.Boot(spec_obj.project_id, context.user_id,
                         spec_obj.flavor.flavorid, len(instance_uuids))
     try:
         choice = db.get(database, secret)
-        why = chosen.refusal(choice, asked, operation, now)
+        why = chosen.refusal(choice, asked, now)
         if not why and not db.use(database, secret):
             why = 'it was used before'
     except db_exc.DBError as exc:

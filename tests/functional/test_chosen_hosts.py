@@ -50,8 +50,9 @@ class ChosenHostsTestCase(test_backlog.BacklogTestCase):
         boot.update((name, values.pop(name)) for name in boot
                     if name in values)
         chosen_hosts.keep(self.db, SECRET, chosen.Choice(
-            'r' * 36, 1, chosen.Boot(**boot), hosts,
-            self.at() + datetime.timedelta(seconds=180), **values))
+            request_uuid='r' * 36, number=1, hosts=hosts,
+            expires_at=self.at() + datetime.timedelta(seconds=180),
+            **boot, **values))
 
     def user(self, user=USER, project=PROJECT):
         trust = self.trusts.create('', project, user, [])

@@ -44,7 +44,7 @@ class Boot:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Boot):
     """Where the servers of a boot are to start.
 
     :param number: of the boot, of this request
@@ -55,7 +55,6 @@ class Choice:
 
     request_uuid: str
     number: int
-    boot: Boot
     hosts: Mapping[str, int]
     expires_at: datetime.datetime
     used: bool = False
@@ -64,26 +63,21 @@ class Choice:
 def refusal(
     choice: Choice | None,
     asked: Boot,
-    operation: str,
     now: datetime.datetime,
 ) -> str:
     """Say why a request does not get the hosts, '' if it does.
 
     :param choice: what its secret stands for, None if that is nothing
-    :param operation: of conf.preemption.OPERATIONS: a server keeps the hints
-        that it was made with, and moves with them later
     """
-    if operation != CREATE:
-        return f"it is of another request, to {operation}"
     if choice is None:
         return "nobody knows it"
     if choice.used:
         return "it was used before"
     if choice.expires_at <= now:
         return f"it was to be used before {choice.expires_at}"
-    for name in ("project_id", "user_id", "flavor_id", "count"):
-        if getattr(choice.boot, name) != getattr(asked, name):
-            return f"it is for another {name}"
+    for field in dataclasses.fields(Boot):
+        if getattr(choice, field.name) != getattr(asked, field.name):
+            return f"it is for another {field.name}"
     return ""
 
 

@@ -30,7 +30,8 @@ NOW = test_backlog.NOW
 def choice(**values):
     return chosen.Choice(**{
         'request_uuid': 'r1', 'number': 1,
-        'boot': chosen.Boot('p', 'u', 'f', 3), 'hosts': {'h1': 2, 'h2': 1},
+        'project_id': 'p', 'user_id': 'u', 'flavor_id': 'f', 'count': 3,
+        'hosts': {'h1': 2, 'h2': 1},
         'expires_at': NOW, **values})
 
 

@@ -15,7 +15,10 @@ import threading
 import unittest
 from unittest import mock
 
+from nova.objects import request_spec
+
 from nova_preempt.cloud import placement
+from nova_preempt.core.backlog import chosen
 from nova_preempt.scheduler import chosen_hosts
 from nova_preempt.scheduler import client
 from nova_preempt.scheduler import request_context
@@ -58,6 +61,15 @@ class TestChosenHosts(unittest.TestCase):
             lambda uuid: ([uuid], {uuid: 'new'}, '1.36'))
         self.assertEqual(['a', 'b'], requests[1000:])
         self.assertEqual({'rp': 'known', 'a': 'new', 'b': 'new'}, summaries)
+
+    def test_not_where_a_server_goes_later(self):
+        """It keeps the hints that it was made with."""
+        spec = request_spec.RequestSpec(
+            scheduler_hints={chosen.HINT: ['secret']})
+        for operation in ('resize', 'cold_migrate', 'live_migrate',
+                          'unshelve', 'evacuate'):
+            self.assertIsNone(chosen_hosts.find(
+                None, None, spec, ['s'], lambda name=operation: name, None))
 
     def test_placement_is_away(self):
         """It is as if none were chosen."""

@@ -18,13 +18,13 @@ from nova_preempt.core.backlog import chosen
 from tests.unit.core.backlog import base
 
 BOOT = chosen.Boot('p', 'u', 'f', 2)
-CHOICE = chosen.Choice('r', 1, BOOT, {'h': 2}, base.ago(-1))
+CHOICE = chosen.Choice('p', 'u', 'f', 2, 'r', 1, {'h': 2}, base.ago(-1))
 
 
 class TestRefusal(unittest.TestCase):
 
     def test_for_whom_it_is(self):
-        self.assertEqual('', chosen.refusal(CHOICE, BOOT, 'create', base.NOW))
+        self.assertEqual('', chosen.refusal(CHOICE, BOOT, base.NOW))
 
     def test_for_nobody_else(self):
         for name, value in (('project_id', 'q'), ('user_id', 'v'),
@@ -32,7 +32,7 @@ class TestRefusal(unittest.TestCase):
             self.assertEqual(
                 f'it is for another {name}', chosen.refusal(
                     CHOICE, dataclasses.replace(BOOT, **{name: value}),
-                    'create', base.NOW))
+                    base.NOW))
 
     def test_once_and_not_for_long(self):
         for choice, text in (
@@ -40,13 +40,7 @@ class TestRefusal(unittest.TestCase):
                 (dataclasses.replace(CHOICE, used=True), 'used before'),
                 (dataclasses.replace(CHOICE, expires_at=base.NOW),
                  'it was to be used before 20')):
-            self.assertIn(text, chosen.refusal(choice, BOOT, 'create',
-                                               base.NOW))
-
-    def test_not_where_it_goes_later(self):
-        for operation in ('resize', 'cold_migrate', 'live_migrate',
-                          'unshelve', 'evacuate'):
-            self.assertTrue(chosen.refusal(CHOICE, BOOT, operation, base.NOW))
+            self.assertIn(text, chosen.refusal(choice, BOOT, base.NOW))
 
 
 class TestLeft(unittest.TestCase):
