@@ -80,6 +80,26 @@ def fits(wanted: Mapping[Key, int], free: Mapping[Key, int]) -> bool:
     return all(free.get(key, 0) >= amount for key, amount in wanted.items())
 
 
+def lacking(
+    wanted: Mapping[Key, int], free: Mapping[Key, int]
+) -> dict[Key, int]:
+    """Return how much more of what is wanted there would have to be."""
+    return {
+        key: amount - free.get(key, 0) for key, amount in wanted.items()
+        if amount > free.get(key, 0)
+    }
+
+
+def times(
+    wanted: Mapping[Key, int], free: Mapping[Key, int], most: int
+) -> int:
+    """Return how often so much is free, no more than ``most``."""
+    return min((most, *(
+        max(0, free.get(key, 0)) // amount
+        for key, amount in wanted.items() if amount > 0
+    )))
+
+
 def by_class(amounts: SlotAmounts) -> dict[str, int]:
     """Return amounts by resource class, whichever provider they are of."""
     return total({name: amount} for (_, name), amount in amounts.items())

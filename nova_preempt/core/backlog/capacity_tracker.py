@@ -25,12 +25,12 @@ from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.groups import Group
 from nova_preempt.core.backlog.remaining import Remaining
-from nova_preempt.core.backlog.remaining import several
 from nova_preempt.core.backlog.room import Held
 from nova_preempt.core.backlog.room import Kind
 from nova_preempt.core.backlog.room import Lack
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
+from nova_preempt.core.backlog.room import several
 from nova_preempt.core.model import Resources
 from nova_preempt.core.reservation import leases
 
@@ -54,11 +54,11 @@ class CapacityTracker:
         lead_s: Callable[[model.Alternative], float] = lambda _: 0,
         stays: ExpectedDepartures = AS_FLAVORS_SAY,
     ) -> None:
-        self._rooms = sorted(rooms, key=lambda room: room.host)
+        rooms = sorted(rooms, key=lambda room: room.host)
         self._number = {
-            room.host: number for number, room in enumerate(self._rooms)
+            room.host: number for number, room in enumerate(rooms)
         }
-        self._left = Remaining(self._rooms, lead_s, stays)
+        self._left = Remaining(rooms, lead_s, stays)
         # The affinity groups that a host is held for.
         self._kept: set[str] = set()
         self._next: dict[tuple[Kind, str], int] = {}
@@ -67,17 +67,17 @@ class CapacityTracker:
         # The hosts that had room for so many when so much had been taken.
         self._hosts: dict[
             tuple[Kind, str, int], tuple[int, frozenset[str]]] = {}
-        self._seats = groups.Seats([room.members for room in self._rooms])
-        self.emptied = Emptied(self._rooms, self._seats, self._left.is_open)
+        self._seats = groups.Seats([room.members for room in rooms])
+        self.emptied = Emptied(rooms, self._left.is_open)
 
     def copy(self) -> CapacityTracker:
         """Return another that has the same left."""
-        other = CapacityTracker(self._rooms)
+        other = CapacityTracker(self._left.rooms)
         other._left = self._left.copy()
         other._kept = set(self._kept)
         other._bounds = dict(self._bounds)
         other._seats = self._seats.copy()
-        other.emptied = self.emptied.with_seats(other._seats)
+        other.emptied = self.emptied
         return other
 
     def left(self, wanted: Iterable[model.Alternative]) -> list[Room]:
@@ -91,13 +91,12 @@ class CapacityTracker:
         wakes = not any(item.preemptible for item in wanted)
         members = self._seats.by_host()
         found = []
-        for number, room in enumerate(self._rooms):
+        for number, room in enumerate(self._left.rooms):
             free: Resources = {}
             if leases.is_long_enough(room.free_s, lead_s) and (
                 wakes or not room.off):
                 free = capacity.less(
-                    self._left.free[number],
-                    self._left.held.get(number, (None, {}))[1])
+                    room.free, self._left.held.get(number, (None, {}))[1])
             elif number not in members:
                 continue
             found.append(dataclasses.replace(
@@ -155,6 +154,31 @@ class CapacityTracker:
         self._hosts[key] = len(self._left.shrunk), found
         return found
 
+    def is_ever(
+        self,
+        alternative: model.Alternative,
+        least: int,
+        group: Group | None = None,
+    ) -> bool:
+        """Whether so many would find room if hosts were empty.
+
+        Its own servers may leave an anti-affinity group; where those of an
+        affinity group are is its host. One that is not in use may be large.
+
+        :param group: they are of it
+        """
+        if group is None or group.policy == groups.ANTI_AFFINITY:
+            most = sys.maxsize if group is None else group.most
+            return self.emptied.most(alternative, most) >= least
+        hosts = self._seats.only(group)
+        if group.elsewhere or hosts is None:
+            return group.elsewhere or (
+                self.emptied.most(alternative) >= least)
+        return any(
+            self._left.rooms[number].times_ever(alternative) >= least
+            for number in hosts
+        )
+
     def is_settled(self, group: Group) -> bool:
         """Whether the group has servers on a host that is in use."""
         return self._seats.is_settled(group)
@@ -196,7 +220,9 @@ class CapacityTracker:
         if left:
             msg = f"there is no room for {left} of {alternative.name}"
             raise ValueError(msg)
-        taken = {self._rooms[number].host: n for number, n in found.items()}
+        taken = {
+            self._left.rooms[number].host: n for number, n in found.items()
+        }
         self.take_at(alternative, taken, group, is_sure=False)
         return taken
 
@@ -253,13 +279,13 @@ class CapacityTracker:
                 else self._seats.most(group, number, count),
                 room.times_ever(alternative),
             )
-            for number, room in enumerate(self._rooms)
+            for number, room in enumerate(self._left.rooms)
             if number not in self._left.held
             and self._left.is_open(number, alternative)
         }
         nearest = sorted(
             (number for number, n in most.items() if n),
-            key=lambda number: self._left.far(number, alternative))
+            key=lambda number: self._left.rooms[number].far(alternative))
         found = _spread(count, most, nearest[:most_hosts]) or _spread(
             count, most, sorted(
                 nearest, key=lambda number: -most[number])[:most_hosts])
@@ -267,28 +293,27 @@ class CapacityTracker:
             return None
         times, far = [], 0
         for number, some in found.items():
-            wanted = several(alternative, some)
-            in_s = self._rooms[number].settled_s(
-                wanted, self._left.view(number, wanted))
+            wanted, room = several(alternative, some), self._left.rooms[number]
+            in_s = room.settled_s(wanted)
             self._left.held[number] = in_s, wanted.resources
             times.append(in_s)
-            far += self._left.far(number, wanted)[0]
+            far += room.far(wanted)[0]
         if group is not None and group.policy == groups.AFFINITY:
             self._kept.add(group.uuid)
         # What was found to have room may be what is held now.
         self._next.clear()
-        self._left.shrunk += (self._rooms[number].host for number in found)
+        hosts = tuple(self._left.rooms[number].host for number in found)
+        self._left.shrunk += hosts
         known = [in_s for in_s in times if in_s is not None]
         is_known = len(known) == len(times)
-        return Held(tuple(self._rooms[number].host for number in found),
-                    max(known) if is_known else None, far)
+        return Held(hosts, max(known) if is_known else None, far)
 
     def kept_off(self, alternative: model.Alternative) -> int:
         """Return how many hosts have room that is kept from such a server."""
         return sum(
-            self._rooms[number].is_for(alternative)
+            self._left.rooms[number].is_for(alternative)
             and self._left.is_open(number, alternative)
-            and not self._left.lack(number, alternative)
+            and not self._left.rooms[number].lack(alternative)
             and not self._left.times(number, alternative, 1)
             for number in self._left.held
         )
@@ -298,7 +323,7 @@ class CapacityTracker:
         hosts = dict.fromkeys(sorted(alternative.resources), 0)
         nearest: tuple[tuple[int, str], Resources] | None = None
         ever, suited, reserved = False, 0, 0
-        for number, room in enumerate(self._rooms):
+        for number, room in enumerate(self._left.rooms):
             if not room.is_for(alternative):
                 continue
             suited += 1
@@ -309,11 +334,11 @@ class CapacityTracker:
                 reserved += alternative.hosts is None and not (
                     room.off and alternative.preemptible)
                 continue
-            lack = self._left.lack(number, alternative)
+            lack = room.lack(alternative)
             for name in lack:
                 hosts[name] += 1
             if lack and room.is_large_enough(alternative):
-                here = self._left.far(number, alternative), lack
+                here = room.far(alternative), lack
                 nearest = min(nearest or here, here, key=lambda item: item[0])
         return Lack(
             nearest[1] if nearest else {}, hosts, ever, suited, reserved
@@ -335,7 +360,7 @@ class CapacityTracker:
             return self._find_one(alternative, most, group)
         found: dict[int, int] = {}
         number = self._first(alternative, group)
-        while most and number < len(self._rooms):
+        while most and number < len(self._left.rooms):
             left = most
             if group is not None:
                 left = self._seats.most(group, number, most)
@@ -352,7 +377,7 @@ class CapacityTracker:
         found: dict[int, int] = {}
         hosts = self._seats.only(group)
         for number in range(
-            self._first(alternative), len(self._rooms)
+            self._first(alternative), len(self._left.rooms)
         ) if hosts is None else sorted(hosts):
             times = self._left.times(number, alternative, most)
             if times > sum(found.values()):
@@ -367,7 +392,7 @@ class CapacityTracker:
         """The first host that may have room for such a server."""
         key = kind(alternative), group.uuid if group is not None else ""
         number = self._next.get(key, 0)
-        while number < len(self._rooms) and not (
+        while number < len(self._left.rooms) and not (
             (group is None or self._seats.most(group, number, 1))
             and self._left.times(number, alternative, 1)
         ):

@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-import sys
 
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
@@ -28,33 +27,21 @@ class Emptied:
     """Counts the servers that hosts could take if they were empty.
 
     :param rooms: those of all hosts
-    :param seats: where the servers of groups are
     :param is_open: tells whether the host with a number is for a server
     """
 
     def __init__(
         self,
         rooms: Sequence[Room],
-        seats: groups.Seats,
         is_open: Callable[[int, model.Alternative], bool],
     ) -> None:
-        self._rooms = rooms
-        self._seats = seats
+        self._rooms = tuple(rooms)
         self._is_open = is_open
         # How many would find room, by how many on each.
         self._ever: dict[tuple[Kind, int | None], int] = {}
         # For how many a host would have room, descending.
         self._largest: dict[Kind, list[int]] = {}
         self._suited: dict[Kind, frozenset[str]] = {}
-
-    def with_seats(self, seats: groups.Seats) -> Emptied:
-        """Return the same hosts with the servers of groups elsewhere."""
-        other = Emptied(self._rooms, seats, self._is_open)
-        # These do not depend on who is where.
-        other._ever = self._ever
-        other._largest = self._largest
-        other._suited = self._suited
-        return other
 
     def suited(self, alternative: model.Alternative) -> frozenset[str]:
         """Return the hosts that are for it and open to it, of any size."""
@@ -65,33 +52,6 @@ class Emptied:
                 if self._is_open(number, alternative)
                 and room.has_kind(alternative))
         return self._suited[key]
-
-    def is_ever(
-        self,
-        alternative: model.Alternative,
-        least: int,
-        group: Group | None = None,
-    ) -> bool:
-        """Whether so many would find room if hosts were empty.
-
-        Its own servers may leave an anti-affinity group; where those of an
-        affinity group are is its host. One that is not in use may be large.
-
-        :param group: they are of it
-        """
-        if group is None:
-            return self._most_ever(alternative, sys.maxsize) >= least
-        if group.policy == groups.ANTI_AFFINITY:
-            return self._most_ever(alternative, group.most) >= least
-        if group.elsewhere:
-            return True
-        hosts = self._seats.only(group)
-        if hosts is None:
-            return self._most_ever(alternative) >= least
-        return any(
-            self._rooms[number].times_ever(alternative) >= least
-            for number in hosts
-        )
 
     def fewest(
         self,
@@ -124,10 +84,10 @@ class Emptied:
                 return hosts
         return 0
 
-    def _most_ever(
+    def most(
         self, alternative: model.Alternative, most: int | None = None
     ) -> int:
-        """How many would find room on empty hosts, so many on each.
+        """Return how many would find room on empty hosts, so many on each.
 
         :param most: on a host; None: all on one
         """

@@ -21,9 +21,9 @@ from nova_preempt.core import capacity
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.groups import Group
-from nova_preempt.core.backlog.remaining import several
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
+from nova_preempt.core.backlog.room import several
 from nova_preempt.core.model import Resources
 
 #: A pass plans no more often; who comes then is looked for one by one.

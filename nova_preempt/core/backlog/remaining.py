@@ -13,8 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-import dataclasses
+from collections.abc import Callable, Iterable
 import math
 
 from nova_preempt.core import capacity
@@ -25,7 +24,7 @@ from nova_preempt.core.model import Resources
 
 
 class Remaining:
-    """The free capacity of each host, by the number of the host.
+    """What is left of each host, by the number of the host.
 
     :param rooms: those of all hosts
     :param lead_s: see ledger.CapacityTracker
@@ -34,15 +33,13 @@ class Remaining:
 
     def __init__(
         self,
-        rooms: Sequence[Room],
+        rooms: Iterable[Room],
         lead_s: Callable[[model.Alternative], float],
         stays: ExpectedDepartures,
     ) -> None:
         self.lead_s = lead_s
-        self.rooms = rooms
+        self.rooms = list(rooms)
         self._stays = stays
-        self.free = [dict(room.free) for room in rooms]
-        self.reclaimable = [dict(room.reclaimable) for room in rooms]
         # Held for one that is to start there once that is possible: when that
         # is, None if nobody knows, and how much.
         self.held: dict[int, tuple[int | None, Resources]] = {}
@@ -52,9 +49,6 @@ class Remaining:
     def copy(self) -> Remaining:
         """Return another in which the same remains."""
         other = Remaining(self.rooms, self.lead_s, self._stays)
-        # Amounts of a host are replaced, and never changed.
-        other.free = list(self.free)
-        other.reclaimable = list(self.reclaimable)
         other.held = dict(self.held)
         return other
 
@@ -67,78 +61,24 @@ class Remaining:
             and not room.off
         ) or room.is_open(alternative, self.lead_s(alternative))
 
-    def view(
-        self, number: int, alternative: model.Alternative
-    ) -> dict[str, int]:
-        """Return the capacity open to it: with victims' if it preempts."""
-        free = self.free if alternative.preemptible else self.reclaimable
-        return free[number]
-
     def times(
         self, number: int, alternative: model.Alternative, most: int
     ) -> int:
         """Return how many servers find room on a host, of so many."""
-        if not self.rooms[number].is_for(
-            alternative
-        ) or not self.is_open(number, alternative):
+        room = self.rooms[number]
+        if not (room.is_for(alternative) and self.is_open(
+                number, alternative)):
             return 0
-        left = self.view(number, alternative)
+        left = room.view(alternative)
         if number in self.held:
             in_s, kept = self.held[number]
             if in_s is None or self._stays.of(alternative) > in_s:
                 left = capacity.less(left, kept)
-        times = min(
-            (
-                max(0, left.get(name, 0)) // amount
-                for name, amount in alternative.resources.items()
-                if amount > 0
-            ),
-            default=most,
-        )
-        return min(times, most)
+        return capacity.times(alternative.resources, left, most)
 
     def take(
         self, number: int, alternative: model.Alternative, times: int
     ) -> None:
         """Give the room of so many servers on a host away."""
         self.shrunk.append(self.rooms[number].host)
-        taken = several(alternative, times).resources
-        free = capacity.less(self.free[number], taken)
-        self.free[number] = {name: max(0, n) for name, n in free.items()}
-        if not alternative.preemptible:
-            self.reclaimable[number] = capacity.less(
-                self.reclaimable[number], taken
-            )
-
-    def lack(
-        self, number: int, alternative: model.Alternative
-    ) -> dict[str, int]:
-        """Return what a host lacks for a server."""
-        left = self.view(number, alternative)
-        return {
-            name: amount - left.get(name, 0)
-            for name, amount in sorted(alternative.resources.items())
-            if amount > left.get(name, 0)
-        }
-
-    def far(
-        self, number: int, alternative: model.Alternative
-    ) -> tuple[int, str]:
-        """How far it is from having room: millionths of what it has."""
-        room = self.rooms[number]
-        return max(
-            (
-                amount * 10**6 // max(1, room.capacity.get(name, 0))
-                for name, amount in self.lack(number, alternative).items()
-            ),
-            default=0,
-        ), room.host
-
-
-def several(
-    alternative: model.Alternative, count: int
-) -> model.Alternative:
-    """So many servers on a host, as if they were one."""
-    return dataclasses.replace(alternative, resources={
-        name: amount * count for name, amount in alternative.resources.items()
-    })
+        self.rooms[number] = self.rooms[number].without(alternative, times)

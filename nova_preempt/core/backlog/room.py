@@ -112,22 +112,38 @@ class Room:
         """Return how many would find room if it were empty."""
         if not self.is_for(alternative):
             return 0
-        return min(
-            (
-                max(0, self.capacity.get(name, 0)) // amount
-                for name, amount in alternative.resources.items()
-                if amount > 0
-            ),
-            default=sys.maxsize,
-        )
+        return capacity.times(
+            alternative.resources, self.capacity, sys.maxsize)
 
-    def settled_s(
-        self, alternative: model.Alternative, left: Resources
-    ) -> int | None:
-        """Return in how many seconds enough will have ended, None: unknown.
+    def view(self, alternative: model.Alternative) -> Resources:
+        """Return the capacity open to it: with victims' if it preempts."""
+        return self.free if alternative.preemptible else self.reclaimable
 
-        :param left: what it may have there now
-        """
+    def lack(self, alternative: model.Alternative) -> dict[str, int]:
+        """Return what it lacks for a server."""
+        return dict(sorted(capacity.lacking(
+            alternative.resources, self.view(alternative)).items()))
+
+    def far(self, alternative: model.Alternative) -> tuple[int, str]:
+        """How far it is from having room: millionths of what it has."""
+        return max((
+            amount * 10**6 // max(1, self.capacity.get(name, 0))
+            for name, amount in self.lack(alternative).items()
+        ), default=0), self.host
+
+    def without(self, alternative: model.Alternative, count: int) -> Room:
+        """Return what is left of it beside so many more servers."""
+        taken = several(alternative, count).resources
+        return dataclasses.replace(
+            self,
+            free={name: max(0, amount) for name, amount
+                  in capacity.less(self.free, taken).items()},
+            reclaimable=self.reclaimable if alternative.preemptible
+            else capacity.less(self.reclaimable, taken))
+
+    def settled_s(self, alternative: model.Alternative) -> int | None:
+        """Return in how many seconds enough will have ended, None: unknown."""
+        left = self.view(alternative)
         if capacity.fits(alternative.resources, left):
             return 0
         for end in sorted(self.ends, key=lambda e: e.in_s):
@@ -137,6 +153,15 @@ class Room:
             if capacity.fits(alternative.resources, left):
                 return end.in_s
         return None
+
+
+def several(
+    alternative: model.Alternative, count: int
+) -> model.Alternative:
+    """So many servers on a host, as if they were one."""
+    return dataclasses.replace(alternative, resources={
+        name: amount * count for name, amount in alternative.resources.items()
+    })
 
 
 def with_power(

@@ -102,7 +102,7 @@ class Trial:
         for item in self._asking.alternatives(request):
             hosts = most(emptied.suited(item))
             if 0 < emptied.fewest(item, count, group) <= hosts and (
-                emptied.is_ever(item, count, group)
+                self._ledger.is_ever(item, count, group)
             ):
                 yield item, hosts
 
@@ -214,7 +214,7 @@ class Shortfalls:
         """
         least = model.least(request)
         return [item for item in wanted
-                if self._ledger.emptied.is_ever(item, least, group)]
+                if self._ledger.is_ever(item, least, group)]
 
     def _too_large(self, group: groups.Group | None) -> Mapping[str, Any]:
         return {
