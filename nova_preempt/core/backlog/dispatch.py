@@ -19,7 +19,6 @@ nearest to having room for it are kept for it, see ``keeping.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-import dataclasses
 import datetime
 from typing import Any
 
@@ -40,11 +39,8 @@ from nova_preempt.core.backlog.planning import Plans
 from nova_preempt.core.backlog.planning import Start
 from nova_preempt.core.backlog.servers import OnTheirWay
 from nova_preempt.core.backlog.turns import Turn
-from nova_preempt.core.reservation import leases
 
-# Why a request waits, beside what shortfalls.py and pauses.py say.
-RESERVATION = "reservation"  # it names one that does not let it in
-WINDOW = "window"  # it is not to start yet
+# Why a request waits, beside what passes.py, shortfalls.py and pauses.py say.
 TURN = "turn"  # others are started first
 ROOM_UNKNOWN = "room_unknown"  # nobody knows how much room there is
 FAULT = "fault"  # an exception was raised as it was looked at
@@ -121,15 +117,13 @@ class _Pass:
         for alternative, count, hosts, key in on_their_way:
             self._ledger.expect(
                 alternative, count, hosts, cloud.known_groups.get(key))
-        self._pauses = pauses.Pauses(self._ledger, self, now)
+        self._pauses = pauses.Pauses(self._ledger, cloud, now)
         for request in requests:
             self._call(request, self.check)
         self._requests = [request for request in requests
                           if request.uuid not in self.faults]
         self.keeping = keeping.Keeping(
-            self._requests, len(cloud.rooms), now, options,
-            shortfalls.Trial(self._ledger, self), cloud.why_not,
-            cloud.is_over, turns)
+            self._requests, cloud, now, options, self._ledger, turns)
         self._shortfalls = shortfalls.Shortfalls(self._ledger, self.keeping)
 
     def decide(self, unseen: Collection[str]) -> Pass:
@@ -205,25 +199,23 @@ class _Pass:
             [] if self._cloud.planner is None else [
                 request
                 for request in ranked
-                if not request.ladder and self.not_yet(request) is None
+                if not request.ladder
+                and self._cloud.not_yet(request, self._now) is None
                 and not to_s(request.next_try_at, self._now)
             ],
             self._options.most_starts,
-            self.group,
+            self._cloud.group,
         )
-
-    def group(self, request: model.Request) -> groups.Group | None:
-        return groups.of(request, self._cloud.known_groups)
 
     def check(self, request: model.Request) -> None:
         """Evaluate what is asked about it before its turn comes."""
-        self.not_yet(request)
-        self.alternatives(request)
-        self.group(request)
+        self._cloud.not_yet(request, self._now)
+        self._cloud.alternatives(request)
+        self._cloud.group(request)
 
     def look(self, request: model.Request) -> Mapping[str, Any] | None:
         """Start it, or say why it waits."""
-        waits_for, seen = self.not_yet(request), None
+        waits_for, seen = self._cloud.not_yet(request, self._now), None
         if waits_for is None and to_s(request.next_try_at, self._now):
             waits_for, seen = self._pauses.why(request)
         if waits_for is None:
@@ -240,16 +232,16 @@ class _Pass:
         return found
 
     def _start(self, request: model.Request) -> Mapping[str, Any] | None:
-        group = self.group(request)
+        group = self._cloud.group(request)
         if group is not None and self._ledger.is_astray(group):
             return {"code": shortfalls.GROUP, "text": groups.ASTRAY}
         start = self._find(request, group)
         if start is None:
             waits_for = self._shortfalls.why(
-                request, self.alternatives(request), group)
+                request, self._cloud.alternatives(request), group)
             if request.uuid in self.keeping.held:
                 self._plans.upset()
-            if not self._answer(request):
+            if self._cloud.answer(request) is None:
                 return waits_for
             return {**waits_for, "text": waits_for["text"] + _RESERVED}
         started = self._of_project.get(request.project_id, 0)
@@ -263,42 +255,11 @@ class _Pass:
         self._starts.append(start)
         return None
 
-    def not_yet(self, request: model.Request) -> Mapping[str, Any] | None:
-        if to_s(request.not_before, self._now):
-            return {
-                "code": WINDOW,
-                "text": f"It is not to start before {request.not_before}.",
-            }
-        answer = self._answer(request)
-        if answer and answer.reason:
-            return {"code": RESERVATION, "text": answer.reason}
-        return None
-
-    def _answer(self, request: model.Request) -> leases.Answer | None:
-        places = self._cloud.places
-        return None if places is None else places.answer(request)
-
     def _count(
         self, request: model.Request, alternative: model.Alternative, n: int
     ) -> None:
         if self._cloud.ladders is not None:
             self._cloud.ladders.start(request, alternative, n)
-
-    def alternatives(
-        self, request: model.Request
-    ) -> tuple[model.Alternative, ...]:
-        """Those that come into question, on the hosts that do."""
-        found = request.alternatives
-        if self._cloud.ladders is not None:
-            found = self._cloud.ladders.alternatives(request)
-        answer = self._answer(request)
-        if not answer:
-            return found
-        return tuple(
-            dataclasses.replace(
-                item, hosts=answer.hosts, own_hosts=answer.own_hosts)
-            for item in found
-        )
 
     def _find(
         self, request: model.Request, group: groups.Group | None
@@ -311,7 +272,7 @@ class _Pass:
             self._count(request, place.alternative, count)
             return Start(request.uuid, place.alternative.flavor_id, count,
                          place.hosts)
-        for alternative in self.alternatives(request):
+        for alternative in self._cloud.alternatives(request):
             hosts = self._take(request, alternative, group)
             if hosts:
                 count = sum(hosts.values())

@@ -43,12 +43,15 @@ backfilling: Lifka, JSSPP 1995), within bounds, so that the rest goes on:
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
+from nova_preempt.core.backlog.passes import Cloud
+from nova_preempt.core.backlog.passes import Options
 from nova_preempt.core.backlog.room import Held
 from nova_preempt.core.backlog.turns import Turn
 from nova_preempt.core.backlog.turns import Turns
@@ -62,6 +65,9 @@ KEPT_PER_PROJECT = 2
 #: request comes after others.
 MOST_TRIES = 3
 
+#: So often it is tried in a pass to keep hosts: each looks at all of them.
+_MOST_TRIALS = 100
+
 #: Under these names waits_for tells when the turn of the project began, how
 #: many hosts are kept and since when, and Nova's last answer.
 KEPT = "kept"
@@ -74,44 +80,89 @@ _TOO_MANY = "it needs more than may be kept for one project."
 Most = Callable[[frozenset[str]], int]
 
 
-class Options(Protocol):
-    """The part of dispatch.Options that is used here."""
+class Trial:
+    """Tries for how many requests hosts can be kept, and keeps none.
 
-    @property
-    def hold_after_s(self) -> int: ...
+    :param ledger: the room that there is
+    :param cloud: as the pass sees it
+    """
 
-    @property
-    def most_holds(self) -> int: ...
-
-
-class Trial(Protocol):
-    """Tries which hosts would be kept for a request."""
+    def __init__(
+        self, ledger: CapacityTracker, cloud: Cloud, now: datetime.datetime
+    ) -> None:
+        self._ledger = ledger.copy()
+        self._cloud = cloud
+        self._now = now
+        self._left = _MOST_TRIALS
 
     def own(self, request: model.Request) -> int | None:
         """Return how many hosts the reservation has that it names, if any."""
-
-    def hold(self, request: model.Request, most: Most) -> Collection[str]:
-        """Return the hosts that would be kept, beside those before."""
+        hosts = [item.hosts for item in self._cloud.alternatives(request)
+                 if item.hosts is not None]
+        return len(hosts[0]) if hosts else None
 
     def could(self, request: model.Request, most: Most) -> bool:
-        """Tell whether hold() is worth trying."""
+        """Tell whether so many hosts would do if they were empty."""
+        return self._left > 0 and any(self._fitting(request, most))
+
+    def hold(self, request: model.Request, most: Most) -> Collection[str]:
+        """Return the hosts that would be kept, no more than ``most`` says.
+
+        Beside those before.
+        """
+        count, group = model.least(request), self._cloud.group(request)
+        for item, hosts in self._fitting(request, most):
+            if not self._left:
+                break
+            self._left -= 1
+            held = self._ledger.hold(item, count, group, hosts)
+            if held is not None:
+                return held.hosts
+        return ()
 
     def is_too_many(self, request: model.Request, most: Most) -> bool:
-        """Tell whether it needs more hosts."""
+        """Tell whether each flavor would take more hosts than it may have."""
+        found = self._fewest(request, most)
+        return bool(found) and all(fewest > hosts
+                                   for _item, fewest, hosts in found)
+
+    def _fitting(
+        self, request: model.Request, most: Most
+    ) -> Iterator[tuple[model.Alternative, int]]:
+        """Go through its flavors for which empty hosts would do.
+
+        :returns: each with how many hosts may be kept
+        """
+        if self._cloud.not_yet(request, self._now) is not None:
+            return
+        count, group = model.least(request), self._cloud.group(request)
+        for item, fewest, hosts in self._fewest(request, most):
+            if fewest <= hosts and self._ledger.is_ever(item, count, group):
+                yield item, hosts
+
+    def _fewest(
+        self, request: model.Request, most: Most
+    ) -> list[tuple[model.Alternative, int, int]]:
+        """Return its flavors that enough empty hosts have room for.
+
+        :returns: each with how many hosts that are, and how many may be kept
+        """
+        count, group = model.least(request), self._cloud.group(request)
+        emptied = self._ledger.emptied
+        return [(item, fewest, most(emptied.suited(item)))
+                for item in self._cloud.alternatives(request)
+                if (fewest := emptied.fewest(item, count, group))]
 
 
 class Keeping:
     """Chooses in a pass for which requests hosts are kept.
 
     :param requests: all that wait
-    :param hosts: how many are in use
+    :param cloud: as the pass sees it; why_not() is asked of requests that
+        would be chosen, as the answer may take long, and no more are chosen
+        once it is_over()
     :param now: naive, in UTC
-    :param trial: tells whether hosts can be kept for a request
-    :param why_not: returns why a request could not start, whatever room there
-        is; '' if nobody knows a reason. Asked of requests that would be
-        chosen: the answer may take long
-    :param is_over: tells whether the time of the pass is over; then no more
-        requests are chosen
+    :param ledger: the room that there is
     :param turns: the last ones of projects
     :ivar turns: the Turns of this pass
     """
@@ -119,28 +170,26 @@ class Keeping:
     def __init__(
         self,
         requests: Collection[model.Request],
-        hosts: int,
+        cloud: Cloud,
         now: datetime.datetime,
         options: Options,
-        trial: Trial,
-        why_not: Callable[[model.Request], str] = lambda _: "",
-        is_over: Callable[[], bool] = lambda: False,
-        turns: Mapping[str, Turn] | None = None,
+        ledger: CapacityTracker,
+        turns: Mapping[str, Turn],
     ) -> None:
         self._now = now
         self._options = options
         self.turns = Turns(
-            turns or {}, {request.uuid for request in requests}, now)
+            turns, {request.uuid for request in requests}, now)
         # By uuid: how many hosts may be kept for those that are chosen, who of
         # them names a reservation, and why none are for others that have
         # waited for as long.
         self._chosen: dict[str, int] = {}
         self._own: set[str] = set()
         self._reasons: dict[str, str] = {}
-        self._given = _Given(hosts)
-        self._choose(requests, trial, why_not, is_over)
+        self._given = _Given(len(cloud.rooms))
+        self._choose(requests, cloud, Trial(ledger, cloud, now))
         # From now on those that are kept, not those that would be.
-        self._given = _Given(hosts)
+        self._given = _Given(len(cloud.rooms))
         self._kept: dict[str, int] = {}
 
     @property
@@ -210,9 +259,8 @@ class Keeping:
     def _choose(
         self,
         requests: Collection[model.Request],
+        cloud: Cloud,
         trial: Trial,
-        why_not: Callable[[model.Request], str],
-        is_over: Callable[[], bool],
     ) -> None:
         of_project: collections.Counter[str] = collections.Counter()
         most_of_project = _part(self._options.most_holds, KEPT_PER_PROJECT)
@@ -223,15 +271,17 @@ class Keeping:
                 item.tries > MOST_TRIES, _begun(item), item.serial,
                 item.uuid),
         ):
-            if len(self._chosen) >= self._options.most_holds or is_over():
+            if len(self._chosen) >= self._options.most_holds or (
+                    cloud.is_over()):
                 return
             project, own = request.project_id, trial.own(request)
             most = self._most(project, own)
             if of_project[project] >= most_of_project or not most:
                 continue
-            reason = self._why_rests(project)
+            until = self.turns.rests_until(project)
+            reason = "" if until is None else _RESTS.format(until)
             if not reason and trial.could(request, most):
-                reason = why_not(request)
+                reason = cloud.why_not(request)
             hosts = () if reason else trial.hold(request, most)
             if hosts:
                 of_project[project] += 1
@@ -270,10 +320,6 @@ class Keeping:
 
         return most
 
-    def _why_rests(self, project: str) -> str:
-        until = self.turns.rests_until(project)
-        return "" if until is None else _RESTS.format(until)
-
     def _is_first(self, request: model.Request) -> bool:
         held = _held_since(request)
         return (
@@ -283,12 +329,9 @@ class Keeping:
         )
 
     def _has_waited(self, request: model.Request) -> bool:
-        return self._waited_s(
-            request) >= self._options.hold_after_s and boot_outcome.refused(
-                request) in ("", boot_outcome.NO_HOST)
-
-    def _waited_s(self, request: model.Request) -> float:
-        return _age_s(_begun(request), self._now)
+        waited_s = _age_s(_begun(request), self._now)
+        return waited_s >= self._options.hold_after_s and boot_outcome.refused(
+            request) in ("", boot_outcome.NO_HOST)
 
 
 class _Given:

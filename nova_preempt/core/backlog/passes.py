@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
-from typing import Any, Protocol
+import datetime
+from typing import TYPE_CHECKING, Any
 
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.estimate import Pace
+from nova_preempt.core.backlog.estimate import to_s
 from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.order import FIFO
@@ -29,6 +31,15 @@ from nova_preempt.core.backlog.planning import Planner
 from nova_preempt.core.backlog.planning import Start
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.turns import Turn
+from nova_preempt.core.reservation import leases
+
+if TYPE_CHECKING:
+    # Which may not be installed.
+    from nova_preempt.core.backlog.ladders import Ladders
+
+# Why a request comes into question for no pass yet.
+RESERVATION = "reservation"  # it names one that does not let it in
+WINDOW = "window"  # it is not to start yet
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,23 +56,6 @@ class Options:
     most_of_project: int = 100
     hold_after_s: int = 3600
     most_holds: int = 10
-
-
-class Ladders(Protocol):
-    """Chooses among the flavors of ladders, see ``ladders.py``."""
-
-    def alternatives(
-        self, request: model.Request
-    ) -> tuple[model.Alternative, ...]:
-        """Return the flavors that come into question, the best one first."""
-
-    def start(
-        self,
-        request: model.Request,
-        alternative: model.Alternative,
-        count: int,
-    ) -> None:
-        """Note that servers of a request start."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,6 +92,41 @@ class Cloud:
         default_factory=dict)
     why_not: Callable[[model.Request], str] = lambda _: ""
     is_over: Callable[[], bool] = lambda: False
+
+    def group(self, request: model.Request) -> groups.Group | None:
+        """Return the server group of a request, None if none is known."""
+        return groups.of(request, self.known_groups)
+
+    def answer(self, request: model.Request) -> leases.Answer | None:
+        """Return where its reservations lead, None if it names none."""
+        return None if self.places is None else self.places.answer(request)
+
+    def alternatives(
+        self, request: model.Request
+    ) -> tuple[model.Alternative, ...]:
+        """Return those that come into question, on the hosts that do."""
+        found = request.alternatives
+        if self.ladders is not None:
+            found = self.ladders.alternatives(request)
+        answer = self.answer(request)
+        return found if answer is None else tuple(
+            dataclasses.replace(
+                item, hosts=answer.hosts, own_hosts=answer.own_hosts)
+            for item in found)
+
+    def not_yet(
+        self, request: model.Request, now: datetime.datetime
+    ) -> Mapping[str, Any] | None:
+        """Say why a request cannot start whatever room there is, if so."""
+        if to_s(request.not_before, now):
+            return {
+                "code": WINDOW,
+                "text": f"It is not to start before {request.not_before}.",
+            }
+        answer = self.answer(request)
+        if answer is not None and answer.reason:
+            return {"code": RESERVATION, "text": answer.reason}
+        return None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

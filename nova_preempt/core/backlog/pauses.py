@@ -23,7 +23,7 @@ from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.estimate import to_s
-from nova_preempt.core.backlog.shortfalls import Asking
+from nova_preempt.core.backlog.passes import Cloud
 
 RETRY = "retry"  # Nova has refused; it is tried again later
 
@@ -43,15 +43,15 @@ class Pauses:
     """Tells which requests pause in a pass.
 
     :param ledger: the room that is left
-    :param asking: the pass
+    :param cloud: as the pass sees it
     :param now: naive, in UTC
     """
 
     def __init__(
-        self, ledger: CapacityTracker, asking: Asking, now: datetime.datetime
+        self, ledger: CapacityTracker, cloud: Cloud, now: datetime.datetime
     ) -> None:
         self._ledger = ledger
-        self._asking = asking
+        self._cloud = cloud
         self._now = now
         self._bitmaps: dict[frozenset[str], int] = {}
 
@@ -112,7 +112,7 @@ class Pauses:
         self, request: model.Request
     ) -> tuple[frozenset[str], frozenset[str]]:
         """Return the hosts with free room, and with reclaimable room."""
-        wanted = self._asking.alternatives(request)
+        wanted = self._cloud.alternatives(request)
         return self._hosts(request, [
             dataclasses.replace(item, preemptible=True) for item in wanted
         ]), self._hosts(request, wanted)
@@ -120,7 +120,7 @@ class Pauses:
     def _hosts(
         self, request: model.Request, wanted: Sequence[model.Alternative]
     ) -> frozenset[str]:
-        group, least = self._asking.group(request), model.least(request)
+        group, least = self._cloud.group(request), model.least(request)
         missing = model.missing(request)
         return frozenset().union(*(
             self._ledger.hosts(item, group, least) for item in wanted

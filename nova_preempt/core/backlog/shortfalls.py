@@ -13,8 +13,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import keeping
@@ -34,87 +34,7 @@ GROUP = "group"  # of its server group, which leaves it no host
 #: Such a request does not start however long it waits.
 NEVER = (NO_HOST, TOO_LARGE)
 
-#: So often it is tried in a pass to keep hosts: each looks at all of them.
-_MOST_TRIALS = 100
-
 _Wanted = Sequence[model.Alternative]
-
-
-class Asking(Protocol):
-    """Answers questions about a request for a pass."""
-
-    def alternatives(
-        self, request: model.Request
-    ) -> tuple[model.Alternative, ...]: ...
-
-    def group(self, request: model.Request) -> groups.Group | None: ...
-
-    def not_yet(self, request: model.Request) -> object | None: ...
-
-
-class Trial:
-    """Tries for how many requests hosts can be kept, and keeps none.
-
-    :param ledger: the room that there is
-    :param asking: the pass
-    """
-
-    def __init__(self, ledger: CapacityTracker, asking: Asking) -> None:
-        self._ledger = ledger.copy()
-        self._asking = asking
-        self._left = _MOST_TRIALS
-
-    def own(self, request: model.Request) -> int | None:
-        """Return how many hosts the reservation has that it names, if any."""
-        hosts = [item.hosts for item in self._asking.alternatives(request)
-                 if item.hosts is not None]
-        return len(hosts[0]) if hosts else None
-
-    def could(self, request: model.Request, most: keeping.Most) -> bool:
-        """Tell whether so many hosts would do if they were empty."""
-        return self._left > 0 and any(self._fitting(request, most))
-
-    def hold(
-        self, request: model.Request, most: keeping.Most
-    ) -> Collection[str]:
-        """Return the hosts that would be kept, no more than ``most`` says."""
-        count, group = model.least(request), self._asking.group(request)
-        for item, hosts in self._fitting(request, most):
-            if not self._left:
-                break
-            self._left -= 1
-            held = self._ledger.hold(item, count, group, hosts)
-            if held is not None:
-                return held.hosts
-        return ()
-
-    def _fitting(
-        self, request: model.Request, most: keeping.Most
-    ) -> Iterator[tuple[model.Alternative, int]]:
-        """Go through its flavors for which empty hosts would do.
-
-        :returns: each with how many hosts may be kept
-        """
-        if self._asking.not_yet(request) is not None:
-            return
-        count, group = model.least(request), self._asking.group(request)
-        emptied = self._ledger.emptied
-        for item in self._asking.alternatives(request):
-            hosts = most(emptied.suited(item))
-            if 0 < emptied.fewest(item, count, group) <= hosts and (
-                self._ledger.is_ever(item, count, group)
-            ):
-                yield item, hosts
-
-    def is_too_many(self, request: model.Request, most: keeping.Most) -> bool:
-        """Tell whether each flavor would take more hosts than it may have."""
-        count, group = model.least(request), self._asking.group(request)
-        emptied = self._ledger.emptied
-        found = [
-            (hosts, most(emptied.suited(item)))
-            for item in self._asking.alternatives(request)
-            if (hosts := emptied.fewest(item, count, group))]
-        return bool(found) and all(hosts > left for hosts, left in found)
 
 
 class Shortfalls:
@@ -152,69 +72,33 @@ class Shortfalls:
                 "cores than it may have now.",
             }
         missing, least = model.missing(request), model.least(request)
+        # In which as many as start together would find room on empty hosts.
+        ever = [item for item in wanted
+                if self._ledger.is_ever(item, least, group)]
         if group is not None and not request.apart and any(
             self._ledger.count(item, missing, least=least) for item in wanted
         ):
-            return self._by_group(request, wanted, group)
+            if not ever:
+                return self._too_large(group)
+            text = groups.why(group, self._ledger.is_settled(group), any(
+                self._ledger.count(item, 1, group) for item in wanted))
+            return {"code": GROUP,
+                    "text": text + self._hold(request, wanted, ever, group)}
         lack = self._lack(wanted)
         if not lack.suited:
-            return {
-                "code": NO_HOST,
-                "text": "No host that is in use has the traits that it asks "
-                "for.",
-            }
+            return {"code": NO_HOST, "text": _NO_TRAITS}
         if not lack.ever:
-            return {
-                "code": TOO_LARGE,
-                "text": "No host that is in use would have room for it if it "
-                "were empty.",
-            }
-        if not self._ever(request, wanted, group):
+            return {"code": TOO_LARGE, "text": _TOO_LARGE}
+        if not ever:
             return self._too_large(group)
-        text = "No host has room for one of its servers now."
-        if not lack.amounts:
-            text = "There is not room for enough of its servers now."
-        if lack.reserved:
-            text += " Some hosts are reserved for others."
         return {
             "code": ROOM,
-            "text": text + self._hold(request, wanted, group),
+            "text": _text(lack) + self._hold(request, wanted, ever, group),
             "lacks": dict(lack.amounts),
             "hosts": {name: n for name, n in lack.hosts.items() if n},
             **({"reserved": lack.reserved} if lack.reserved else {}),
             **self._kept_from(request, wanted),
         }
-
-    def _by_group(
-        self,
-        request: model.Request,
-        wanted: _Wanted,
-        group: groups.Group,
-    ) -> Mapping[str, Any]:
-        """Say why it waits where there is room, which others may have."""
-        if not self._ever(request, wanted, group):
-            return self._too_large(group)
-        text = groups.why(
-            group,
-            self._ledger.is_settled(group),
-            any(self._ledger.count(item, 1, group) for item in wanted),
-        )
-        return {
-            "code": GROUP, "text": text + self._hold(request, wanted, group)}
-
-    def _ever(
-        self,
-        request: model.Request,
-        wanted: _Wanted,
-        group: groups.Group | None,
-    ) -> list[model.Alternative]:
-        """Return its flavors of which enough would find room on empty hosts.
-
-        As many as have to start together, where its group lets them.
-        """
-        least = model.least(request)
-        return [item for item in wanted
-                if self._ledger.is_ever(item, least, group)]
 
     def _too_large(self, group: groups.Group | None) -> Mapping[str, Any]:
         return {
@@ -239,6 +123,7 @@ class Shortfalls:
         self,
         request: model.Request,
         wanted: _Wanted,
+        ever: _Wanted,
         group: groups.Group | None,
     ) -> str:
         """Keep hosts for it, if it was chosen, and say so.
@@ -247,9 +132,7 @@ class Shortfalls:
         could start in. Where none are kept, say whether some are from it.
         """
         text = self._keeping.why_none(request)
-        for item in self._ever(
-            request, wanted, group
-        ) if self._keeping.is_chosen(request) else ():
+        for item in ever if self._keeping.is_chosen(request) else ():
             held = self._ledger.hold(
                 item, model.least(request), group,
                 self._keeping.most(request, self._ledger.emptied.suited(item)))
@@ -279,6 +162,19 @@ class Shortfalls:
         return self._kept_off[key]
 
 
+def _text(lack: Lack) -> str:
+    text = "No host has room for one of its servers now."
+    if not lack.amounts:
+        text = "There is not room for enough of its servers now."
+    if lack.reserved:
+        text += " Some hosts are reserved for others."
+    return text
+
+
+_NO_TRAITS = "No host that is in use has the traits that it asks for."
+_TOO_LARGE = (
+    "No host that is in use would have room for it if it were empty."
+)
 _TOO_MANY = (
     "The hosts that are in use would have room for fewer of its servers than "
     "have to start together if they were empty."
