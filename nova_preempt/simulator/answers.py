@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 import functools
-from typing import Any
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Request
@@ -27,12 +26,13 @@ from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import memory
 from nova_preempt.simulator import servers
+from nova_preempt.simulator.floors import Mask
+from nova_preempt.simulator.parts import Parts
 
 
 class Answers(memory.Answers):
     """Of one request.
 
-    :param parts: a run.Parts
     :param waited: decisions that it has waited for before
     :param is_closed: whether nothing that is free may be taken for it
     :param enabled: whether anybody may end for it
@@ -40,9 +40,9 @@ class Answers(memory.Answers):
         for all
     """
 
-    def __init__(self, parts: Any, under_way: endings.Endings,
+    def __init__(self, parts: Parts, under_way: endings.Endings,
                  request: Request, waited: Collection[str],
-                 *, is_closed: bool = False, where: Any = None,
+                 *, is_closed: bool = False, where: Mask | None = None,
                  enabled: bool = True) -> None:
         super().__init__(parts.cloud,
                          '' if enabled else 'preemption is off')

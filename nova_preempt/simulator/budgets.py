@@ -15,20 +15,18 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Mapping
-from typing import Any
 
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import budgets
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 
 
 class Budgets:
     """Knows who has ended a while ago, and still counts.
-
-    :param parts: a run.Parts
     """
 
-    def __init__(self, parts: Any) -> None:
+    def __init__(self, parts: Parts) -> None:
         self._parts = parts
         # (when, uuid, project, groups)
         self._ended: collections.deque[

@@ -38,6 +38,7 @@ from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import servers
 from nova_preempt.simulator import setting
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 
 
@@ -67,11 +68,12 @@ class Classes:
     :ivar period_s: how often others may end for those that wait
     """
 
-    def __init__(self, parts: Any, under_way: endings.Endings) -> None:
+    def __init__(self, parts: Parts, options: setting.Classes,
+                 under_way: endings.Endings) -> None:
         self._parts = parts
         self._endings = under_way
-        self._options = parts.options.classes
-        self._table = self._options.table
+        self._options = options
+        self._table = options.table
         self.period_s = self._table.pass_period_s
         self._claimants: dict[str, rounds.Claimant] = {}
         self._known = _Known(self._claimants)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 import dataclasses
-from typing import Any
 
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.model import SECOND
@@ -25,6 +24,7 @@ from nova_preempt.core.reservation import model
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import reservations
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 
@@ -45,13 +45,13 @@ class _View:
     #: Every cell can be read.
     dark = False
 
-    def __init__(self, parts: Any, book: reservations.Book,
+    def __init__(self, parts: Parts, book: reservations.Book,
                  reservation: model.Reservation) -> None:
         self._parts = parts
         self._book = book
         self.reservation = reservation
         self.running = book.running
-        self.timeout_s = parts.options.reservations.end_timeout_s
+        self.timeout_s = parts.options.reservation_options.end_timeout_s
 
     @property
     def needed(self) -> frozenset[str]:
@@ -84,7 +84,7 @@ class _View:
     def _server(server: Server) -> cleanup.Server:
         named = (server.boot.reservation,) if server.boot.reservation else ()
         return cleanup.Server(
-            server.boot.id, server.host.name, named,
+            server.boot.id, server.current_host.name, named,
             *_SHOWN.get(server.state, ('active', 'deleting')),
             preemptible=server.kind.terms is not None)
 
@@ -92,14 +92,13 @@ class _View:
 class Clearing:
     """Of all reservations.
 
-    :param parts: a run.Parts
     :param book: a reservations.Book
     :param ends: an endings.Endings
     :param not_coming: called with a server that was being built, or coming
         back, and is not any more
     """
 
-    def __init__(self, parts: Any, book: reservations.Book,
+    def __init__(self, parts: Parts, book: reservations.Book,
                  ends: endings.Endings,
                  not_coming: Callable[[Server], None]) -> None:
         self._parts = parts
@@ -152,7 +151,7 @@ class Clearing:
 
     def _mark_busy(self, server: Server, task_state: str) -> None:
         """Say in Nova's record of it what happens, so it is left alone."""
-        host, uuid = server.host, server.boot.id
+        host, uuid = server.current_host, server.boot.id
         record = host.servers.get(uuid)
         if record is not None:
             self._parts.cloud.put(
@@ -166,9 +165,9 @@ class Clearing:
         parts = self._parts
         if holds:
             parts.report.hold(server, -1)
-        parts.cloud.take_away(server.host, server.boot.id)
+        parts.cloud.take_away(server.current_host, server.boot.id)
         was_deleted = server.state is State.DELETED
-        parts.report.note('cleared', server, host=server.host.name)
+        parts.report.note('cleared', server, host=server.current_host.name)
         if was_deleted or call == 'force_delete':
             server.state = State.OVER
             parts.report.mark(server, Kind.ENDED)

@@ -25,7 +25,7 @@ from collections.abc import (
 )
 import dataclasses
 import itertools
-from typing import Any
+from typing import TypeAlias
 
 from nova_preempt.core import actions
 from nova_preempt.core import wanted
@@ -36,8 +36,13 @@ from nova_preempt.core.scheduling.joining import Ending
 from nova_preempt.core.scheduling.joining import Releasing
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import memory
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
+
+#: What a server is decided anew with: who must not end for it, what it has
+#: waited for, and how many attempts it has left.
+Waits: TypeAlias = tuple[Collection[str], Collection[str], int]
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -65,8 +70,8 @@ class Decision:
         default_factory=dict)
     memory: values.Memory = dataclasses.field(
         default_factory=lambda: values.Memory({}, 0.0))
-    waiters: list[tuple[Server, set[str], Collection[str]]] = (
-        dataclasses.field(default_factory=list))
+    waiters: list[tuple[Server, set[str], Waits]] = dataclasses.field(
+        default_factory=list)
 
     def is_open(self, victim: Server) -> bool:
         """Whether somebody has not given way yet."""
@@ -104,12 +109,11 @@ _AT_REST = frozenset((State.RUNNING, State.NOTICE, State.STOPPED))
 class OpenDecisions:
     """Decisions whose victims have not all ended, and who waits for that.
 
-    :param parts: a run.Parts
     :ivar open: {uuid: Decision}
     :ivar others: tells how many wait in schedulers for other things
     """
 
-    def __init__(self, parts: Any) -> None:
+    def __init__(self, parts: Parts) -> None:
         self.open: dict[str, Decision] = {}
         self.others: Callable[[], int] = lambda: 0
         self._parts = parts
@@ -169,7 +173,8 @@ class OpenDecisions:
         """One waits no more; whether it did."""
         return self._joined.pop(server.boot.id, None) is not None
 
-    def released(self, decision: Decision) -> Iterator[tuple[Any, ...]]:
+    def released(self, decision: Decision) -> Iterator[
+            tuple[Server, Collection[str], Collection[str], int]]:
         """Yield what is to be decided anew, now that one is closed."""
         for server, joins, more in decision.waiters:
             joins.discard(decision.uuid)
@@ -191,7 +196,7 @@ class OpenDecisions:
         return Releasing(
             tuple(Ending(
                 each.uuid,
-                {uuid: actions.choose(each.victims[uuid].kind.terms.action,
+                {uuid: actions.choose(each.victims[uuid].terms.action,
                                       allowed)
                  for uuid in each.memory.pending},
                 max(0, round(max(
@@ -218,13 +223,13 @@ class Leaving(Mapping[str, Releasing]):
         self._of = of
         self._waited = waited
 
-    def _count(self, host: Any) -> list[Decision]:
+    def _count(self, host: str) -> list[Decision]:
         return [each for uuid, each
                 in self._by_host.get(host, {}).items()
                 if uuid not in self._waited]
 
     def __contains__(self, host: object) -> bool:
-        return bool(self._count(host))
+        return isinstance(host, str) and bool(self._count(host))
 
     def __getitem__(self, host: str) -> Releasing:
         found = self._count(host)
@@ -242,12 +247,11 @@ class Leaving(Mapping[str, Releasing]):
 class Requests:
     """Implements core.wanted.Port.
 
-    :param parts: a run.Parts
     :ivar reserved: returns a reservation, None if there is none
     :ivar is_short: whether less is free than the headroom wants
     """
 
-    def __init__(self, parts: Any) -> None:
+    def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self.reserved: Callable[[str], model.Reservation | None] = (
             lambda uuid: None)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 import math
-from typing import Any
 
 from nova_preempt.core import actions
 from nova_preempt.core import wanted as core_wanted
@@ -34,6 +33,7 @@ from nova_preempt.simulator.decisions import Decision
 from nova_preempt.simulator.decisions import OpenDecisions
 from nova_preempt.simulator.decisions import Requests
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 
@@ -51,7 +51,6 @@ _CALLS = {
 class Endings:
     """Those that are under way.
 
-    :param parts: a run.Parts
     :param served: called with a server whose host is free of its victims
     :param again: called with a server that is to be decided anew, uuids that
         must not end for it, decisions that it has waited for, and how many
@@ -63,7 +62,7 @@ class Endings:
     :ivar requests: a decisions.Requests
     """
 
-    def __init__(self, parts: Any, served: Callable[[Server], None],
+    def __init__(self, parts: Parts, served: Callable[[Server], None],
                  again: Callable[..., None],
                  shelved: Callable[[Server], None]) -> None:
         self.ending: dict[str, Server] = {}
@@ -99,7 +98,7 @@ class Endings:
             return
         parts = self._parts
         step = expiry.step(
-            expiry.Observed((server.host.servers[server.boot.id],),
+            expiry.Observed((server.current_host.servers[server.boot.id],),
                             parts.options.maximum_runtime_s,
                             parts.options.policy.action),
             None, servers.clock_us(parts.events.now_us))
@@ -112,8 +111,8 @@ class Endings:
 
     def end(self, server: Server, operation: str) -> None:
         """End a server that runs, for the sake of no request."""
-        self._notify(self.decisions.add(server.host, operation=operation),
-                     [server])
+        self._notify(self.decisions.add(
+            server.current_host, operation=operation), [server])
 
     def end_all(self, victims: Sequence[Server], reservation: str) -> None:
         """End servers of one host, which leave nothing behind there.
@@ -121,7 +120,7 @@ class Endings:
         :param reservation: the id of the one that needs the host empty
         """
         self._notify(self.decisions.add(
-            victims[0].host, operation=core_wanted.RESERVATION,
+            victims[0].current_host, operation=core_wanted.RESERVATION,
             reservation=reservation), victims)
 
     def budgets(self) -> core_budgets.Budgets | None:
@@ -140,7 +139,7 @@ class Endings:
         """Return the terms on which a server ends."""
         options = self._parts.options
         policy, operation = options.policy, decision.purpose.operation
-        terms = victim.kind.terms
+        terms = victim.terms
         action = actions.choose(terms.action, policy.actions)
         if operation == core_wanted.RESERVATION:
             action = actions.vacating(
@@ -208,7 +207,7 @@ class Endings:
         is_stopped = victim.state is State.STOPPED
         decision.shown[uuid] = ObservedServer(
             uuid, 'stopped' if is_stopped else 'active', task,
-            victim.host.name)
+            victim.current_host.name)
         if is_stopped:
             victim.epoch += 1
         else:
@@ -233,11 +232,12 @@ class Endings:
         if victim.epoch != epoch:
             return
         uuid = victim.boot.id
-        was_stopped = decision.shown[uuid].vm_state == 'stopped'
+        before = decision.shown[uuid]
+        was_stopped = before is not None and before.vm_state == 'stopped'
         _, _, vm_state, state = _CALLS[method]
         decision.shown[uuid] = None if vm_state is None else ObservedServer(
             uuid, vm_state, None,
-            victim.host.name if state is State.STOPPED else None)
+            victim.current_host.name if state is State.STOPPED else None)
         if was_stopped:
             self._offload(victim)
         else:
@@ -253,7 +253,7 @@ class Endings:
     def _leave(self, victim: Server, state: State, *, for_good: bool) -> None:
         parts = self._parts
         uuid = victim.boot.id
-        host = victim.host
+        host = victim.current_host
         report = parts.report
         report.hold(victim, -1)
         parts.cloud.take_away(host, uuid)
@@ -268,11 +268,10 @@ class Endings:
                 report.lost(victim, victim.ran_us)
             return
         report.note(state.value, victim, host=host.name)
-        preemptions = parts.options.policy.preemptions
-        preemptions[uuid] = preemptions.get(uuid, 0) + 1
+        parts.preemptions[uuid] = parts.preemptions.get(uuid, 0) + 1
         if state is State.STOPPED:
             self.stopped.keep(victim)
-        elif victim.kind.terms.restore and not for_good:
+        elif victim.terms.restore and not for_good:
             self._shelved(victim)
 
     def _offload(self, victim: Server) -> None:
@@ -280,10 +279,11 @@ class Endings:
         if victim.state is State.DELETED:
             self.stopped.forget(victim)
             return
-        self._parts.cloud.take_away(victim.host, victim.boot.id)
+        self._parts.cloud.take_away(victim.current_host, victim.boot.id)
         victim.state = State.SHELVED
-        self._parts.report.note('shelved', victim, host=victim.host.name)
-        if victim.kind.terms.restore:
+        self._parts.report.note('shelved', victim,
+                                host=victim.current_host.name)
+        if victim.terms.restore:
             self._shelved(victim)
 
     def _gave_way(self, decision: Decision) -> None:
@@ -344,13 +344,14 @@ class Endings:
         """Move the space back from a server to its victims."""
         cloud = self._parts.cloud
         self._parts.report.hold(server, -1)
-        cloud.take_away(server.host, server.boot.id)
+        cloud.take_away(server.current_host, server.boot.id)
         server.host = None
         self._parts.report.mark(server, Kind.QUEUED)
         for victim in victims:
             if victim.state in _THERE:
-                cloud.put(victim.host, victim.boot.id, victim.kind.resources,
-                          victim.host.servers[victim.boot.id])
+                host, uuid = victim.current_host, victim.boot.id
+                cloud.put(host, uuid, victim.kind.resources,
+                          host.servers[uuid])
 
 
 #: In these a victim has not given way.

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 import functools
-from typing import Any
 
 from nova_preempt.core import headroom
 from nova_preempt.core import wanted
@@ -27,7 +26,9 @@ from nova_preempt.core.eviction import headroom as controller
 from nova_preempt.core.model import SECOND, Provider, Resources
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import servers
+from nova_preempt.simulator.cloud import IndexedCloud
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 
 _NAME = 'the cloud'
@@ -36,7 +37,7 @@ _NAME = 'the cloud'
 class Nodes(Mapping[str, Provider]):
     """The hosts as they are now, made of those that are asked after."""
 
-    def __init__(self, cloud: Any) -> None:
+    def __init__(self, cloud: IndexedCloud) -> None:
         self.cloud = cloud
 
     def __getitem__(self, name: str) -> Provider:
@@ -80,11 +81,9 @@ class Cloud(headroom.Group):
 
 class Headroom:
     """Keeps it; there is room for all where none is to be kept.
-
-    :param parts: a run.Parts
     """
 
-    def __init__(self, parts: Any, under_way: endings.Endings) -> None:
+    def __init__(self, parts: Parts, under_way: endings.Endings) -> None:
         self._parts = parts
         self._endings = under_way
         self._account = headroom.HeadroomAccount()
@@ -119,7 +118,7 @@ class Headroom:
         """A server has taken what was free."""
         if self._wanted:
             self._account.take(headroom.Claim(
-                {server.host.uuid: server.kind.resources},
+                {server.current_host.uuid: server.kind.resources},
                 self._parts.events.now_us))
 
     def _refresh(self) -> None:
@@ -144,7 +143,8 @@ class Headroom:
             controller.Observed(
                 self._group,
                 {victim.boot.id: {
-                    victim.host.uuid: victim.host.allocations[victim.boot.id]}
+                    victim.current_host.uuid:
+                    victim.current_host.allocations[victim.boot.id]}
                  for victim in self._endings.decisions.ending_for_none()},
                 self._candidates, parts.cloud.changes),
             self._memory, servers.clock_us(parts.events.now_us))

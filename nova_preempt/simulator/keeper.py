@@ -33,8 +33,11 @@ from nova_preempt.core.reservation import observed
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import memory
 from nova_preempt.simulator import moving
+from nova_preempt.simulator import power
 from nova_preempt.simulator import reservations
+from nova_preempt.simulator import setting
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 
@@ -47,26 +50,27 @@ _BUSY = frozenset((State.BOOTING, State.ENDING, State.DELETED))
 class Cloud:
     """Hosts as reservations see them.
 
-    :param parts: a run.Parts
     :param book: a reservations.Book
     :param ends: an endings.Endings
     :param moves: a moving.Moves
     :param fleet: returns a power.Power, None if all hosts are always on
     """
 
-    def __init__(self, parts: Any, book: reservations.Book,
+    def __init__(self, parts: Parts, book: reservations.Book,
                  ends: endings.Endings, moves: moving.Moves,
-                 fleet: Callable[[], Any]) -> None:
+                 fleet: Callable[[], power.Power | None]) -> None:
         self.parts = parts
-        self.options = parts.options.reservations
         self.book = book
         self.ends = ends
         self.moves = moves
         self._fleet = fleet
 
+    @property
+    def options(self) -> setting.Reservations:
+        return self.parts.options.reservation_options
+
     def host(self, name: str) -> memory.MemoryHost:
-        found: memory.MemoryHost = self.parts.cloud.by_name()[name]
-        return found
+        return self.parts.cloud.by_name()[name]
 
     def is_usable(self, name: str) -> bool:
         """Whether it is there, or can be woken."""
@@ -75,8 +79,7 @@ class Cloud:
 
     def off(self, name: str) -> candidates.Off | None:
         fleet = self._fleet()
-        found: candidates.Off | None = fleet and fleet.off(name)
-        return found
+        return None if fleet is None else fleet.off(name)
 
     def is_reservable(self, name: str) -> bool:
         """Whether it may be reserved at all."""
@@ -120,7 +123,7 @@ class Cloud:
 
     def record(self, server: Server) -> Record:
         """Nova's record of a preemptible server."""
-        found: Record | None = server.host.servers.get(server.boot.id)
+        found: Record | None = server.current_host.servers.get(server.boot.id)
         if found is None:
             # Of a stopped one nothing is known on its host.
             found = server.record(self.parts.events.now_us, is_active=True)

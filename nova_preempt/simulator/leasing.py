@@ -14,20 +14,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from nova_preempt.simulator import clearing
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import keeper
 from nova_preempt.simulator import moving
+from nova_preempt.simulator import power
 from nova_preempt.simulator import reservations
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.setting import Setting
 
 
-def make(parts: Any, setup: Setting, ends: endings.Endings,
+def make(parts: Parts, setup: Setting, ends: endings.Endings,
          decide: Callable[[Server], None],
-         not_coming: Callable[[Server], None], fleet: Callable[[], Any]
+         not_coming: Callable[[Server], None],
+         fleet: Callable[[], power.Power | None]
          ) -> tuple[reservations.Reservations, moving.Moves]:
     """Return what grants them, and what moves servers for them.
 

@@ -14,11 +14,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova_preempt.core.energy import efficiency
 from nova_preempt.core.energy import savings
 from nova_preempt.simulator import memory
+
+if TYPE_CHECKING:
+    from nova_preempt.simulator.parts import Parts
 
 
 class Meter:
@@ -27,12 +30,11 @@ class Meter:
     A host draws its idle power while it is on, also while it boots, and what
     its share of vCPUs adds; hosts without figures do not count.
 
-    :param parts: a run.Parts
     :param figures: {name of a host: its Figures}
     :param asleep_watts: {name of a host: what it draws while it is off}
     """
 
-    def __init__(self, parts: Any,
+    def __init__(self, parts: Parts,
                  figures: Mapping[str, efficiency.Figures],
                  asleep_watts: Mapping[str, float]) -> None:
         self._report = parts.report

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import dataclasses
-from typing import Any
 
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import drain
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 
@@ -44,12 +44,11 @@ class _Move:
 class Moves:
     """Those that are under way.
 
-    :param parts: a run.Parts
     :param decide: called with a Server that needs a host
     :param not_wanted: called with one that waits, and needs it no more
     """
 
-    def __init__(self, parts: Any, decide: Callable[[Server], None],
+    def __init__(self, parts: Parts, decide: Callable[[Server], None],
                  not_wanted: Callable[[Server], None]) -> None:
         self._parts = parts
         self._decide = decide
@@ -102,10 +101,10 @@ class Moves:
         self._forget(server)
         parts = self._parts
         parts.report.hold(server, -1)
-        parts.cloud.take_away(server.host, server.boot.id)
+        parts.cloud.take_away(server.current_host, server.boot.id)
         server.host = shadow.host
         shadow.state = State.OVER
-        parts.report.note('moved', server, host=server.host.name)
+        parts.report.note('moved', server, host=server.current_host.name)
 
     def over(self, server: Server) -> None:
         """One that may be on its way is over."""

@@ -29,6 +29,7 @@ class Parts:
 
     :ivar servers: {id: Server} of those that are not over
     :ivar groups: {id: its server groups} of those that have one
+    :ivar preemptions: {id: how often it has been preempted}
     """
 
     events: events.Events
@@ -39,6 +40,8 @@ class Parts:
     servers: dict[str, Server] = dataclasses.field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = dataclasses.field(
         default_factory=dict)
+
+    preemptions: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def forget(self, server: Server) -> None:
         """One is over."""

@@ -11,10 +11,13 @@
 # under the License.
 """Pictures, by matplotlib if that is installed."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 import itertools
 import math
 import pathlib
+from typing import TYPE_CHECKING, Any
 
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator import series
@@ -22,13 +25,16 @@ from nova_preempt.simulator.papers.figures import Panel
 from nova_preempt.simulator.papers.figures import Plot
 from nova_preempt.simulator.papers.figures import Series
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 #: What pictures may be.
 FORMATS = ('png', 'svg')
 _HOUR_US = 3600 * SECOND
 #: How levels of report.Report begin.
 _WANTED, _RUNNING = 'wanted ', 'running '
 _DRAWN = ('VCPU', 'MEMORY_MB')
-_STYLES = {'step': {'drawstyle': 'steps-post'}, 'line': {},
+_STYLES: dict[str, dict[str, Any]] = {'step': {'drawstyle': 'steps-post'}, 'line': {},
            'points': {'linestyle': '', 'marker': '.', 'markersize': 3}}
 
 
@@ -76,7 +82,7 @@ def draw(plot: Plot, directory: str, format_: str = 'png') -> str:
     return file
 
 
-def _draw_panel(axes, panel: Panel) -> None:
+def _draw_panel(axes: Axes, panel: Panel) -> None:
     bars = [each for each in panel.series if each.style == 'bar']
     for number, each in enumerate(bars):
         width = 0.8 / len(bars)

@@ -25,6 +25,7 @@ from nova_preempt.core.energy import candidates
 from nova_preempt.core.energy import controller
 from nova_preempt.core.energy import efficiency
 from nova_preempt.core.energy import forecast
+from nova_preempt.core.energy import observed
 from nova_preempt.core.energy import power
 from nova_preempt.core.energy import steps
 from nova_preempt.core.model import SECOND
@@ -32,6 +33,7 @@ from nova_preempt.simulator import memory
 from nova_preempt.simulator import meter
 from nova_preempt.simulator import wake_on_demand
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.setting import Setting
 
@@ -87,13 +89,14 @@ class Power:
     :ivar waking: its WakeOnDemand
     """
 
-    def __init__(self, parts: Any, figures: Mapping[str, efficiency.Figures],
+    def __init__(self, parts: Parts, options: observed.Options,
+                 figures: Mapping[str, efficiency.Figures],
                  watts: meter.Meter, again: Callable[[Server], None],
                  give_up: Callable[[Server], None],
                  needed: Callable[[float], Mapping[str, float]]) -> None:
         self._parts = parts
         self.options = dataclasses.replace(
-            parts.options.power, step_s=parts.options.interval_s)
+            options, step_s=parts.options.interval_s)
         self._meter = watts
         self.needed = needed
         self.states = self.hosts = self.recent_hosts = {
@@ -158,12 +161,14 @@ class Power:
     # -- what is done ------------------------------------------------------
 
     def _step(self) -> None:
-        now_us = wake_at_us = self.now_us
-        while wake_at_us <= now_us:
+        now_us = self.now_us
+        wake_at_us: int | None = now_us
+        while wake_at_us is not None and wake_at_us <= now_us:
             step = controller.step(self, self.memory, now_us)
             self.memory, wake_at_us = step.memory, step.wake_at_us
             self.carry_out(step.intents)
-        self._parts.events.add(wake_at_us, Turn.LOOK, self._step)
+        if wake_at_us is not None:
+            self._parts.events.add(wake_at_us, Turn.LOOK, self._step)
         self.waking.look()
 
     def carry_out(self, intents: Iterable[controller.Intent]) -> None:
@@ -296,7 +301,7 @@ class Power:
             host.up = True
 
 
-def make(parts: Any, setup: Setting, again: Callable[[Server], None],
+def make(parts: Parts, setup: Setting, again: Callable[[Server], None],
          give_up: Callable[[Server], None],
          needed: Callable[[float], Mapping[str, float]]) -> Power | None:
     """Look after what hosts draw, and after their power if that is on.
@@ -307,11 +312,12 @@ def make(parts: Any, setup: Setting, again: Callable[[Server], None],
              for host in kind.hosts()}
     figures = {name: kind.figures for name, kind in kinds.items()
                if kind.figures.watts is not None}
-    if not figures and parts.options.power is None:
+    options = parts.options.power
+    if not figures and options is None:
         return None
     watts = meter.Meter(parts, figures, {
         name: kind.asleep_watts for name, kind in kinds.items()})
     parts.cloud.watch = watts.changed
-    if parts.options.power is None:
+    if options is None:
         return None
-    return Power(parts, figures, watts, again, give_up, needed)
+    return Power(parts, options, figures, watts, again, give_up, needed)

@@ -22,7 +22,7 @@ import collections
 from collections.abc import Callable, Iterator
 import dataclasses
 import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova_preempt.core.backlog import places
 from nova_preempt.core.model import SECOND
@@ -37,10 +37,15 @@ from nova_preempt.core.reservation import model
 from nova_preempt.core.reservation import properties
 from nova_preempt.simulator import servers
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.floors import Mask
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.setting import HostKind
 from nova_preempt.simulator.setting import Setting
 from nova_preempt.simulator.traces.model import Reserve
+
+if TYPE_CHECKING:
+    from nova_preempt.simulator import keeper
 
 _DAY_US = 86400 * SECOND
 _BEGIN_S = model.to_s(servers.EPOCH.replace(tzinfo=None))
@@ -62,14 +67,13 @@ class Refused(Exception):
 class Book:
     """The reservations that there are, and their hosts.
 
-    :param parts: a run.Parts
     :ivar opened: {id: Reservation} of those that are not over
     :ivar over: those whose servers are still to be cleared away
     :ivar leases: what others are told of them
     :ivar hosts: {name: Known}
     """
 
-    def __init__(self, parts: Any, setup: Setting) -> None:
+    def __init__(self, parts: Parts, setup: Setting) -> None:
         self._parts = parts
         self.opened: dict[str, model.Reservation] = {}
         self.over: dict[str, model.Reservation] = {}
@@ -135,7 +139,7 @@ class Book:
 
     def near(self) -> Iterator[model.Reservation]:
         """Yield those that have begun, or are prepared."""
-        options = self._parts.options.reservations
+        options = self._parts.options.reservation_options
         return (each for each in self.opened.values() if controller.is_near(
             each, options.leads_s(), self.now_us()))
 
@@ -164,7 +168,7 @@ class Book:
 
     def hold(self, server: Server, sign: int) -> None:
         """A server takes its place, or leaves."""
-        key = uuid, host = server.boot.reservation, server.host.name
+        key = uuid, host = server.boot.reservation, server.current_host.name
         if sign > 0 and self._taken.get(host, uuid) != uuid:
             self.stranger(self._taken[host])
         if not uuid:
@@ -184,6 +188,10 @@ class Book:
             self._parts.report.level('hosts reserved and used', sign)
 
 
+def _absolute_s(time_s: int | None) -> int | None:
+    return None if time_s is None else _BEGIN_S + time_s
+
+
 def _properties(name: str, kind: HostKind) -> dict[str, Any]:
     """What queries see of a host."""
     totals = {resource_class: inventory.total for resource_class, inventory
@@ -201,14 +209,14 @@ def _properties(name: str, kind: HostKind) -> dict[str, Any]:
 class Reservations:
     """Grants them, and has them begin and end.
 
-    :param parts: a run.Parts
     :param book: a Book
     :param keeper: a keeper.Keeper
     :param cloud: a keeper.Cloud
     :param clear: called with a Reservation that is over
     """
 
-    def __init__(self, parts: Any, book: Book, keeper: Any, cloud: Any,
+    def __init__(self, parts: Parts, book: Book,
+                 keeper: keeper.Keeper, cloud: keeper.Cloud,
                  clear: Callable[[model.Reservation], None]) -> None:
         self._parts = parts
         self._options = parts.options.reservations
@@ -219,7 +227,7 @@ class Reservations:
         self._ids: set[str] = set()
         self._made: dict[str, collections.deque[int]] = {}
         # lead: (leases, until when, mask)
-        self._masks: dict[float, tuple[leases.Leases, float, Any]] = {}
+        self._masks: dict[float, tuple[leases.Leases, float, Mask]] = {}
 
     # -- what users do -----------------------------------------------------
 
@@ -250,8 +258,7 @@ class Reservations:
             raise Refused('reservations are off')
         now_s = self._book.now_s()
         window = admission.asked_window(
-            now_s, *(None if each is None else _BEGIN_S + each
-                     for each in (event.start_s, event.end_s)),
+            now_s, _absolute_s(event.start_s), _absolute_s(event.end_s),
             event.duration_s)
         allowed = limits.Limits(options.limits)
         allowed.check_request(event.hosts, window.duration_s,
@@ -348,7 +355,7 @@ class Reservations:
 
     # -- where servers may go ----------------------------------------------
 
-    def where(self, server: Server) -> tuple[Any, str]:
+    def where(self, server: Server) -> tuple[Mask | None, str]:
         """Return (a mask of the hosts that a server may go to, why none).
 
         The mask is None if it may go to all.
@@ -362,20 +369,21 @@ class Reservations:
                 return self._parts.cloud.mask(answer.hosts), answer.reason
         if server.moves is not None:
             # Nowhere but elsewhere.
-            here = self._parts.cloud.mask([server.moves.host.name])
+            here = self._parts.cloud.mask([server.moves.current_host.name])
             return self._nobodys(server) & ~here, ''
         if not self._book.leases.busy:
             return None, ''
         return self._nobodys(server), ''
 
-    def _nobodys(self, server: Server) -> Any:
+    def _nobodys(self, server: Server) -> Mask:
         """A mask of the hosts that it may have for as long as it must."""
         terms = server.kind.terms
-        return self._open_for(self._options.guard.lead_s(
+        options = self._parts.options.reservation_options
+        return self._open_for(options.guard.lead_s(
             terms is not None, terms.minimum_runtime_s if terms else 0,
             terms.notice_s if terms else None))
 
-    def _open_for(self, lead_s: float) -> Any:
+    def _open_for(self, lead_s: float) -> Mask:
         """A mask of the hosts that are nobody's for so long."""
         book = self._book
         now_s = book.now_s()

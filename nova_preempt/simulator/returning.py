@@ -23,6 +23,7 @@ from nova_preempt.core.eviction import returns
 from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.simulator import servers
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 
 
@@ -43,14 +44,13 @@ class _Alike:
 class Returns:
     """The shelved victims, see core.eviction.returns.Observed.
 
-    :param parts: a run.Parts
     :param unshelve: called with a server to be scheduled; if it gets no host,
         keep() is called
     :param may_come: tells whether there is space to spare for so much
     :param classes: a classes.Classes, None without classes
     """
 
-    def __init__(self, parts: Any, unshelve: Callable[[Server], None],
+    def __init__(self, parts: Parts, unshelve: Callable[[Server], None],
                  may_come: Callable[[Resources], bool],
                  classes: Any = None) -> None:
         self._may_come = may_come

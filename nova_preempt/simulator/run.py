@@ -69,28 +69,31 @@ class Simulation:
                  series: Series | None = None) -> None:
         clock = events.Events()
         # What servers have been through counts for this simulation alone.
+        preemptions: dict[str, int] = {}
         options = dataclasses.replace(options, policy=dataclasses.replace(
-            options.policy, preemptions={}, shortlist=1))
+            options.policy, preemptions=preemptions, shortlist=1))
         self._parts = Parts(
             clock, clouds.IndexedCloud(
                 (host for kind in setting.hosts for host in kind.hosts()),
                 setting.spread),
             options, delays.Drawn(setting.delays, seed),
-            report.Report(lambda: clock.now_us, write, series))
+            report.Report(lambda: clock.now_us, write, series),
+            preemptions=preemptions)
         self._setting = setting
         self._kinds = kinds.Kinds(setting, options)
         self._endings = endings.Endings(self._parts, self._start,
                                         self._decide_again, self._shelved)
         self._headroom = headroom.Headroom(self._parts, self._endings)
-        self._classes = None if options.classes is None else (
-            classes.Classes(self._parts, self._endings))
-        self._returns = returning.Returns(
-            self._parts, self._unshelve, self._headroom.has_room,
-            self._classes)
-        if self._classes is not None:
+        self._classes: classes.Classes | None = None
+        if options.classes is not None:
+            self._classes = classes.Classes(self._parts, options.classes,
+                                            self._endings)
             self._parts.report.marked = self._classes.note
             if options.classes.claims is not None:
                 options.classes.claims.bind(self._classes)
+        self._returns = returning.Returns(
+            self._parts, self._unshelve, self._headroom.has_room,
+            self._classes)
         self._reservations, self._moves = leasing.make(
             self._parts, setting, self._endings, lambda server: self._decide(
                 server, (), (), options.max_attempts),
@@ -216,7 +219,7 @@ class Simulation:
             self._endings.not_wanted(server)
         elif state is State.SHELVED:
             self._returns.remove(server)
-        elif state is State.WAKING:
+        elif state is State.WAKING and self._power is not None:
             self._power.waking.over(server)
         elif state is State.ASKED and self._waiting is not None:
             self._waiting.remove(server)
@@ -224,7 +227,7 @@ class Simulation:
         self._moves.over(server)
         if server.host is not None and state in servers.ON_HOST:
             parts.report.hold(server, -1)
-            parts.cloud.take_away(server.host, server.boot.id)
+            parts.cloud.take_away(server.current_host, server.boot.id)
         parts.forget(server)
         if state is State.NOTICE:
             self._endings.left(server)
@@ -377,7 +380,7 @@ class Simulation:
             parts.report.waited(server, clock.now_us - server.boot.at_us)
         if server.kind.terms is not None:
             record = server.record(clock.now_us, is_active=True)
-            parts.cloud.put(server.host, server.boot.id,
+            parts.cloud.put(server.current_host, server.boot.id,
                             server.kind.resources, record)
             self._endings.expire(server, server.epoch)
         if server.left_us is not None:

@@ -104,13 +104,25 @@ class Server:
     moves: Server | None = None
     why_not: str = ''
 
+    @property
+    def current_host(self) -> memory.MemoryHost:
+        """The host of a server that has one."""
+        assert self.host is not None
+        return self.host
+
+    @property
+    def terms(self) -> Terms:
+        """The terms of a preemptible server."""
+        assert self.kind.terms is not None
+        return self.kind.terms
+
     def record(self, now_us: int, *, is_active: bool) -> Record:
         """Return Nova's record of it, for a preemptible one.
 
         :param is_active: whether it runs, or is still being built
         """
-        name = self.host.name
-        terms = self.kind.terms
+        name = self.current_host.name
+        terms = self.terms
         resources = self.kind.resources
         return Record(
             self.boot.id, name, name, 'cell', self.boot.project, '',

@@ -11,6 +11,8 @@
 # under the License.
 """What is simulated: a cloud, what may be asked of it, and its options."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 import dataclasses
 from typing import Any
@@ -98,7 +100,7 @@ class Setting:
 
 
 #: The preemptible classes of the formats of traces.
-CLASSES = {name: Terms() for name in (
+CLASSES: dict[str, Terms | None] = {name: Terms() for name in (
     'preemptible', 'bronze', 'free', 'best-effort')}
 
 
@@ -192,3 +194,9 @@ class Options:
     reservations: Reservations | None = None
     may_unshelve: bool = True
     may_migrate: bool = True
+
+    @property
+    def reservation_options(self) -> Reservations:
+        """The options of reservations, where they are on."""
+        assert self.reservations is not None
+        return self.reservations

@@ -13,31 +13,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nova_preempt.core import actions
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.eviction import retention
 from nova_preempt.core.model import ObservedServer
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 
 
 class Stopped:
     """All of them.
-
-    :param parts: a run.Parts
     """
 
-    def __init__(self, parts: Any) -> None:
+    def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
     def keep(self, victim: Server) -> None:
         """One has been stopped: it keeps its disk for a while."""
         parts = self._parts
         # It is on its host, even if it holds nothing there.
-        parts.cloud.put(victim.host, victim.boot.id, actions.kept(
+        parts.cloud.put(victim.current_host, victim.boot.id, actions.kept(
             victim.kind.resources, actions.STOP))
         victim.since_us = parts.events.now_us
         self._look(victim, victim.epoch)
@@ -49,7 +46,7 @@ class Stopped:
         step = retention.step(
             retention.Observed(
                 ObservedServer(victim.boot.id, 'stopped', None,
-                               victim.host.name),
+                               victim.current_host.name),
                 victim.since_us, parts.options.stop_retention_s),
             None, parts.events.now_us)
         if step.wake_at_us is not None:
@@ -62,7 +59,7 @@ class Stopped:
 
     def forget(self, victim: Server) -> None:
         """One is deleted; what it had kept is free."""
-        self._parts.cloud.take_away(victim.host, victim.boot.id)
+        self._parts.cloud.take_away(victim.current_host, victim.boot.id)
         victim.state = State.OVER
         self._parts.report.mark(victim, Kind.ENDED)
         self._parts.forget(victim)

@@ -81,10 +81,11 @@ def run(job: Job) -> dict[str, Any]:
     simulation = simulations.Simulation(job.setting, job.options, job.seed)
     trace = formats.Trace(job.trace_format, job.paths, job.scale, job.sort)
     try:
-        return simulation.run(trace, job.until_us)
+        summary: dict[str, Any] = simulation.run(trace, job.until_us)
     except simulations.SimulationError as exc:
         msg = f'{job.paths[0]}: {exc}'
         raise TraceError(msg) from None
+    return summary
 
 
 def in_processes(jobs: Sequence[Job], count: int

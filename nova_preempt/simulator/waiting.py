@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import datetime
+import math
 from typing import Any
 
 from nova_preempt.core import actions
@@ -38,6 +39,7 @@ from nova_preempt.core.model import Server as Record
 from nova_preempt.core.reservation import hints
 from nova_preempt.simulator import servers
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 from nova_preempt.simulator.setting import Backlog
@@ -58,7 +60,6 @@ _NO_HOST = 'No valid host was found.'
 class Waiting:
     """Servers with a request in the backlog.
 
-    :param parts: a run.Parts
     :param backlog: what an operator has set
     :param start: called with a server and the name of its host, '' where any
         will do
@@ -66,7 +67,7 @@ class Waiting:
     :param power: tells what Cloud.rooms() is told of hosts that are off
     """
 
-    def __init__(self, parts: Any, backlog: Backlog,
+    def __init__(self, parts: Parts, backlog: Backlog,
                  start: Callable[[Server, str], None],
                  places: Callable[[], core_places.Places | None],
                  power: Callable[[], Mapping[str, Any]] = dict) -> None:
@@ -155,7 +156,7 @@ class Waiting:
         places = self._places()
         return passes.Cloud(
             parts.cloud.rooms(
-                *(() if places is None else (places.free_s,)),
+                (lambda name: math.inf) if places is None else places.free_s,
                 ends_in_s=self._ends_in_s, may_end=self._may_end,
                 **self._power(),
                 frees=lambda record, resources: actions.freed(

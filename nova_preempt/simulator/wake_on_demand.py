@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING
 
 from nova_preempt.core import capacity
 from nova_preempt.core import retrying
@@ -24,8 +24,13 @@ from nova_preempt.core.energy import demand
 from nova_preempt.core.energy import steps
 from nova_preempt.core.model import SECOND, Host
 from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.floors import Mask
+from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
+
+if TYPE_CHECKING:
+    from nova_preempt.simulator import power
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -39,13 +44,12 @@ class _Wait:
 class WakeOnDemand:
     """Promises hosts to servers, and tells when those are there.
 
-    :param parts: a run.Parts
     :param fleet: a power.Power
     :param again: called with a server that is to be decided anew
     :param give_up: called with one for which nothing has come of it
     """
 
-    def __init__(self, parts: Any, fleet: Any,
+    def __init__(self, parts: Parts, fleet: power.Power,
                  again: Callable[[Server], None],
                  give_up: Callable[[Server], None]) -> None:
         self._parts = parts
@@ -62,10 +66,10 @@ class WakeOnDemand:
 
     @property
     def _now_s(self) -> float:
-        now_us: int = self._parts.events.now_us
-        return now_us / SECOND
+        return self._parts.events.now_us / SECOND
 
-    def wait(self, server: Server, where: Any, *, may_wait: bool) -> bool:
+    def wait(self, server: Server, where: Mask | None, *, may_wait: bool
+             ) -> bool:
         """Have a server wait for which there is no host; whether it does.
 
         :param where: a mask of the hosts that it may go to, None for all
@@ -94,7 +98,7 @@ class WakeOnDemand:
                 wait)
         return True
 
-    def _promise(self, wait: _Wait, where: Any) -> list[str]:
+    def _promise(self, wait: _Wait, where: Mask | None) -> list[str]:
         """Names of hosts that will be on for it; they begin to wake."""
         uuid = wait.server.boot.id
         now_us = self._parts.events.now_us
@@ -108,7 +112,7 @@ class WakeOnDemand:
         self._fleet.carry_out(controller.wakes(self._fleet, now_us, names))
         return names
 
-    def _rooms(self, wait: _Wait, where: Any) -> dict[str, int]:
+    def _rooms(self, wait: _Wait, where: Mask | None) -> dict[str, int]:
         """{name of a host that will be on: how many such servers fit}."""
         request = wait.server.kind.request
         return {

@@ -39,7 +39,7 @@ class Budgets:
     project_budget: int
     group_budget: int
     ending: Mapping[str, str]
-    groups: Mapping[str, Iterable[int]]
+    groups: Mapping[str, Iterable[int | str]]
 
     def accounts(self, uuid: str, project_id: str) -> dict[Account, int]:
         """Return what a server counts for, each with its budget."""
