@@ -34,8 +34,9 @@ _HOUR_US = 3600 * SECOND
 #: How levels of report.Report begin.
 _WANTED, _RUNNING = 'wanted ', 'running '
 _DRAWN = ('VCPU', 'MEMORY_MB')
-_STYLES: dict[str, dict[str, Any]] = {'step': {'drawstyle': 'steps-post'}, 'line': {},
-           'points': {'linestyle': '', 'marker': '.', 'markersize': 3}}
+_STYLES: dict[str, dict[str, Any]] = {
+    'step': {'drawstyle': 'steps-post'}, 'line': {},
+    'points': {'linestyle': '', 'marker': '.', 'markersize': 3}}
 
 
 class NoPlot(Exception):
