@@ -25,9 +25,12 @@ itself, by free memory. When hosts are switched, and which, is the core's here
 too (``core.energy.power``).
 """
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 import dataclasses
+import functools
 import math
 import random
+from typing import Self
 
 from nova_preempt.core.energy import efficiency
 from nova_preempt.core.energy import forecast
@@ -83,7 +86,8 @@ class Lease:
     hosts: int
 
 
-def run(scale, seed, clock):
+def run(scale: float, seed: int, clock: Callable[[], float]
+        ) -> figures.Evaluation:
     """Return a figures.Evaluation."""
     del clock
     days = max(2, round(DAYS * scale))
@@ -110,7 +114,7 @@ def run(scale, seed, clock):
 
 # -- what is asked for -------------------------------------------------------
 
-def make(days, seed):
+def make(days: int, seed: int) -> list[Lease]:
     """Return Leases in order of their requests; day 0 is a Monday."""
     chance = random.Random(seed)
     found = []
@@ -124,7 +128,7 @@ def make(days, seed):
     return found
 
 
-def _lease(at_s, chance):
+def _lease(at_s: int, chance: random.Random) -> Lease:
     start_s = at_s
     if chance.random() < _AHEAD:
         if chance.random() < 0.5:
@@ -140,14 +144,14 @@ def _lease(at_s, chance):
     return Lease(at_s, start_s, run_s, hosts)
 
 
-def is_working(time_s):
+def is_working(time_s: int) -> bool:
     """Whether a time is on a working day, in working hours."""
     day, second = divmod(time_s, _DAY_S)
     return day % 7 < _WORKDAYS and (
         _WORKING_H[0] <= second / 3600 < _WORKING_H[1])
 
 
-def on_demand(lease):
+def on_demand(lease: Lease) -> Lease:
     """Return what its user would have asked of a cloud that has room.
 
     Adaptations 1 and 2 of the paper: who asked in working hours for another
@@ -158,7 +162,7 @@ def on_demand(lease):
     return dataclasses.replace(lease, asked_s=lease.start_s)
 
 
-def _most(leases):
+def _most(leases: Iterable[Lease]) -> int:
     """The most hosts at once (adaptation 3)."""
     changes = sorted(
         [(each.start_s, each.hosts) for each in leases]
@@ -179,12 +183,12 @@ class _Host:
     name: str
     figures: efficiency.Figures
     ready_s: int | None = 0
-    busy: list = dataclasses.field(default_factory=list)
+    busy: list[tuple[int, int]] = dataclasses.field(default_factory=list)
 
-    def is_busy(self, now_s):
+    def is_busy(self, now_s: int) -> bool:
         return any(start_s <= now_s < end_s for start_s, end_s in self.busy)
 
-    def next_s(self, now_s):
+    def next_s(self, now_s: int) -> int | None:
         """When its next reservation begins."""
         return min((start_s for start_s, _ in self.busy if start_s > now_s),
                    default=None)
@@ -193,16 +197,20 @@ class _Host:
 class _Site:
     """Hosts that leases come to, minute by minute."""
 
-    def __init__(self, count, end_s, *, is_switching=True, is_ranked=True):
+    def __init__(self, count: int, end_s: int, *, is_switching: bool = True,
+                 is_ranked: bool = True) -> None:
         self._hosts = [_Host(f'h{number:03}', efficiency.Figures(
             *_KINDS[number % len(_KINDS)])) for number in range(count)]
         self._end_s = end_s
         self._is_switching = is_switching
         self._is_ranked = is_ranked
-        self._noted, self._history = {}, []
-        self.samples, self.delays, self.late_s = [], [], []
+        self._noted: dict[str, power.Noted] = {}
+        self._history: list[forecast.Load] = []
+        self.samples: list[savings.Sample] = []
+        self.delays: list[savings.Delay] = []
+        self.late_s: list[int] = []
 
-    def run(self, leases):
+    def run(self, leases: Iterable[Lease]) -> Self:
         """Let all of them come; return this."""
         coming = sorted(leases, key=lambda each: each.asked_s, reverse=True)
         delayed = []
@@ -214,39 +222,46 @@ class _Site:
             self._note(now_s)
         return self
 
-    def _grant(self, lease, now_s):
+    def _grant(self, lease: Lease, now_s: int
+               ) -> tuple[Lease, list[_Host], int]:
         """Give hosts to a lease, of those that are on if it is to start."""
         start_s = max(lease.start_s, now_s)
         on = [host for host in self._hosts if host.ready_s is not None]
-        wanted = {'window_start_s': start_s, 'duration_s': lease.run_s,
-                  'quantity': lease.hosts, 'ranking': calendar.energy}
+        find = functools.partial(
+            calendar.find, window_start_s=start_s, duration_s=lease.run_s,
+            quantity=lease.hosts, ranking=calendar.energy)
         found = None
         if start_s == now_s:
-            found = calendar.find(self._reservable(on, now_s), **wanted,
-                                  window_end_s=start_s + lease.run_s)
+            found = find(self._reservable(on, now_s),
+                         window_end_s=start_s + lease.run_s)
         if found is None:
-            found = calendar.find(self._reservable(self._hosts, now_s),
-                                  **wanted, window_end_s=None)
+            found = find(self._reservable(self._hosts, now_s),
+                         window_end_s=None)
+        # Sooner or later so many are free.
+        assert found is not None
         chosen = [host for host in self._hosts if host.name in found.hosts]
         for host in chosen:
             host.busy.append((found.start_s, found.end_s))
         return lease, chosen, found.start_s
 
-    def _begun(self, lease, chosen, start_s, now_s):
+    def _begun(self, lease: Lease, chosen: Iterable[_Host], start_s: int,
+               now_s: int) -> bool:
         """Whether a lease has begun; its hosts are waked if they sleep."""
         if start_s > now_s:
             return False
+        ready_s = now_s
         for host in chosen:
             if host.ready_s is None:
                 host.ready_s = now_s + BOOT_S
-        boot_s = max(host.ready_s for host in chosen) - now_s
+            ready_s = max(ready_s, host.ready_s)
+        boot_s = ready_s - now_s
         if boot_s > 0:
             self.delays.append(savings.Delay(
                 CORES * lease.hosts, boot_s, lease.run_s))
-        self.late_s.append(max(0, boot_s))
+        self.late_s.append(boot_s)
         return True
 
-    def _note(self, now_s):
+    def _note(self, now_s: int) -> None:
         busy = {host.name for host in self._hosts if host.is_busy(now_s)}
         off = [host for host in self._hosts if host.ready_s is None]
         self.samples.append(savings.Sample(
@@ -266,7 +281,7 @@ class _Site:
         if now_s % SWITCH_S == 0:
             self._switch(busy, now_s)
 
-    def _switch(self, busy, now_s):
+    def _switch(self, busy: Collection[str], now_s: int) -> None:
         for host in self._hosts:
             host.busy = [item for item in host.busy if item[1] > now_s]
         switches = power.decide(
@@ -279,7 +294,8 @@ class _Site:
             elif host.name in switches.sleep:
                 host.ready_s = None
 
-    def _power_host(self, host, busy, now_s):
+    def _power_host(self, host: _Host, busy: Collection[str], now_s: int
+                    ) -> power.PowerHost:
         next_s = host.next_s(now_s)
         in_s = math.inf if next_s is None else next_s - now_s
         noted = self._noted.get(host.name)
@@ -288,25 +304,26 @@ class _Site:
             noted.intervals if noted else 0, self._efficiency(host),
             in_s <= HORIZON_S, in_s <= BOOT_S + SWITCH_S)
 
-    def _reservable(self, hosts, now_s):
+    def _reservable(self, hosts: Iterable[_Host], now_s: int
+                    ) -> list[calendar.ReservableHost]:
         return [calendar.ReservableHost(
             host.name, calendar.merged(item for item in host.busy
                                        if item[1] > now_s),
             self._efficiency(host)) for host in hosts]
 
-    def _efficiency(self, host):
+    def _efficiency(self, host: _Host) -> float | None:
         """What KWRanking goes by, None where it is off."""
         return host.figures.flops_per_watt if self._is_ranked else None
 
-    def totals(self):
+    def totals(self) -> savings.Totals:
         return savings.totals(self.samples, self._end_s)
 
 
-def _watts(host, busy):
+def _watts(host: _Host, busy: Collection[str]) -> float:
     if host.ready_s is None:
         return ASLEEP_W
     return (host.figures.watts if host.name in busy
-            else host.figures.idle_watts)
+            else host.figures.idle_watts) or 0.0
 
 
 # -- what is said of it ------------------------------------------------------
@@ -314,7 +331,8 @@ def _watts(host, busy):
 _CNSM = 'abstract of CNSM 2016'
 
 
-def _figures(found, count, end_s):
+def _figures(found: Mapping[str, _Site], count: int, end_s: int
+             ) -> Iterator[Figure]:
     lost = ('the text at hand ends before its results; the metrics are as '
             'defined there')
     worst = found['all on'].totals()
@@ -355,8 +373,8 @@ def _figures(found, count, end_s):
         'that is depends on how unlike the hosts are')
 
 
-def _plot(found):
-    def hours(site):
+def _plot(found: Mapping[str, _Site]) -> figures.Plot:
+    def hours(site: _Site) -> list[float]:
         return [sample.time_s / 3600 for sample in site.samples[::15]]
 
     panels = []

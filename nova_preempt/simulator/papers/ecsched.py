@@ -21,7 +21,9 @@ which the service has none, the paper's own (ecsched_flow.py) and those of
 Kubernetes and Swarm, which look at their queues at each heartbeat.
 """
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
+import fractions
 import functools
 import heapq
 import math
@@ -31,6 +33,7 @@ from nova_preempt.core import capacity
 from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
 from nova_preempt.core.classes import rounds
+from nova_preempt.core.model import Resources
 from nova_preempt.simulator.papers import ecsched_figures
 from nova_preempt.simulator.papers import ecsched_flow
 from nova_preempt.simulator.papers import figures
@@ -78,16 +81,17 @@ class Container:
     together: str = ''
 
 
-def run(scale, seed, clock):
+def run(scale: float, seed: int, clock: Callable[[], float]
+        ) -> figures.Evaluation:
     """Return a figures.Evaluation.
 
     :param clock: tells processor time in seconds
     """
     count = max(100, round(CONTAINERS * scale))
-    online = _Runs(make(count, seed))
-    at_once = _Runs([dataclasses.replace(each, at_s=0.0)
+    online = Runs(make(count, seed))
+    at_once = Runs([dataclasses.replace(each, at_s=0.0)
                      for each in make(count, seed)])
-    in_order = _Runs(make(min(count, _IN_ORDER), seed), in_order=True)
+    in_order = Runs(make(min(count, _IN_ORDER), seed), in_order=True)
     repetitions = max(1, round(10 * scale))
     overheads = {(machines, requests): overhead(
         machines, requests, repetitions, seed, clock)
@@ -113,17 +117,19 @@ def run(scale, seed, clock):
 
 # -- containers and machines -------------------------------------------------
 
-def make(count, seed):
+def make(count: int, seed: int) -> list[Container]:
     """Return Containers in order of time."""
     chance = random.Random(seed)
     names = _machines()
-    at_s, found = 0.0, []
+    at_s = 0.0
+    found: list[Container] = []
     for number in range(count):
         at_s += chance.expovariate(CONTAINERS / (3600 * HOURS))
         resources = {name: min(_MOST_SIZE, max(1, round(_lognormal(
             mean, _SIGMA, chance)))) for name, mean in _MEAN_SIZE.items()}
         run_s = _lognormal(MEAN_S, _SIGMA_S, chance)
-        machines, together = None, ''
+        machines: frozenset[str] | None = None
+        together = ''
         if chance.random() < AFFINITY:
             if chance.random() < 0.5:
                 machines = frozenset(chance.sample(sorted(
@@ -139,12 +145,12 @@ def make(count, seed):
     return found
 
 
-def _lognormal(mean, sigma, chance):
+def _lognormal(mean: float, sigma: float, chance: random.Random) -> float:
     return chance.lognormvariate(math.log(mean) - sigma ** 2 / 2, sigma)
 
 
 @functools.cache
-def _machines():
+def _machines() -> dict[str, int]:
     """{name: size}."""
     return {f'm{size:04}-{number}': size for size, count in MACHINES
             for number in range(count)}
@@ -155,24 +161,22 @@ def _machines():
 class _Cluster:
     """Machines, and what runs there."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.has = {name: dict.fromkeys(_MEAN_SIZE, size)
                     for name, size in _machines().items()}
         self.free = {name: dict(has) for name, has in self.has.items()}
 
-    def take(self, name, resources, sign=1):
+    def take(self, name: str, resources: Resources, sign: int = 1) -> None:
         free = self.free[name]
         for item, amount in resources.items():
             free[item] -= sign * amount
 
-    def states(self, weigh=None):
-        return [model.HostState(
-            name, free, self.has[name],
-            weight=0 if weigh is None else weigh(free, self.has[name]))
-            for name, free in self.free.items()]
+    def states(self) -> list[model.HostState]:
+        return [model.HostState(name, free, self.has[name])
+                for name, free in self.free.items()]
 
 
-def _request(container):
+def _request(container: Container) -> model.Request:
     return model.Request(
         f'{container.number:06}', container.number,
         container.resources, hosts=container.machines,
@@ -182,10 +186,11 @@ def _request(container):
 class _Batches:
     """ECSched: rounds of a flow, of at most so many at once."""
 
-    def __init__(self, score):
+    def __init__(self, score: str) -> None:
         self._placer = ecsched_flow.placer(score)
 
-    def place(self, waiting, cluster):
+    def place(self, waiting: Sequence[Container], cluster: _Cluster
+              ) -> Iterator[tuple[Container, str]]:
         """Yield (container, machine)."""
         batch = list(waiting[:BATCH])
         # Who belongs together is not cut apart.
@@ -206,13 +211,18 @@ class _OneByOne:
     :param in_order: whether all wait for the first that has no room
     """
 
-    def __init__(self, weigh, in_order):
+    def __init__(self,
+                 weigh: Callable[[Resources, Resources, Resources],
+                                 fractions.Fraction | float],
+                 in_order: bool) -> None:
         self._weigh = weigh
         self._in_order = in_order
 
-    def place(self, waiting, cluster):
+    def place(self, waiting: Sequence[Container], cluster: _Cluster
+              ) -> Iterator[tuple[Container, str]]:
         """Yield (container, machine)."""
-        placed, chosen = 0, {}
+        placed = 0
+        chosen: dict[str, str] = {}
         for each in waiting[:BATCH]:
             if placed == ONE_BY_ONE:
                 return
@@ -225,7 +235,8 @@ class _OneByOne:
             elif self._in_order:
                 return
 
-    def _best(self, each, waiting, cluster, chosen):
+    def _best(self, each: Container, waiting: Sequence[Container],
+              cluster: _Cluster, chosen: Mapping[str, str]) -> str | None:
         # Those that belong together are a pair, one after the other.
         needed = each.resources
         if each.together in chosen and each.together:
@@ -240,24 +251,25 @@ class _OneByOne:
             self._weigh(needed, cluster.free[name], cluster.has[name]), name))
 
 
-def _kubernetes(needed, free, has):
+def _kubernetes(needed: Resources, free: Resources, has: Resources
+                ) -> fractions.Fraction:
     return rounds.allocation_score(needed, free, has)
 
 
-def _swarm(needed, free, has):
+def _swarm(needed: Resources, free: Resources, has: Resources) -> float:
     """How loaded it is then: the fullest first."""
     return sum((has[item] - free[item] + needed[item]) / has[item]
                for item in has)
 
 
-def _scheduler(name, in_order=False):
+def _scheduler(name: str, in_order: bool = False) -> _Batches | _OneByOne:
     if name in ecsched_figures.OURS:
         return _Batches(model.DP if name.endswith('dp') else model.ML)
     return _OneByOne(_kubernetes if name == 'kubernetes' else _swarm,
                      in_order)
 
 
-class _Runs:
+class Runs:
     """The same containers with each of the schedulers.
 
     :param in_order: whether baselines wait for the first of their queue
@@ -266,15 +278,21 @@ class _Runs:
         them have got one: some wait for a long time for theirs}
     """
 
-    def __init__(self, containers, in_order=False):
-        self.completion_s, self.use = {}, {}
+    def __init__(self, containers: Sequence[Container], in_order: bool = False
+                 ) -> None:
+        self.completion_s: dict[str, dict[int, float]] = {}
+        self.use: dict[str, float] = {}
         for name in ecsched_figures.SCHEDULERS:
             self._run(name, containers, in_order)
 
-    def _run(self, name, containers, in_order):
+    def _run(self, name: str, containers: Sequence[Container], in_order: bool
+             ) -> None:
         scheduler, cluster = _scheduler(name, in_order), _Cluster()
-        coming, waiting, ending = list(reversed(containers)), [], []
-        found = self.completion_s[name] = {}
+        coming = list(reversed(containers))
+        waiting: list[Container] = []
+        ending: list[tuple[float, int, str]] = []
+        found: dict[int, float] = {}
+        self.completion_s[name] = found
         area, held, now_s, full_s = 0.0, 0.0, 0.0, 0.0
         total = sum(sum(has.values()) for has in cluster.has.values())
         while coming or waiting:
@@ -299,20 +317,20 @@ class _Runs:
             now_s += HEARTBEAT_S
         self.use[name] = area / (total * full_s) if full_s else 0.0
 
-    def improvements(self, baseline, name):
+    def improvements(self, baseline: str, name: str) -> list[float]:
         """How many times as long each container takes with a baseline."""
         before, after = self.completion_s[baseline], self.completion_s[name]
         return [before[number] / after[number] for number in before]
 
-    def mean_s(self, name):
+    def mean_s(self, name: str) -> float:
         """How long containers take on average, from request to end."""
         return figures.mean(list(self.completion_s[name].values()))
 
 
 # -- how long a decision takes -----------------------------------------------
 
-def overhead(machines, requests, repetitions, seed, clock,
-             one_by_one=False):
+def overhead(machines: int, requests: int, repetitions: int, seed: int,
+             clock: Callable[[], float], one_by_one: bool = False) -> float:
     """Return the mean processor seconds of one batch."""
     took = []
     placer = (choice.make(model.Options(mode=model.GREEDY)) if one_by_one
@@ -329,7 +347,7 @@ def overhead(machines, requests, repetitions, seed, clock,
     return figures.mean(took)
 
 
-def _large(name, chance):
+def _large(name: str, chance: random.Random) -> model.HostState:
     cores = chance.choice((1, 2, 4, 8, 16, 32, 48, 64, 96))
     has = {'CPU': 1000 * cores, 'MEMORY': 1000 * cores * chance.choice(
         (2, 4, 8))}
@@ -337,7 +355,7 @@ def _large(name, chance):
         name, {item: amount // 2 for item, amount in has.items()}, has)
 
 
-def _flavor(chance):
+def _flavor(chance: random.Random) -> dict[str, int]:
     """Containers differ from one another, as in a trace."""
     return {
         'CPU': max(1, round(_lognormal(500, _SIGMA, chance))),

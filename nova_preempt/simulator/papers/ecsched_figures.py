@@ -11,10 +11,17 @@
 # under the License.
 """The figures of "ECSched" (Y. Hu et al., Euro-Par 2018) beside ours."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
 import dataclasses
+from typing import TYPE_CHECKING
 
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
+
+if TYPE_CHECKING:
+    from nova_preempt.simulator.papers.ecsched import Runs
 
 OURS = ('ecsched-dp', 'ecsched-ml')
 BASELINES = ('kubernetes', 'swarm')
@@ -24,7 +31,7 @@ _PAIRS = [(name, baseline) for name in OURS for baseline in BASELINES]
 _TEXT = 'section 4.1'
 
 
-def quality(runs):
+def quality(runs: Runs) -> Iterator[Figure]:
     reason = ('what improves is the time in the queue, and how long that is '
               'depends on the load, which we make up; the authors\' own '
               'published simulation has 1.002')
@@ -62,7 +69,7 @@ def quality(runs):
                  reason, _TEXT)
 
 
-def in_order(runs):
+def in_order(runs: Runs) -> Iterator[Figure]:
     reason = ('as above, where a baseline that has no room for the first of '
               'its queue waits for it; the text does not say which of the two '
               'theirs do')
@@ -76,7 +83,7 @@ def in_order(runs):
             runs.mean_s(baseline) / runs.mean_s('ecsched-dp'), reason)
 
 
-def use(runs):
+def use(runs: Runs) -> Iterator[Figure]:
     for name in SCHEDULERS:
         yield Figure(f'Table 1: use of the machines, {name}', None,
                      runs.use[name],
@@ -90,10 +97,11 @@ def use(runs):
             'any of the schedulers', 'sections 1 and 4.1')
 
 
-def speed(overheads, one_by_one):
+def speed(overheads: Mapping[tuple[int, int], float],
+          one_by_one: Mapping[int, float]) -> Iterator[Figure]:
     for (machines, requests), took_s in overheads.items():
-        published = {(1000, 300): 1.8, (5000, 300): 3.4}.get(
-            (machines, requests))
+        published: float | str | None = {
+            (1000, 300): 1.8, (5000, 300): 3.4}.get((machines, requests))
         reason = ('of one core, no two containers alike; theirs is an early '
                   'version in Python, on a machine with 48 cores')
         if requests == 100:
@@ -112,7 +120,8 @@ def speed(overheads, one_by_one):
             is_time=True)
 
 
-def plot(runs, overheads):
+def plot(runs: Runs, overheads: Mapping[tuple[int, int], float]
+         ) -> figures.Plot:
     return figures.Plot('ecsched', [
         figures.Panel(
             'Time of a container, that of a baseline / that of ECSched '

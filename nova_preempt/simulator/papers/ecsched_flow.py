@@ -20,31 +20,37 @@ servers than one by one where there is little room.
 """
 
 import collections
+from collections.abc import Collection, Sequence
 import functools
 
 import numpy as np
+import numpy.typing as npt
 import scipy.optimize
 
 from nova_preempt.core.batch import model
 from nova_preempt.core.batch import placing
 from nova_preempt.core.batch.greedy import Found
+from nova_preempt.core.batch.greedy import Unit
 from nova_preempt.core.batch.program import worth_it
 from nova_preempt.core.batch.table import NO
+from nova_preempt.core.batch.table import Table
 
 ROUNDS = 5
 FLOW = 'flow'
 
 
-def placer(score, rounds=ROUNDS):
+def placer(score: str, rounds: int = ROUNDS) -> placing.Batch:
     """Return a core.batch.placing.Batch that places containers in rounds."""
     return placing.Batch(
         model.Options(score=score),
         search=functools.partial(_place_in_rounds, rounds))
 
 
-def _place_in_rounds(rounds, table, units, _options, _left_s):
+def _place_in_rounds(rounds: int, table: Table, units: Sequence[Unit],
+                     _options: model.Options, _left_s: float | None) -> Found:
     """Place units of one container each, and take them from the table."""
-    at, score = {}, 0
+    at: dict[int, int] = {}
+    score = 0
     for _ in range(rounds):
         waiting = [n for n in range(len(units)) if n not in at]
         found = assign(table.scores, [units[n].f for n in waiting])
@@ -63,7 +69,8 @@ def _place_in_rounds(rounds, table, units, _options, _left_s):
         score, FLOW)
 
 
-def assign(scores, order):
+def assign(scores: npt.NDArray[np.int64], order: Sequence[int]
+           ) -> dict[int, int]:
     """Return {number in the order: machine} with the largest sum of scores.
 
     As many containers as possible get a machine, and none is left out for one
@@ -78,11 +85,12 @@ def assign(scores, order):
     if not chosen:
         return {}
     columns = worth_it(scores[sorted({*order})], len(order))
-    costs = -scores[np.ix_([order[n] for n in chosen], columns)].astype(float)
+    rows = np.array([order[n] for n in chosen])
+    costs = -scores[np.ix_(rows, columns)].astype(float)
     costs[costs == -NO] = np.inf
     _rows, found = scipy.optimize.linear_sum_assignment(costs)
     # Containers of a class are alike: in order of the machines' names.
-    machines_of = {}
+    machines_of: dict[int, list[int]] = {}
     for n, machine in zip(
             chosen, columns[found].tolist(), strict=True):
         machines_of.setdefault(order[n], []).append(machine)
@@ -91,13 +99,15 @@ def assign(scores, order):
     return {n: machines_of[order[n]].pop() for n in chosen}
 
 
-def _placeable(possible, order):
+def _placeable(possible: npt.NDArray[np.bool_], order: Sequence[int]
+               ) -> list[int]:
     """Return the numbers of those that get a machine.
 
     By augmenting paths (H. W. Kuhn, 1955), one container after another.
     """
     owner = np.full(possible.shape[1], -1)
-    chosen, closed = [], set()
+    chosen: list[int] = []
+    closed: set[int] = set()
     for number, f in enumerate(order):
         if f not in closed:
             reached = _augment(possible, owner, f, closed)
@@ -107,18 +117,21 @@ def _placeable(possible, order):
     return chosen
 
 
-def _augment(possible, owner, start, closed):
+def _augment(possible: npt.NDArray[np.bool_], owner: npt.NDArray[np.int64],
+             start: int, closed: Collection[int]) -> set[int]:
     """Give a class one more machine, or return the classes it could ask."""
-    came, queue = {start: None}, [start]
+    came: dict[int, tuple[int, int] | None] = {start: None}
+    queue = [start]
     for f in queue:
         machines = np.flatnonzero(possible[f])
         owners = owner[machines]
         empty = np.flatnonzero(owners < 0)
         if len(empty):
-            machine = int(machines[empty[0]])
-            while f is not None:
-                owner[machine] = f
-                f, machine = came[f] or (None, None)
+            moves: tuple[int, int] | None = (f, int(machines[empty[0]]))
+            while moves is not None:
+                asking, machine = moves
+                owner[machine] = asking
+                moves = came[asking]
             return set()
         for g, first in zip(
                 *np.unique(owners, return_index=True), strict=True):

@@ -14,7 +14,7 @@
 from collections.abc import Iterator, Sequence
 import dataclasses
 import textwrap
-from typing import Any
+from typing import Any, TypeGuard
 
 _WIDTH = 78
 
@@ -147,7 +147,7 @@ def _percent(deviation: float | None) -> str:
     return '' if deviation is None else f'{100 * deviation:+.2f} %'
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float)
 
 

@@ -17,8 +17,11 @@ comparison of section 5, in which ten samples of Google's trace come to
 clouds of three sizes.
 """
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import functools
+from typing import Any
 
+from nova_preempt.core.classes import margin
 from nova_preempt.core.classes import rules
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import availability
@@ -26,6 +29,7 @@ from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers import qos_comparison
 from nova_preempt.simulator.papers.availability import VALIDATION_1
 from nova_preempt.simulator.papers.availability import VALIDATION_2
+from nova_preempt.simulator.papers.availability import Outcome
 from nova_preempt.simulator.papers.figures import Figure
 from nova_preempt.simulator.papers.qos_comparison import PRIORITY
 from nova_preempt.simulator.papers.qos_comparison import PROMISE
@@ -52,7 +56,8 @@ _LOGS = 'logs of the authors'
 _RESULTS = 'section 4.4.3'
 
 
-def run(scale, seed, clock):
+def run(scale: float, seed: int, clock: Callable[[], float]
+        ) -> figures.Evaluation:
     """Return a figures.Evaluation."""
     del clock
     seeds = [seed + number for number in range(max(1, round(SEEDS * scale)))]
@@ -85,25 +90,29 @@ def run(scale, seed, clock):
 
 # -- the validations ---------------------------------------------------------
 
-def _validations(counts, rule, seeds, **options):
+def _validations(counts: Mapping[str, int],
+                 rule: Callable[[margin.Classes], rules.Rule],
+                 seeds: Sequence[int], **options: Any) -> list[Outcome]:
     return [availability.run(availability.validation(
         counts, seed, rule=rule, **options), seed) for seed in seeds]
 
 
-def _all(outcomes, name):
+def _all(outcomes: Sequence[Outcome], name: str) -> list[float]:
     return [float(each) for outcome in outcomes
             for each in outcome.availabilities[name]]
 
 
-def _preemptions(outcomes):
+def _preemptions(outcomes: Sequence[Outcome]) -> float:
     return figures.mean([outcome.preemptions for outcome in outcomes])
 
 
-def _gini(outcomes, name):
+def _gini(outcomes: Sequence[Outcome], name: str) -> float:
     return figures.mean([outcome.gini(name) for outcome in outcomes])
 
 
-def _ranges(title, outcomes, name, published, reason):
+def _ranges(title: str, outcomes: Sequence[Outcome], name: str,
+            published: tuple[float, float, float], reason: str
+            ) -> Iterator[Figure]:
     found = _all(outcomes, name)
     for what, value, ours in zip(
             ('least', 'mean', 'largest'), published,
@@ -111,7 +120,7 @@ def _ranges(title, outcomes, name, published, reason):
         yield Figure(f'{title}: {name}, {what}', value, ours, reason, _LOGS)
 
 
-def _first(found):
+def _first(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
     """Yield what came of the first; published: of their simulator."""
     ours = found[PROMISE]
     yield Figure('first validation, by promise: gold, mean', 0.9997,
@@ -157,7 +166,7 @@ def _first(found):
                  _gini(by_priority, 'bronze'), 'not in the text')
 
 
-def _as_in_text(outcomes):
+def _as_in_text(outcomes: Sequence[Outcome]) -> Iterator[Figure]:
     """Yield the same with the margin and the period that the text has."""
     title = 'first validation, by promise, 10 s and 10 s'
     reason = ('the text has this margin and this period (section 4.1.3), and '
@@ -170,7 +179,7 @@ def _as_in_text(outcomes):
                  reason)
 
 
-def _second(found):
+def _second(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
     ours = found[PROMISE]
     title = 'second validation, by promise'
     yield from _ranges(title, ours, 'silver', (0.8964, 0.8997, 0.9053), _SEED)
@@ -191,7 +200,7 @@ def _second(found):
                  _preemptions(found[PRIORITY]), source=_LOGS)
 
 
-def _plot(name, found):
+def _plot(name: str, found: Mapping[str, Sequence[Outcome]]) -> figures.Plot:
     """Figures 4 and 5: the availability of each request."""
     panels = []
     for title, outcomes in found.items():

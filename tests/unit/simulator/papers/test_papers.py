@@ -177,7 +177,7 @@ class TestEcsched(unittest.TestCase):
 
     def test_each_container_ends_with_each_scheduler(self):
         containers = ecsched.make(60, 1)
-        runs = ecsched._Runs(containers)
+        runs = ecsched.Runs(containers)
         for found in runs.completion_s.values():
             self.assertEqual(60, len(found))
             for each in containers:
