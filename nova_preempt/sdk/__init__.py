@@ -14,12 +14,22 @@
 Needs openstacksdk, and nothing else of this package.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from openstack import service_description
 
 from nova_preempt.sdk.v1 import _proxy
 
+if TYPE_CHECKING:
+    from openstack.connection import Connection
 
-class PreemptionService(service_description.ServiceDescription):
+
+class PreemptionService(
+        # Not generic in older releases of openstacksdk.
+        service_description.ServiceDescription  # type: ignore[type-arg]
+        ):
     """What openstacksdk has to know to find the service and call it."""
 
     supported_versions = {'1': _proxy.Proxy}
@@ -29,7 +39,7 @@ class PreemptionService(service_description.ServiceDescription):
 SERVICE = PreemptionService(service_type='preemption')
 
 
-def add_to(connection):
+def add_to(connection: Connection) -> Connection:
     """Give an openstack.connection.Connection the service.
 
     "nova_preempt.sdk:add_to" is a vendor_hook, in clouds.yaml or of

@@ -12,18 +12,23 @@
 
 """What "conn.preemption" can do about requests that wait."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from openstack import exceptions
 
+from nova_preempt.sdk.v1 import _base
 from nova_preempt.sdk.v1 import backlog as _backlog
 
 # What cannot become anything else.
 _OVER = {'done', 'failed', 'cancelled', 'expired'}
 
 
-class BacklogMixin:
+class BacklogMixin(_base.Proxy):
     """A part of _proxy.Proxy."""
 
-    def backlog_requests(self, *, max_items=None, **query):
+    def backlog_requests(self, *, max_items: int | None = None, **query: Any
+                         ) -> Iterator[_backlog.BacklogRequest]:
         """A generator of BacklogRequests, the newest first.
 
         :param max_items: as of preemptions
@@ -33,14 +38,16 @@ class BacklogMixin:
         """
         return self._all(_backlog.BacklogRequest, max_items, query)
 
-    def get_backlog_request(self, request):
+    def get_backlog_request(self, request: _backlog.BacklogRequest | str
+                            ) -> _backlog.BacklogRequest:
         """A BacklogRequest with its history.
 
         :param request: id, or BacklogRequest
         """
         return self._show(_backlog.BacklogRequest, request)
 
-    def find_backlog_request(self, name_or_id, ignore_missing=True):
+    def find_backlog_request(self, name_or_id: str, ignore_missing: bool = True
+                             ) -> _backlog.BacklogRequest | None:
         """A BacklogRequest of the project; None if there is none.
 
         :param ignore_missing: whether None is fine, and no NotFoundException
@@ -49,7 +56,7 @@ class BacklogMixin:
         return self._named(_backlog.BacklogRequest, name_or_id,
                            ignore_missing)
 
-    def create_backlog_request(self, **values):
+    def create_backlog_request(self, **values: Any) -> _backlog.BacklogRequest:
         """Leave a request for servers; the BacklogRequest.
 
         :param values: body (of Nova's POST /servers), compute_version,
@@ -62,7 +69,8 @@ class BacklogMixin:
         """
         return self._create(_backlog.BacklogRequest, **values)
 
-    def update_backlog_request(self, request, **values):
+    def update_backlog_request(self, request: _backlog.BacklogRequest | str,
+                               **values: Any) -> _backlog.BacklogRequest:
         """The changed BacklogRequest.
 
         :param values: those of the above that are neither body, version nor
@@ -70,8 +78,9 @@ class BacklogMixin:
         """
         return self._change(_backlog.BacklogRequest, request, values)
 
-    def cancel_backlog_request(self, request, *, servers=False,
-                               ignore_missing=True):
+    def cancel_backlog_request(self, request: _backlog.BacklogRequest | str, *,
+                               servers: bool = False,
+                               ignore_missing: bool = True) -> None:
         """Give a request up.
 
         :param servers: whether its servers are deleted, too
@@ -83,8 +92,10 @@ class BacklogMixin:
             if not ignore_missing:
                 raise
 
-    def wait_for_backlog_request(self, request, status='active', *,
-                                 interval=10, wait=600):
+    def wait_for_backlog_request(self, request: _backlog.BacklogRequest | str,
+                                 status: str = 'active', *,
+                                 interval: float = 10, wait: float | None = 600
+                                 ) -> _backlog.BacklogRequest:
         """The BacklogRequest once it has this status.
 
         As wait_for_preemption.
@@ -92,27 +103,28 @@ class BacklogMixin:
         return self._wait(_backlog.BacklogRequest, request, status, _OVER,
                           interval, wait)
 
-    def get_backlog_statistics(self, **query):
+    def get_backlog_statistics(self, **query: Any
+                               ) -> _backlog.BacklogStatistics:
         """BacklogStatistics.
 
         :param query: hours, for which waits count; 24 by default
         """
         return self._single(_backlog.BacklogStatistics, **query)
 
-    def get_backlog_report(self, **query):
+    def get_backlog_report(self, **query: Any) -> _backlog.BacklogReport:
         """A BacklogReport.
 
         :param query: since, until; the last week by default
         """
         return self._single(_backlog.BacklogReport, **query)
 
-    def get_backlog_plan(self):
+    def get_backlog_plan(self) -> _backlog.BacklogPlan:
         """A BacklogPlan, for administrators: who would start now, and where.
 
         Nobody does.
         """
         return self._single(_backlog.BacklogPlan)
 
-    def backlog_classes(self):
+    def backlog_classes(self) -> Iterator[_backlog.BacklogClass]:
         """A generator of BacklogClasses, the most important first."""
         return self._all(_backlog.BacklogClass)

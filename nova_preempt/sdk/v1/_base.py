@@ -11,17 +11,30 @@
 # under the License.
 """What all resources have in common."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+import itertools
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+
+from keystoneauth1 import adapter
 from keystoneauth1 import discover
 from openstack import exceptions
+from openstack import proxy
 from openstack import resource
 from openstack import utils
 
 from nova_preempt import segments
 
+if TYPE_CHECKING:
+    import requests
 
-def flag(value):
+ResourceT = TypeVar('ResourceT', bound=resource.Resource)
+
+
+def flag(value: object, _kind: object = None) -> str:
     """A boolean as the API takes it in a query."""
-    return str(value).lower() if isinstance(value, bool) else value
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Resource(resource.Resource):
@@ -35,27 +48,30 @@ class Resource(resource.Resource):
     to it; _least_microversion is then the one that brought it.
     """
 
-    _least_microversion = None
+    _max_microversion: str
+    _least_microversion: str | None = None
 
     _allow_unknown_attrs_in_body = True
-    commit_method = 'PATCH'
+    commit_method: Literal['POST', 'PATCH', 'PUT'] = 'PATCH'
     # Without changes the service is asked, too, and says what is missing.
     allow_empty_commit = True
     #: What comes after the id in the path.
     path_end = ''
 
-    def answer(self):
+    def answer(self) -> dict[str, Any]:
         """What the service has said of it: JSON, as a dict."""
         return dict(self._body.attributes)
 
-    def _ask(self, session, path, body):
+    def _ask(self, session: adapter.Adapter, path: str, body: dict[str, Any]
+             ) -> Self:
         """Post a question; this becomes the answer."""
         self._translate_response(session.post(
             path, json=body, microversion=self._get_microversion(session)))
         return self
 
     @classmethod
-    def _get_microversion(cls, session, action=None):
+    def _get_microversion(cls, session: adapter.Adapter,
+                          action: str | None = None) -> str:
         """The microversion to ask with.
 
         :param action: what for, which older releases of openstacksdk tell
@@ -75,16 +91,19 @@ class Resource(resource.Resource):
         return version
 
     @classmethod
-    def _get_next_link(cls, uri, response, data, marker, limit,
-                       total_yielded):
+    def _get_next_link(
+            cls, uri: str, response: requests.Response, data: dict[str, Any],
+            marker: str | None, limit: str | None, total_yielded: int
+    ) -> tuple[str | None, Mapping[str, str | list[str] | int | None]]:
         # From where this page came: behind a proxy the service may not know
         # under which address that is.
         if data.get(f'{cls.resources_key}_links'):
             return uri, {'marker': marker, 'limit': limit}
         return None, {}
 
-    def _prepare_request(self, requires_id=None, *, base_path=None,
-                         **values):
+    def _prepare_request(self, requires_id: bool | None = None, *,
+                         base_path: str | None = None, **values: Any
+                         ) -> resource._Request:
         base_path = base_path or self.base_path
         if self.requires_id and requires_id is not False:
             if self.id is None:
@@ -99,7 +118,8 @@ class Resource(resource.Resource):
         return super()._prepare_request(
             requires_id=False, base_path=base_path, **values)
 
-    def _translate_response(self, response, *args, **values):
+    def _translate_response(self, response: requests.Response, *args: Any,
+                            **values: Any) -> None:
         if response.status_code < 400 and response.content:
             # What was asked is no part of the answer.
             for known in (self._body.attributes,
@@ -114,3 +134,54 @@ class Single(Resource):
 
     requires_id = False
     allow_fetch = True
+
+
+class Proxy(proxy.Proxy):
+    """What all methods of "conn.preemption" are made of."""
+
+    def _all(self, kind: type[ResourceT], max_items: int | None = None,
+             query: Mapping[str, Any] | None = None) -> Iterator[ResourceT]:
+        query = {name: value for name, value in (query or {}).items()
+                 if value is not None}
+        # openstacksdk would list everything.
+        known = kind._query_mapping._mapping
+        if unknown := sorted(query.keys() - known.keys()):
+            raise exceptions.InvalidResourceQuery(
+                f'{", ".join(unknown)}: there is no such parameter for '
+                f'{kind.__name__}; there are: {", ".join(sorted(known))}.')
+        if max_items is not None:
+            query.setdefault('limit', max_items)
+        return itertools.islice(self._list(kind, **query), max_items)
+
+    def _single(self, kind: type[ResourceT], **query: Any) -> ResourceT:
+        return self._get_resource(kind, None).fetch(self, **query)
+
+    def _named(self, kind: type[ResourceT], name_or_id: str,
+               ignore_missing: bool) -> ResourceT | None:
+        # openstacksdk warns of ignore_missing=True, which is going to go.
+        try:
+            return self._find(kind, name_or_id, ignore_missing=False)
+        except exceptions.NotFoundException:
+            if ignore_missing:
+                return None
+            raise
+
+    def _show(self, kind: type[ResourceT],
+              value: resource.Resource | str | None) -> ResourceT:
+        # Not _get(): its message would hide that of the service.
+        if value is not None:
+            value = resource.Resource._get_id(value)
+        return self._get_resource(kind, value).fetch(self)
+
+    def _change(self, kind: type[ResourceT], value: resource.Resource | str,
+                values: Mapping[str, Any]) -> ResourceT:
+        # By the id, so that all that is named is sent, changed or not.
+        value = resource.Resource._get_id(value)
+        return self._get_resource(kind, value, **values).commit(self)
+
+    def _wait(self, kind: type[ResourceT], value: resource.Resource | str,
+              status: str, over: set[str], interval: float, wait: float | None,
+              attribute: str = 'status') -> ResourceT:
+        return resource.wait_for_status(
+            self, self._show(kind, value), status, sorted(over - {status}),
+            interval, wait, attribute=attribute)

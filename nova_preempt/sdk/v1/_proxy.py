@@ -18,10 +18,9 @@ NotSupported where the service is too old. Times are ISO 8601, UTC if no offset
 is given.
 """
 
-import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from openstack import exceptions
-from openstack import proxy
 from openstack import resource
 
 from nova_preempt.sdk.v1 import _backlog
@@ -35,7 +34,7 @@ _PREEMPTIONS_OVER = {'done', 'rolled_back', 'aborted', 'refused'}
 _RESERVATIONS_OVER = {'ended', 'cancelled', 'error'}
 
 
-class Proxy(_backlog.BacklogMixin, proxy.Proxy):
+class Proxy(_backlog.BacklogMixin):
     """Version 1 of the Preemption API."""
 
     api_version = '1'
@@ -50,7 +49,8 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         'reservation': _reservation.Reservation,
     }
 
-    def preemptions(self, *, max_items=None, **query):
+    def preemptions(self, *, max_items: int | None = None, **query: Any
+                    ) -> Iterator[_preemption.Preemption]:
         """A generator of Preemptions, the newest first.
 
         :param max_items: at most as many; all in all, while "limit" is the
@@ -61,15 +61,18 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         """
         return self._all(_preemption.Preemption, max_items, query)
 
-    def get_preemption(self, preemption):
+    def get_preemption(self, preemption: _preemption.Preemption | str
+                       ) -> _preemption.Preemption:
         """A Preemption with its record.
 
         :param preemption: id, or Preemption
         """
         return self._show(_preemption.Preemption, preemption)
 
-    def wait_for_preemption(self, preemption, status='done', *, interval=2,
-                            wait=600):
+    def wait_for_preemption(self, preemption: _preemption.Preemption | str,
+                            status: str = 'done', *, interval: float = 2,
+                            wait: float | None = 600
+                            ) -> _preemption.Preemption:
         """The Preemption once it has this status.
 
         :param interval: seconds between two looks
@@ -79,7 +82,9 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         return self._wait(_preemption.Preemption, preemption, status,
                           _PREEMPTIONS_OVER, interval, wait)
 
-    def simulate_preemption(self, server, reason=None):
+    def simulate_preemption(self, server: resource.Resource | str,
+                            reason: str | None = None
+                            ) -> _preemption.Preemption:
         """End a preemptible server as if another needed its place.
 
         This is no dry run. The Preemption that is returned has an id only.
@@ -92,7 +97,8 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         return self._get_resource(_preemption.Preemption, None).simulate(
             self, **values)
 
-    def explain_preemption(self, flavor, **where):
+    def explain_preemption(self, flavor: str, **where: Any
+                           ) -> _preemption.Explanation:
         """An Explanation of who would end for a new server; nobody does.
 
         :param flavor: id or name
@@ -100,7 +106,9 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         """
         return self._create(_preemption.Explanation, flavor=flavor, **where)
 
-    def placement_chances(self, flavors, availability_zone=None):
+    def placement_chances(self, flavors: Iterable[str],
+                          availability_zone: str | None = None
+                          ) -> Iterator[_preemption.PlacementChance]:
         """A generator of PlacementChances, one a flavor and zone.
 
         :param flavors: ids or names
@@ -108,18 +116,19 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         return self._all(_preemption.PlacementChance, None, {
             'flavor': list(flavors), 'availability_zone': availability_zone})
 
-    def get_preemption_statistics(self, **query):
+    def get_preemption_statistics(self, **query: Any
+                                  ) -> _preemption.Statistics:
         """Statistics of preemptions.
 
         :param query: since, until
         """
         return self._single(_preemption.Statistics, **query)
 
-    def pauses(self):
+    def pauses(self) -> Iterator[_preemption.Pause]:
         """A generator of Pauses: what is stopped for now."""
         return self._all(_preemption.Pause)
 
-    def pause(self, what, reason):
+    def pause(self, what: str, reason: str) -> _preemption.Pause:
         """Stop something; the Pause.
 
         :param what: preemption, reservations, power or backlog
@@ -127,14 +136,16 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         """
         return self._change(_preemption.Pause, what, {'reason': reason})
 
-    def resume(self, what, ignore_missing=True):
+    def resume(self, what: _preemption.Pause | str, ignore_missing: bool = True
+               ) -> None:
         """Go on with what was stopped.
 
         :param what: as above, or a Pause
         """
         self._delete(_preemption.Pause, what, ignore_missing)
 
-    def reservations(self, *, max_items=None, **query):
+    def reservations(self, *, max_items: int | None = None, **query: Any
+                     ) -> Iterator[_reservation.Reservation]:
         """A generator of Reservations, the newest first.
 
         :param max_items: as of preemptions
@@ -144,14 +155,16 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         """
         return self._all(_reservation.Reservation, max_items, query)
 
-    def get_reservation(self, reservation):
+    def get_reservation(self, reservation: _reservation.Reservation | str
+                        ) -> _reservation.Reservation:
         """A Reservation.
 
         :param reservation: id, or Reservation
         """
         return self._show(_reservation.Reservation, reservation)
 
-    def find_reservation(self, name_or_id, ignore_missing=True):
+    def find_reservation(self, name_or_id: str, ignore_missing: bool = True
+                         ) -> _reservation.Reservation | None:
         """A Reservation of the project; None if there is none.
 
         :param ignore_missing: whether None is fine, and no NotFoundException
@@ -160,7 +173,7 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         return self._named(_reservation.Reservation, name_or_id,
                            ignore_missing)
 
-    def create_reservation(self, **values):
+    def create_reservation(self, **values: Any) -> _reservation.Reservation:
         """Reserve hosts; the Reservation.
 
         :param values: host_properties (a filter as a list), quantity,
@@ -171,43 +184,49 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         """
         return self._create(_reservation.Reservation, **values)
 
-    def preview_reservation(self, **values):
+    def preview_reservation(self, **values: Any) -> _reservation.Preview:
         """A Preview of that; nothing is reserved."""
         return self._get_resource(_reservation.Preview, None).ask(
             self, **values)
 
-    def update_reservation(self, reservation, **values):
+    def update_reservation(self, reservation: _reservation.Reservation | str,
+                           **values: Any) -> _reservation.Reservation:
         """The changed Reservation.
 
         :param values: name, end_action, before_end_s, end_at
         """
         return self._change(_reservation.Reservation, reservation, values)
 
-    def delete_reservation(self, reservation, ignore_missing=True):
+    def delete_reservation(self, reservation: _reservation.Reservation | str,
+                           ignore_missing: bool = True) -> None:
         """Cancel a reservation; one that is under way ends now."""
         self._delete(_reservation.Reservation, reservation, ignore_missing)
 
-    def wait_for_reservation(self, reservation, status='active', *,
-                             interval=10, wait=600):
+    def wait_for_reservation(self, reservation: _reservation.Reservation | str,
+                             status: str = 'active', *, interval: float = 10,
+                             wait: float | None = 600
+                             ) -> _reservation.Reservation:
         """The Reservation once it has this status; as wait_for_preemption."""
         return self._wait(_reservation.Reservation, reservation, status,
                           _RESERVATIONS_OVER, interval, wait)
 
-    def hosts(self, *, max_items=None, **query):
+    def hosts(self, *, max_items: int | None = None, **query: Any
+              ) -> Iterator[_reservation.Host]:
         """A generator of Hosts, by name.
 
         :param query: limit and marker, a name
         """
         return self._all(_reservation.Host, max_items, query)
 
-    def get_host(self, host):
+    def get_host(self, host: _reservation.Host | str) -> _reservation.Host:
         """A Host.
 
         :param host: name, or Host
         """
         return self._show(_reservation.Host, host)
 
-    def update_host(self, host, **values):
+    def update_host(self, host: _reservation.Host | str, **values: Any
+                    ) -> _reservation.Host:
         """The changed Host.
 
         :param values: reservable (None: as is configured), extra: a dict of
@@ -215,18 +234,21 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         """
         return self._change(_reservation.Host, host, values)
 
-    def properties(self):
+    def properties(self) -> Iterator[_reservation.Property]:
         """A generator of Properties that can be asked for."""
         return self._all(_reservation.Property)
 
-    def update_property(self, name, *, hidden):
+    def update_property(self, name: _reservation.Property | str, *,
+                        hidden: bool) -> _reservation.Property:
         """The changed Property.
 
         :param hidden: whether only administrators see it
         """
         return self._change(_reservation.Property, name, {'hidden': hidden})
 
-    def get_reservation_limits(self, project=None):
+    def get_reservation_limits(self,
+                               project: resource.Resource | str | None = None
+                               ) -> _reservation.ReservationLimits:
         """ReservationLimits of a project.
 
         :param project: id, or openstack.identity.v3.project.Project; that of
@@ -236,7 +258,9 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         return self._show(_reservation.ReservationLimits,
                           project or self.get_project_id())
 
-    def set_reservation_limits(self, project, **limits):
+    def set_reservation_limits(self, project: resource.Resource | str,
+                               **limits: int
+                               ) -> _reservation.ReservationLimits:
         """Give a project these limits of its own, and no others.
 
         :param limits: max_reservations, max_hosts, max_duration_s,
@@ -244,47 +268,51 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         """
         return self._change(_reservation.ReservationLimits, project, limits)
 
-    def delete_reservation_limits(self, project, ignore_missing=True):
+    def delete_reservation_limits(self, project: resource.Resource | str,
+                                  ignore_missing: bool = True) -> None:
         """Let the limits of all projects hold for this one."""
         self._delete(_reservation.ReservationLimits,
                      resource.Resource._get_id(project), ignore_missing)
 
-    def get_energy(self, **query):
+    def get_energy(self, **query: Any) -> _energy.Energy:
         """Energy: what is drawn, and was saved.
 
         :param query: since; a month ago by default
         """
         return self._single(_energy.Energy, **query)
 
-    def get_energy_report(self, **query):
+    def get_energy_report(self, **query: Any) -> _energy.EnergyReport:
         """An EnergyReport.
 
         :param query: since, until; the last week by default
         """
         return self._single(_energy.EnergyReport, **query)
 
-    def energy_hosts(self):
+    def energy_hosts(self) -> Iterator[_energy.EnergyHost]:
         """A generator of EnergyHosts, by name."""
         return self._all(_energy.EnergyHost)
 
-    def get_energy_host(self, host):
+    def get_energy_host(self, host: _energy.EnergyHost | str
+                        ) -> _energy.EnergyHost:
         """An EnergyHost.
 
         :param host: name, or EnergyHost
         """
         return self._show(_energy.EnergyHost, host)
 
-    def retry_energy_host(self, host):
+    def retry_energy_host(self, host: _energy.EnergyHost | str) -> None:
         """Have a host booted again that has failed."""
         self._get_resource(_energy.EnergyHost, host).retry(self)
 
-    def wait_for_energy_host(self, host, state='on', *, interval=10,
-                             wait=600):
+    def wait_for_energy_host(self, host: _energy.EnergyHost | str,
+                             state: str = 'on', *, interval: float = 10,
+                             wait: float | None = 600) -> _energy.EnergyHost:
         """The EnergyHost once it has this state; as wait_for_preemption."""
         return self._wait(_energy.EnergyHost, host, state, {'failed'},
                           interval, wait, 'state')
 
-    def set_energy_figures(self, host, **figures):
+    def set_energy_figures(self, host: _energy.EnergyHost | str, **figures: Any
+                           ) -> _energy.EnergyFigures:
         """Say what a host delivers and draws; EnergyFigures.
 
         :param host: name, or EnergyHost
@@ -292,48 +320,8 @@ class Proxy(_backlog.BacklogMixin, proxy.Proxy):
         """
         return self._change(_energy.EnergyFigures, host, figures)
 
-    def delete_energy_figures(self, host, ignore_missing=True):
+    def delete_energy_figures(self, host: _energy.EnergyHost | str,
+                              ignore_missing: bool = True) -> None:
         """Forget what was measured of a host."""
         self._delete(_energy.EnergyFigures, resource.Resource._get_id(host),
                      ignore_missing)
-
-    def _all(self, kind, max_items=None, query=None):
-        query = {name: value for name, value in (query or {}).items()
-                 if value is not None}
-        # openstacksdk would list everything.
-        known = kind._query_mapping._mapping
-        if unknown := sorted(query.keys() - known.keys()):
-            raise exceptions.InvalidResourceQuery(
-                f'{", ".join(unknown)}: there is no such parameter for '
-                f'{kind.__name__}; there are: {", ".join(sorted(known))}.')
-        if max_items is not None:
-            query.setdefault('limit', max_items)
-        return itertools.islice(self._list(kind, **query), max_items)
-
-    def _single(self, kind, **query):
-        return self._get_resource(kind, None).fetch(self, **query)
-
-    def _named(self, kind, name_or_id, ignore_missing):
-        # openstacksdk warns of ignore_missing=True, which is going to go.
-        try:
-            return self._find(kind, name_or_id, ignore_missing=False)
-        except exceptions.NotFoundException:
-            if ignore_missing:
-                return None
-            raise
-
-    def _show(self, kind, value):
-        # Not _get(): its message would hide that of the service.
-        value = resource.Resource._get_id(value)
-        return self._get_resource(kind, value).fetch(self)
-
-    def _change(self, kind, value, values):
-        # By the id, so that all that is named is sent, changed or not.
-        value = resource.Resource._get_id(value)
-        return self._get_resource(kind, value, **values).commit(self)
-
-    def _wait(self, kind, value, status, over, interval, wait,
-              attribute='status'):
-        return resource.wait_for_status(
-            self, self._show(kind, value), status, sorted(over - {status}),
-            interval, wait, attribute=attribute)

@@ -12,6 +12,7 @@
 
 """Requests for servers that start when there is room."""
 
+from keystoneauth1 import adapter
 from openstack import exceptions
 from openstack import resource
 
@@ -81,7 +82,7 @@ class BacklogRequest(_base.Resource):
     availability = resource.Body('availability', type=dict)
     promised_availability = resource.Body('promised_availability')
 
-    def cancel(self, session, servers=False):
+    def cancel(self, session: adapter.Adapter, servers: bool = False) -> None:
         """Give it up.
 
         :param servers: whether its servers are deleted, too

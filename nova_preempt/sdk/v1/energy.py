@@ -11,6 +11,9 @@
 # under the License.
 """What hosts draw, and which are off."""
 
+from typing import Any, Self
+
+from keystoneauth1 import adapter
 from openstack import exceptions
 from openstack import resource
 
@@ -83,7 +86,8 @@ class EnergyHost(_base.Resource):
     #: A dict, None if there are none.
     figures = resource.Body('figures', type=dict)
 
-    def fetch(self, session, **values):
+    def fetch(self, session: adapter.Adapter, *args: Any, **values: Any
+              ) -> Self:
         """The host as it is now; the service lists them all at once."""
         for found in self.list(session):
             if found.name == self.id:
@@ -91,7 +95,7 @@ class EnergyHost(_base.Resource):
         raise exceptions.NotFoundException(
             f'There is no host {self.id!r} with a power state.')
 
-    def retry(self, session):
+    def retry(self, session: adapter.Adapter) -> None:
         """Have it booted again."""
         request = self._prepare_request()
         exceptions.raise_from_response(session.post(

@@ -11,6 +11,9 @@
 # under the License.
 """Preemptions, and questions about them."""
 
+from typing import Any, Self
+
+from keystoneauth1 import adapter
 from openstack import resource
 
 from nova_preempt.sdk.v1 import _base
@@ -53,7 +56,7 @@ class Preemption(_base.Resource):
     #: How it was decided, as a dict; not in lists.
     record = resource.Body('record', type=dict)
 
-    def simulate(self, session, **values):
+    def simulate(self, session: adapter.Adapter, **values: Any) -> Self:
         """End a server as if another needed its place.
 
         :param values: server_id and, if there is one, reason

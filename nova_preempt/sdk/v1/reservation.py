@@ -11,6 +11,9 @@
 # under the License.
 """Reservations, and what can be reserved."""
 
+from typing import Any, Self
+
+from keystoneauth1 import adapter
 from openstack import resource
 
 from nova_preempt.sdk.v1 import _base
@@ -76,7 +79,7 @@ class Preview(_base.Resource):
     #: Names.
     hosts = resource.Body('hosts', type=list)
 
-    def ask(self, session, **values):
+    def ask(self, session: adapter.Adapter, **values: Any) -> Self:
         """Ask as if it were to be reserved."""
         return self._ask(session, self.base_path, {'reservation': values})
 

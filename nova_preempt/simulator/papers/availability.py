@@ -39,6 +39,7 @@ import fractions
 import functools
 import itertools
 import random
+from typing import Any
 
 from nova_preempt.core.classes import margin
 from nova_preempt.core.classes import rounds
@@ -130,7 +131,7 @@ class Experiment:
         default_factory=lambda: CONTAINERS_S)
 
     @property
-    def mean_overhead_us(self):
+    def mean_overhead_us(self) -> int:
         """What is expected of each."""
         count = sum(self.overheads_s.values())
         return SECOND * sum(seconds * often for seconds, often
@@ -148,16 +149,16 @@ class Outcome:
     preemptions: int
     passes: int
 
-    def mean(self, class_name):
+    def mean(self, class_name: str) -> float:
         found = self.availabilities[class_name]
         return float(sum(found) / len(found))
 
-    def range(self, class_name):
+    def range(self, class_name: str) -> tuple[float, float]:
         """The least and the largest availability of a class."""
         found = self.availabilities[class_name]
         return float(min(found)), float(max(found))
 
-    def gini(self, class_name):
+    def gini(self, class_name: str) -> float:
         """How unequal they are."""
         return float(gini(self.availabilities[class_name]))
 
@@ -185,11 +186,14 @@ def run(experiment: Experiment, seed: int) -> Outcome:
 
 class _Run:
 
-    def __init__(self, experiment, chance):
+    def __init__(self, experiment: Experiment, chance: random.Random) -> None:
         self.experiment = experiment
-        self.waiting = {}                      # uuid: Claimant
-        self.hosts = {uuid: {} for uuid in experiment.hosts}
-        self.claimants = {}
+        # In order of their coming.
+        self.waiting: dict[str, None] = {}
+        # {host: {uuid: number of its stay}}
+        self.hosts: dict[str, dict[str, int]] = {
+            uuid: {} for uuid in experiment.hosts}
+        self.claimants: dict[str, rounds.Claimant] = {}
         self.preemptions = 0
         self.passes = 0
         self._work_us = {each.uuid: each.run_us
@@ -201,35 +205,37 @@ class _Run:
         self._events = Events()
         self._stays = itertools.count()
 
-    def run(self):
+    def run(self) -> Outcome:
         for arrival in self.experiment.arrivals:
             self._events.add(arrival.at_us, Turn.STEP, self._arrive, arrival)
         self._events.run(self.experiment.until_us)
         return self._outcome()
 
-    def _in(self, delay_us, happen, *arguments):
+    def _in(self, delay_us: int, happen: Callable[..., None], *arguments: Any
+            ) -> None:
         self._events.add(self._events.now_us + delay_us, Turn.STEP, happen,
                          *arguments)
 
-    def _note(self, uuid, kind):
+    def _note(self, uuid: str, kind: Kind) -> rounds.Claimant:
         claimant = self.claimants[uuid]
         claimant = self.claimants[uuid] = dataclasses.replace(
             claimant, clocks=claimant.clocks.applied(
                 Event(self._events.now_us, kind)))
         return claimant
 
-    def _arrive(self, arrival):
+    def _arrive(self, arrival: Arrival) -> None:
+        qos = self.experiment.classes.find(arrival.class_name)
+        assert qos is not None
         self.claimants[arrival.uuid] = rounds.Claimant(
-            arrival.uuid, self.experiment.classes.find(arrival.class_name),
+            arrival.uuid, qos,
             Clocks((Event(self._events.now_us, Kind.QUEUED),)),
-            arrival.resources,
-            self.experiment.mean_overhead_us)
+            arrival.resources, self.experiment.mean_overhead_us)
         self.waiting[arrival.uuid] = None
         if arrival.life_us is not None:
             self._in(arrival.life_us, self._end, arrival.uuid)
         self._want_pass(self.passes)
 
-    def _run_on(self, uuid, host, stay):
+    def _run_on(self, uuid: str, host: str, stay: int) -> None:
         """Run one that is still there; once its work is done, it ends."""
         if self.hosts[host].get(uuid) != stay:
             return
@@ -239,22 +245,22 @@ class _Run:
                 self._events.now_us).running_us, self._finish, uuid, host,
                 stay)
 
-    def _finish(self, uuid, host, stay):
+    def _finish(self, uuid: str, host: str, stay: int) -> None:
         if self.hosts[host].get(uuid) == stay:
             self._end(uuid)
 
-    def _end(self, uuid):
+    def _end(self, uuid: str) -> None:
         self._note(uuid, Kind.ENDED)
         self.waiting.pop(uuid, None)
         for there in self.hosts.values():
             there.pop(uuid, None)
         self._want_pass(self.passes)
 
-    def _want_pass(self, number):
+    def _want_pass(self, number: int) -> None:
         """Have one pass for all that happens now, after the last one."""
         self._events.add(self._events.now_us, Turn.LOOK, self._pass, number)
 
-    def _pass(self, number):
+    def _pass(self, number: int) -> None:
         if number != self.passes:
             return
         self.passes += 1
@@ -267,7 +273,7 @@ class _Run:
             self._allocate(placement)
         self._in(self.experiment.period_us, self._want_pass, self.passes)
 
-    def _decide(self):
+    def _decide(self) -> Iterable[rounds.Placement]:
         return rounds.one_round(
             [self.claimants[uuid] for uuid in self.waiting],
             [rounds.RoundHost(uuid, has, tuple(
@@ -276,7 +282,7 @@ class _Run:
             self.experiment.classes, self.experiment.rule,
             self._events.now_us)
 
-    def _allocate(self, placement):
+    def _allocate(self, placement: rounds.Placement) -> None:
         uuid, host = placement.uuid, placement.host
         del self.waiting[uuid]
         is_first = self.claimants[uuid].clocks.kind is Kind.QUEUED
@@ -288,8 +294,9 @@ class _Run:
             (seconds,) = self._draw()
             self._in(seconds * SECOND, self._run_on, uuid, host, stay)
 
-    def _outcome(self):
-        found = collections.defaultdict(list)
+    def _outcome(self) -> Outcome:
+        found: dict[str, list[fractions.Fraction]] = (
+            collections.defaultdict(list))
         for claimant in self.claimants.values():
             times = claimant.clocks.at(self.experiment.until_us)
             found[claimant.qos.name].append(times.availability)
@@ -302,7 +309,8 @@ PUBLISHED = (('gold', fractions.Fraction(1)),
              ('bronze', fractions.Fraction(1, 2)))
 
 
-def published_classes(safety_margin_s=30, least_run_s=0):
+def published_classes(safety_margin_s: int = 30, least_run_s: int = 0
+                      ) -> margin.Classes:
     """Gold, silver and bronze."""
     return margin.Classes(*(
         margin.QosClass(name, importance, availability, safety_margin_s,
@@ -311,9 +319,9 @@ def published_classes(safety_margin_s=30, least_run_s=0):
 
 
 def validation(counts: Mapping[str, int], seed: int, *,
-               rule: Callable = rules.ByPromise,
-               classes: margin.Classes | None = None,
-               **options) -> Experiment:
+               rule: Callable[[margin.Classes], rules.Rule] = rules.ByPromise,
+               classes: margin.Classes | None = None, **options: Any
+               ) -> Experiment:
     """One of the two experiments that the published simulator is held against.
 
     An hour on 20 hosts with room for ten each. One request comes each second,

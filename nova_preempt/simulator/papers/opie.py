@@ -22,15 +22,23 @@ that have run for so long; one decision is looked at, and who could have been
 chosen instead.
 """
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 import dataclasses
 import datetime
 import functools
 import itertools
 import random
+from typing import Any
 
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
-from nova_preempt.core.model import SECOND, Inventory, Request, Server
+from nova_preempt.core.model import (
+    SECOND,
+    Inventory,
+    Request,
+    Resources,
+    Server,
+)
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.simulator import memory
 from nova_preempt.simulator.papers import figures
@@ -115,7 +123,8 @@ REPETITIONS = 20
 TESTBEDS = 200
 
 
-def run(scale, seed, clock):
+def run(scale: float, seed: int, clock: Callable[[], float]
+        ) -> figures.Evaluation:
     """Return a figures.Evaluation.
 
     :param clock: tells processor time in seconds
@@ -135,7 +144,7 @@ def run(scale, seed, clock):
 
 # -- the four tables ---------------------------------------------------------
 
-def _tables():
+def _tables() -> Iterator[Figure]:
     for table in TABLES:
         host, victims, cost_us = choose(table)
         yield Figure(
@@ -151,44 +160,48 @@ def _tables():
             'there', 'computed')
 
 
-def _minutes(table, uuid):
+def _minutes(table: Table, uuid: str) -> int:
     return next(spots[uuid][0] % 60 for _, spots in table.hosts.values()
                 if uuid in spots)
 
 
-def choose(table):
+def choose(table: Table) -> tuple[str, tuple[str, ...], int]:
     """Return (host, victims, cost in micro-units) of the core's choice."""
     cloud = memory.MemoryCloud(
         _host(name, normal, spots)
         for name, (normal, spots) in table.hosts.items())
-    (host, plan), = cloud.place(Request.of(SIZES[table.size]), POLICY, NOW,
-                                ['new'])
+    placed = cloud.place(Request.of(SIZES[table.size]), POLICY, NOW, ['new'])
+    assert placed is not None
+    [(host, plan)] = placed
+    assert plan is not None
     return host.name, tuple(each.uuid for each in plan.victims), plan.cost_us
 
 
-def _host(name, normal=(), spots=()):
+def _host(name: str, normal: str, spots: Mapping[str, tuple[int, str]]
+          ) -> memory.MemoryHost:
     host = _empty(name)
     for number, size in enumerate(normal):
         host.add(f'{name}-{number}', SIZES[size])
-    for uuid, (minutes, size) in dict(spots).items():
+    for uuid, (minutes, size) in spots.items():
         host.add(uuid, SIZES[size], _server(
             uuid, host, NOW - datetime.timedelta(minutes=minutes)))
     return host
 
 
-def _empty(name):
+def _empty(name: str) -> memory.MemoryHost:
     return memory.MemoryHost(name, name, {
         rc: Inventory(total) for rc, total in HOST.items()})
 
 
-def _server(uuid, host, launched_at):
+def _server(uuid: str, host: memory.MemoryHost, launched_at: datetime.datetime
+            ) -> Server:
     return Server(uuid, host.name, host.name, 'cell', 'p', 'u', 'f',
                   launched_at, 'active', None, 0, 1, 1, 1)
 
 
 # -- random testbeds ---------------------------------------------------------
 
-def _random(count, seed):
+def _random(count: int, seed: int) -> Iterator[Figure]:
     for what, sizes in (('one size', 'M'), ('three sizes', 'SML')):
         chance = random.Random(seed)
         best = sum(_is_best(chance, sizes) for _ in range(count))
@@ -200,7 +213,7 @@ def _random(count, seed):
             'section 6')
 
 
-def _is_best(chance, sizes):
+def _is_best(chance: random.Random, sizes: str) -> bool:
     """Fill a testbed until somebody has to end; whether it is the cheapest."""
     while True:
         cloud = memory.MemoryCloud(
@@ -226,9 +239,10 @@ def _is_best(chance, sizes):
                 return plan.cost_us == least
 
 
-def _least(cloud, resources, now):
+def _least(cloud: memory.MemoryCloud, resources: Resources,
+           now: datetime.datetime) -> int | None:
     """The least cost of any set of servers on any host that makes room."""
-    least = None
+    least: int | None = None
     for host in cloud.hosts.values():
         provider = host.providers[0]
         lacks = {name: amount - provider.free(name)
@@ -255,9 +269,10 @@ _SCENARIOS = (('normal, empty', False, False),
               ('normal, full', False, True))
 
 
-def call_times(repetitions, clock):
+def call_times(repetitions: int, clock: Callable[[], float]
+               ) -> dict[tuple[str, str], list[float]]:
     """Return {(scheduler, scenario): milliseconds of each call}."""
-    found = {}
+    found: dict[tuple[str, str], list[float]] = {}
     for _ in range(repetitions):
         for scheduler in (_UNMODIFIED, _OURS, _RETRY):
             for name, is_spot, is_full in _SCENARIOS:
@@ -268,15 +283,17 @@ def call_times(repetitions, clock):
     return found
 
 
-def _scenario(scheduler, is_spot, is_full, clock):
+def _scenario(scheduler: str, is_spot: bool, is_full: bool,
+              clock: Callable[[], float]) -> Iterator[float]:
     hosts = [_host(f'{number:02}', '', {
         f's{number:02}{each}': (60 * number + 7 * each, 'M')
-        for each in range(4)} if is_full else ())
+        for each in range(4)} if is_full else {})
         for number in range(CALL_HOSTS)]
     cloud = memory.MemoryCloud(hosts)
     request = Request.of(SIZES['M'])
-    spot = {'rank': policies.PREEMPTIBLE, 'make_server': functools.partial(
-        _server, launched_at=NOW)} if is_spot else {}
+    spot: dict[str, Any] = {
+        'rank': policies.PREEMPTIBLE, 'make_server': functools.partial(
+            _server, launched_at=NOW)} if is_spot else {}
     # Both states of each host count at once, as published.
     policy = dataclasses.replace(POLICY, always=scheduler == _OURS)
     # A retry looks for a host without victims first.
@@ -290,7 +307,8 @@ def _scenario(scheduler, is_spot, is_full, clock):
         yield 1000 * (clock() - start)
 
 
-def _calls(times):
+def _calls(times: Mapping[tuple[str, str], Sequence[float]]
+           ) -> Iterator[Figure]:
     means = {key: figures.mean(values) for key, values in times.items()}
     stock = means[_UNMODIFIED, 'normal, empty']
     lost = ('the published times are in a picture only; ours are of the '
@@ -300,12 +318,11 @@ def _calls(times):
     for name, _, _ in _SCENARIOS:
         for scheduler, said in ((_OURS, 'somewhat longer'),
                                 (_RETRY, 'as long')):
-            if name == 'normal, full':
-                said = None
+            is_lost = name == 'normal, full'
             yield Figure(
-                f'Figure 2: {scheduler}, {name} (times unmodified)', said,
-                means[scheduler, name] / stock,
-                source='' if said is None else 'section 4.5', is_time=True)
+                f'Figure 2: {scheduler}, {name} (times unmodified)',
+                None if is_lost else said, means[scheduler, name] / stock,
+                source='' if is_lost else 'section 4.5', is_time=True)
     yield Figure(
         'Figure 2: retry, normal, full (times preemptible)',
         'significantly longer',
@@ -313,7 +330,7 @@ def _calls(times):
         'the first pass of a retry is in vain', 'section 4.5', is_time=True)
 
 
-def _plot(times):
+def _plot(times: Mapping[tuple[str, str], Sequence[float]]) -> figures.Plot:
     names = [name for name, _, _ in _SCENARIOS]
     return figures.Plot('opie', [figures.Panel(
         f'Mean time of {CALLS} scheduling calls (Figure 2)', '',

@@ -17,16 +17,19 @@ equal the requests of a class fare, and what is given back.
 """
 
 import collections
+from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
 import fractions
 import math
 import random
+from typing import Self
 
 from nova_preempt.core.classes import rules
-from nova_preempt.core.model import SECOND
+from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
+from nova_preempt.simulator.papers.figures import Plot
 
 PROMISE = 'by promise'
 PRIORITY = 'by priority'
@@ -60,12 +63,13 @@ class Workload:
     hosts: tuple[tuple[int, int], ...]
 
     @classmethod
-    def make(cls, chance):
+    def make(cls, chance: random.Random) -> Self:
         arrivals = tuple(sorted(
             (_arrival(number, chance) for number in range(cls.requests)),
             key=lambda each: each.at_us))
         peak = _peak(arrivals)
-        hosts, total = [], collections.Counter()
+        hosts: list[tuple[int, int]] = []
+        total: collections.Counter[str] = collections.Counter()
         largest = max(peak, key=lambda name: peak[name])
         while total[largest] < peak[largest]:
             (found,) = chance.choices(list(_HOSTS), list(_HOSTS.values()))
@@ -73,7 +77,8 @@ class Workload:
             total.update({'CPU': found[0], 'MEMORY': found[1]})
         return cls(arrivals, tuple(hosts))
 
-    def part(self, share, chance):
+    def part(self, share: float, chance: random.Random
+             ) -> dict[str, dict[str, int]]:
         """Return hosts of which some are taken away."""
         hosts = list(self.hosts)
         whole = sum(cpu for cpu, _ in hosts)
@@ -83,7 +88,7 @@ class Workload:
                 for number, (cpu, memory) in enumerate(hosts)}
 
 
-def _arrival(number, chance):
+def _arrival(number: int, chance: random.Random) -> availability.Arrival:
     (name,) = chance.choices(list(_MIX), [share for share, _
                                           in _MIX.values()])
     run_s = max(_LEAST_RUN_S, _lognormal(_MIX[name][1], chance))
@@ -96,17 +101,19 @@ def _arrival(number, chance):
         run_us=round(run_s * SECOND))
 
 
-def _lognormal(mean, chance):
+def _lognormal(mean: float, chance: random.Random) -> float:
     return chance.lognormvariate(math.log(mean) - _SIGMA ** 2 / 2, _SIGMA)
 
 
-def _peak(arrivals):
+def _peak(arrivals: Iterable[availability.Arrival]
+          ) -> collections.Counter[str]:
     """The most of each that is in use at once where nobody waits."""
-    changes = []
+    changes: list[tuple[int, Resources, int]] = []
     for each in arrivals:
         changes += [(each.at_us, each.resources, 1),
-                    (each.at_us + each.run_us, each.resources, -1)]
-    held, peak = collections.Counter(), collections.Counter()
+                    (each.at_us + (each.run_us or 0), each.resources, -1)]
+    held: collections.Counter[str] = collections.Counter()
+    peak: collections.Counter[str] = collections.Counter()
     for _, resources, sign in sorted(changes, key=lambda item: item[0]):
         for name, amount in resources.items():
             held[name] += sign * amount
@@ -117,15 +124,17 @@ def _peak(arrivals):
 #: What large providers give back, (below which availability, which part of
 #: the price), as they say it of EC2 and Compute Engine. These promise more
 #: than 0.999 of the time: we take the availabilities as parts of a promise.
-CREDITS = {
+CREDITS: dict[str, Sequence[tuple[int | str, int | str]]] = {
     'Amazon': ((1, '.1'), ('.99', '.3'), ('.95', 1)),
     'Google': ((1, '.1'), ('.99', '.25'), ('.95', 1)),
 }
-_SCHEDULES = {name: [tuple(map(fractions.Fraction, each)) for each in steps]
+_SCHEDULES = {name: [(fractions.Fraction(below), fractions.Fraction(part))
+                     for below, part in steps]
               for name, steps in CREDITS.items()}
 
 
-def fulfilment(found, promised):
+def fulfilment(found: Sequence[fractions.Fraction],
+               promised: fractions.Fraction) -> fractions.Fraction:
     """Return the share of requests that ran for as long as was promised.
 
     1 where there are none.
@@ -136,12 +145,15 @@ def fulfilment(found, promised):
         sum(each >= promised for each in found), len(found))
 
 
-def deficits(found, promised):
+def deficits(found: Sequence[fractions.Fraction], promised: fractions.Fraction
+             ) -> list[fractions.Fraction]:
     """Return what lacks of the promise where it was broken."""
     return [promised - each for each in found if each < promised]
 
 
-def credit(found, promised, schedule):
+def credit(found: fractions.Fraction, promised: fractions.Fraction,
+           schedule: Iterable[tuple[fractions.Fraction, fractions.Fraction]]
+           ) -> fractions.Fraction:
     """Return which part of its price a request gets back, the largest."""
     return max((share for below, share in schedule
                 if found < below * promised), default=fractions.Fraction(0))
@@ -150,8 +162,9 @@ def credit(found, promised, schedule):
 class Comparison:
     """All samples at all sizes, by both rules."""
 
-    def __init__(self, samples, seed):
-        self._found = collections.defaultdict(list)
+    def __init__(self, samples: int, seed: int) -> None:
+        self._found: dict[tuple[float, str], list[availability.Outcome]] = (
+            collections.defaultdict(list))
         classes = availability.published_classes()
         self._promised = {each.name: each.availability for each in classes}
         for number in range(samples):
@@ -167,29 +180,31 @@ class Comparison:
                             classes, rule(classes), hosts, workload.arrivals,
                             3 * Workload.hours * 3600 * SECOND), number))
 
-    def _values(self, part, rule, class_name):
+    def _values(self, part: float, rule: str, class_name: str
+                ) -> list[fractions.Fraction]:
         return [each for outcome in self._found[part, rule]
                 for each in outcome.availabilities.get(class_name, ())]
 
-    def fulfilment(self, part, rule, class_name):
+    def fulfilment(self, part: float, rule: str, class_name: str) -> float:
         return float(fulfilment(
             self._values(part, rule, class_name),
             self._promised[class_name]))
 
-    def deficit(self, rule, parts=_PARTS[:-1]):
+    def deficit(self, rule: str, parts: Sequence[float] = _PARTS[:-1]
+                ) -> float:
         """The sum of what lacks, of all classes."""
         return float(sum(sum(deficits(
             self._values(part, rule, name), promised))
             for part in parts for name, promised in self._promised.items()))
 
-    def credits(self, part, rule, provider):
+    def credits(self, part: float, rule: str, provider: str) -> float:
         """What is given back, in prices of a request: all cost the same."""
         return float(sum(
             credit(each, promised, _SCHEDULES[provider])
             for name, promised in self._promised.items()
             for each in self._values(part, rule, name)))
 
-    def _more_credits(self):
+    def _more_credits(self) -> list[float]:
         """By how much more is given back by priority, in percent: of each
         size and provider by which something is by promise."""
         more = []
@@ -201,19 +216,19 @@ class Comparison:
                     more.append(100 * (by_priority / by_promise - 1))
         return more
 
-    def _times_gini(self, part, class_name):
+    def _times_gini(self, part: float, class_name: str) -> float | str:
         by_promise, by_priority = (
             self.gini(part, rule, class_name) for rule in RULES)
         return (by_promise / by_priority if by_priority
                 else 'all are equal by priority')
 
-    def gini(self, part, rule, class_name):
+    def gini(self, part: float, rule: str, class_name: str) -> float:
         found = [float(availability.gini(values))
                  for outcome in self._found[part, rule]
                  if (values := outcome.availabilities.get(class_name))]
         return figures.mean(found)
 
-    def figures(self):
+    def figures(self) -> Iterator[Figure]:
         """Yield those of section 5."""
         lost = ('their figures are in pictures and tables that are not in '
                 'the text we have')
@@ -250,7 +265,7 @@ class Comparison:
                                   for each in self._found[part, rule]]), lost)
         yield from self._money()
 
-    def _money(self):
+    def _money(self) -> Iterator[Figure]:
         """Yield what is given back where promises are broken."""
         for part in _PARTS[:-1]:
             for provider in CREDITS:
@@ -286,7 +301,7 @@ class Comparison:
                 f'what lacks in all, {rule} (requests)', None,
                 self.deficit(rule), 'what the line above compares')
 
-    def plot(self):
+    def plot(self) -> Plot:
         """Promises kept, and how equal those of a class fare."""
         names = [f'{part:g} N, {name}' for part in _PARTS
                  for name in self._promised]

@@ -22,6 +22,14 @@ for each of its copies, and runs for as much longer as it has fewer cores. How
 many cores it gets is core.classes.sla, as the backlog has it.
 """
 
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 import dataclasses
 import fractions
 import itertools
@@ -88,7 +96,7 @@ class Request(NamedTuple):
     priorities: Priorities
 
     @property
-    def category(self):
+    def category(self) -> Category:
         """Of the hosts that it may go to."""
         return sla.CATEGORIES[Service(self.priorities.reputation)]
 
@@ -119,7 +127,8 @@ class Started:
     hosts: int
 
 
-def run(scale, seed, clock):
+def run(scale: float, seed: int, clock: Callable[[], float]
+        ) -> figures.Evaluation:
     """Return a figures.Evaluation; all of it takes a few seconds."""
     del scale, clock
     found = {(options, each.name): simulate(each, beside, seed)
@@ -131,7 +140,7 @@ def run(scale, seed, clock):
         list(_figures(found)), [_plot(found)])
 
 
-def submissions(each, seed):
+def submissions(each: Run, seed: int) -> list[tuple[int, Service]]:
     """Return [(microseconds, service)] of a run, in order."""
     services = [service for service, count in each.counts.items()
                 for _ in range(count)]
@@ -147,7 +156,7 @@ def submissions(each, seed):
     return list(zip(times, services, strict=True))
 
 
-def simulate(each, beside, seed):
+def simulate(each: Run, beside: int, seed: int) -> list[Started]:
     """Return [Started] in order: time jumps, and the core decides.
 
     :param beside: see choose()
@@ -155,18 +164,19 @@ def simulate(each, beside, seed):
     idle = {f'{category.value}-{number}': CORES for category in Category
             for number in range(HOSTS)}
     clock = Events()
-    queue, started = {}, []
+    queue: dict[str, Request] = {}
+    started: list[Started] = []
 
-    def come(request):
+    def come(request: Request) -> None:
         queue[request.uuid] = request
         clock.add(clock.now_us, Turn.LOOK, look)
 
-    def end(start):
+    def end(start: Start) -> None:
         for name in start.hosts:
             idle[name] += start.cores
         clock.add(clock.now_us, Turn.LOOK, look)
 
-    def look():
+    def look() -> None:
         while (start := choose(queue.values(), _hosts(idle), beside)):
             request = queue.pop(start.uuid)
             for name in start.hosts:
@@ -185,13 +195,14 @@ def simulate(each, beside, seed):
     return started
 
 
-def _hosts(idle):
+def _hosts(idle: Mapping[str, int]) -> list[Host]:
     return [Host(f'{category.value}-{number}', category, CORES,
                  idle[f'{category.value}-{number}'])
             for category in Category for number in range(HOSTS)]
 
 
-def choose(queue, hosts, beside=0):
+def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
+           ) -> Start | None:
     """Return the next Start, None if nothing that waits fits.
 
     1. The queue is put in order. A request that does not fit stays where it
@@ -222,7 +233,8 @@ def choose(queue, hosts, beside=0):
     return None
 
 
-def best_fit(hosts, wanted, copies):
+def best_fit(hosts: Iterable[Host], wanted: int, copies: int
+             ) -> tuple[str, ...]:
     """Return the hosts of all copies, () if they do not all have one.
 
     On each a copy fits, no two are the same, and those are taken that have
@@ -235,7 +247,7 @@ def best_fit(hosts, wanted, copies):
     return tuple(uuid for _, uuid in fits[:copies])
 
 
-def run_time_s(sequential_s, on_cores):
+def run_time_s(sequential_s: int, on_cores: int) -> fractions.Fraction:
     """Return how long what takes so long on one core takes on several.
 
     All of it runs in parallel.
@@ -243,7 +255,8 @@ def run_time_s(sequential_s, on_cores):
     return fractions.Fraction(sequential_s, on_cores)
 
 
-def _figures(found):
+def _figures(found: Mapping[tuple[str, str], Sequence[Started]]
+             ) -> Iterator[Figure]:
     lost = ('the published table of mean cores is lost from the text; it says '
             'that a user with a better service gets more, in each run')
     for options in _BESIDE:
@@ -281,25 +294,26 @@ def _figures(found):
         'computed')
 
 
-def _in_order(started):
+def _in_order(started: Sequence[Started]) -> bool:
     """Whether nobody of a better service starts later at the first time."""
     first = [one.service for one in started if one.at_us == started[0].at_us]
     return first == sorted(first, reverse=True) and set(first) == set(_USERS)
 
 
-def _overlap(started):
+def _overlap(started: Sequence[Started]) -> bool:
     """Whether someone of a lower service starts before the last better."""
     services = [one.service for one in started]
     return services != sorted(services, reverse=True)
 
 
-def _plot(found):
+def _plot(found: Mapping[tuple[str, str], Sequence[Started]]) -> figures.Plot:
     panels = []
     for each in RUNS:
         started = found['copies 3, 2, 1', each.name]
         panels.append(figures.Panel(each.name, 'time (s)', 'cores', [
-            figures.Series(name, *zip(*[
-                (one.at_us / SECOND, one.cores) for one in started
-                if one.service is service], strict=True), 'points')
-            for service, name in _USERS.items() if service in each.counts]))
+            figures.Series(name, [one.at_us / SECOND for one in theirs],
+                           [one.cores for one in theirs], 'points')
+            for service, name in _USERS.items()
+            if (theirs := [one for one in started
+                           if one.service is service])]))
     return figures.Plot('sla', panels)
