@@ -23,8 +23,7 @@ from nova_preempt.simulator.servers import Server
 
 
 class Budgets:
-    """Knows who has ended a while ago, and still counts.
-    """
+    """Knows who has ended a while ago, and still counts."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

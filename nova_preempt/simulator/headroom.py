@@ -80,8 +80,7 @@ class Cloud(headroom.Group):
 
 
 class Headroom:
-    """Keeps it; there is room for all where none is to be kept.
-    """
+    """Keeps it; there is room for all where none is to be kept."""
 
     def __init__(self, parts: Parts, under_way: endings.Endings) -> None:
         self._parts = parts

@@ -19,7 +19,7 @@ import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 import itertools
-from typing import Any, ClassVar
+from typing import Any
 
 from nova_preempt.core.energy import candidates
 from nova_preempt.core.energy import controller
@@ -64,9 +64,8 @@ class PoweredHost:
     boot_s: float | None = None
     idle_intervals: int = 0
     epoch: int = 0
-
-    is_operators: ClassVar[bool] = False
-    aggregates: ClassVar[frozenset[str]] = frozenset()
+    is_operators: bool = False
+    aggregates: frozenset[str] = frozenset()
 
     @property
     def is_ours(self) -> bool:

@@ -24,8 +24,7 @@ from nova_preempt.simulator.servers import State
 
 
 class Stopped:
-    """All of them.
-    """
+    """All of them."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

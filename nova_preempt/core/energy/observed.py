@@ -111,10 +111,14 @@ class Host(Protocol):
 
     up: bool
     disabled: bool
-    is_ours: bool
     is_operators: bool
-    servers: int
     aggregates: frozenset[str]
+
+    @property
+    def is_ours(self) -> bool: ...
+
+    @property
+    def servers(self) -> int: ...
 
 
 class Observed(Protocol):
@@ -132,14 +136,29 @@ class Observed(Protocol):
     """
 
     options: Options
-    states: Mapping[str, HostPower]
-    in_state: Mapping[str, Mapping[str, HostPower]]
-    hosts: Mapping[str, Host]
     is_whole: bool
-    recent_hosts: Mapping[str, Host]
-    promised: Sequence[str]
-    efficiencies: Mapping[str, float]
-    minimums: Mapping[str, int]
+
+    @property
+    def states(self) -> Mapping[str, HostPower]: ...
+
+    @property
+    def in_state(self) -> Mapping[str, Mapping[str, HostPower]]: ...
+
+    @property
+    def hosts(self) -> Mapping[str, Host]: ...
+
+    @property
+    def recent_hosts(self) -> Mapping[str, Host]: ...
+
+    @property
+    def promised(self) -> Sequence[str]: ...
+
+    @property
+    def efficiencies(self) -> Mapping[str, float]: ...
+
+    @property
+    def minimums(self) -> Mapping[str, int]: ...
+
 
     def changed_since(self, since_us: int) -> Iterable[HostPower]:
         """Return the hosts that came into their states after that."""
