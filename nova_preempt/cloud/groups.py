@@ -23,8 +23,7 @@ from nova.db.api import api as api_db_api
 from nova.db.api import models
 from oslo_serialization import jsonutils
 
-# Servers, or groups, asked for in one query.
-_AT_ONCE = 500
+from nova_preempt.cloud import parallel
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +44,7 @@ class ServerGroup:
 def find(uuids, policies):
     """{uuid: ServerGroup} of those of these that have one of the policies."""
     found = {}
-    for some in _pieces(uuids):
+    for some in parallel.pieces(uuids):
         for group_id, uuid, project_id, policy, rules in _query_named(
                 nova_context.get_admin_context(), some):
             # Groups of old have several policies, of which the first counts.
@@ -68,7 +67,7 @@ def get_groups(uuids):
     """{uuid of a server: ids of its groups} for each of these servers."""
     groups = {uuid: set() for uuid in uuids}
     member = models.InstanceGroupMember
-    for some in _pieces(groups):
+    for some in parallel.pieces(groups):
         for uuid, group_id in _read(member.instance_uuid.in_(some)):
             groups[uuid].add(group_id)
     return groups
@@ -77,17 +76,11 @@ def get_groups(uuids):
 def get_members(group_ids):
     """{id of a group: uuids of its servers, also of those now deleted}."""
     members = collections.defaultdict(set)
-    for some in _pieces(group_ids):
+    for some in parallel.pieces(group_ids):
         for uuid, group_id in _read(
                 models.InstanceGroupMember.group_id.in_(some)):
             members[group_id].add(uuid)
     return members
-
-
-def _pieces(items):
-    items = sorted(items)
-    for start in range(0, len(items), _AT_ONCE):
-        yield items[start:start + _AT_ONCE]
 
 
 def _read(condition):

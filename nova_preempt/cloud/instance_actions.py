@@ -20,15 +20,13 @@ import collections
 from nova.db.main import api as main_db
 from nova.db.main import models
 
+from nova_preempt.cloud import parallel
 from nova_preempt.core.classes import records
 from nova_preempt.core.times import microseconds
 
 # By what an instance comes to run on a host, and since when, say these.
 _EVENTS = ('compute__do_build_and_run_instance', 'compute_start_instance',
            'compute_unshelve_instance')
-
-# So many servers, or actions, are asked for at once.
-_AT_ONCE = 500
 
 
 def read(context, servers):
@@ -38,10 +36,10 @@ def read(context, servers):
     """
     by_uuid = {server.uuid: server for server in servers}
     found = {uuid: [] for uuid in by_uuid}
-    for uuids in _pieces(by_uuid):
+    for uuids in parallel.pieces(by_uuid):
         rows = _actions(context, uuids)
         events = collections.defaultdict(list)
-        for ids in _pieces(row.id for row in rows
+        for ids in parallel.pieces(row.id for row in rows
                            if row.action in records.RUN):
             for event in _events(context, ids):
                 events[event.action_id].append(event)
@@ -49,12 +47,6 @@ def read(context, servers):
             found[row.instance_uuid].append(_action(
                 by_uuid[row.instance_uuid], row, events[row.id]))
     return found
-
-
-def _pieces(items):
-    items = sorted(items)
-    for start in range(0, len(items), _AT_ONCE):
-        yield items[start:start + _AT_ONCE]
 
 
 @main_db.pick_context_manager_reader

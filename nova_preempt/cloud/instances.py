@@ -19,6 +19,7 @@ limits of nova_preempt.cloud.cell_calls.
 
 import collections
 import dataclasses
+import heapq
 
 from nova import context as nova_context
 from nova import exception
@@ -28,6 +29,7 @@ from oslo_utils import timeutils
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.cloud import parallel
 from nova_preempt.core import eligibility
 from nova_preempt.core import model
 
@@ -36,9 +38,6 @@ PRESENT = {'deleted': False, 'soft_deleted': True}
 
 # Servers are read in pages of this size: what Nova makes of each is large.
 PAGE = 1000
-
-# A query names at most so many uuids, or tags.
-_MANY = 500
 
 # How long find() waits for the cells, in seconds.
 _FIND_S = 30
@@ -112,7 +111,7 @@ def read(context, uuids=None, filters=PRESENT, attrs=()):
     :param attrs: what is loaded with each, such as 'flavor'
     """
     queries = [filters] if uuids is None else (
-        {**filters, 'uuid': some} for some in _pieces(uuids))
+        {**filters, 'uuid': some} for some in parallel.pieces(uuids))
     return [observe(instance) for query in queries
             for instance in objects.InstanceList.get_by_filters(
                 context, query, expected_attrs=list(attrs))]
@@ -209,7 +208,7 @@ def find_cells(uuids):
 
 def _mappings(uuids):
     context = nova_context.get_admin_context()
-    return [mapping for some in _pieces(uuids) for mapping
+    return [mapping for some in parallel.pieces(uuids) for mapping
             in objects.InstanceMappingList.get_by_instance_uuids(
                 context, some)]
 
@@ -310,8 +309,8 @@ def _read_tagged(context, tags, uuids):
     found = {server.uuid: server for servers in (
         read(context, uuids, attrs=['tags']),
         *(read(context, filters={**PRESENT, 'tags-any': some}, attrs=['tags'])
-          for some in _pieces(tags))) for server in servers}
-    for some in _pieces(uuid for uuid, server in found.items()
+          for some in parallel.pieces(tags))) for server in servers}
+    for some in parallel.pieces(uuid for uuid, server in found.items()
                         if server.vm_state == 'error'):
         for fault in objects.InstanceFaultList.get_latest_by_instance_uuids(
                 context, some):
@@ -320,7 +319,48 @@ def _read_tagged(context, tags, uuids):
     return found
 
 
-def _pieces(items):
-    items = sorted(items)
-    for start in range(0, len(items), _MANY):
-        yield items[start:start + _MANY]
+# -- what Nova has recorded --------------------------------------------------
+
+
+def recorded(cells, page=PAGE):
+    """Yield the ObservedServers of cells, deleted ones too, the oldest first.
+
+    A page of each cell is read. Those of which Nova has deleted even the
+    flavor, as an archive does, are not there any more.
+
+    :param cells: {uuid: CellMapping}
+    :param page: how many are read of a cell at once
+    """
+    return heapq.merge(*(_recorded_in(cell, page) for cell in cells.values()),
+                       key=lambda server: (server.created_at, server.uuid))
+
+
+def _recorded_in(cell, page):
+    marker = None
+    while True:
+        found = list(cell_calls.call(
+            cell, objects.InstanceList.get_by_filters, {},
+            expected_attrs=['flavor'], limit=page, marker=marker,
+            sort_keys=['created_at', 'uuid'], sort_dirs=['asc', 'asc'],
+            read_deleted='yes', limit_s=cell_calls.LONG_S))
+        yield from (
+            dataclasses.replace(observe(instance),
+                                resources=_resources(instance))
+            for instance in found if _has_flavor(instance))
+        if len(found) < page:
+            return
+        marker = found[-1].uuid
+
+
+def _has_flavor(instance):
+    # The other half of a resize to another cell is the same server.
+    return (not instance.hidden and instance.obj_attr_is_set('flavor')
+            and instance.flavor is not None)
+
+
+def _resources(instance):
+    """As Nova has them of a flavor alone, without ports or devices."""
+    spec = objects.RequestSpec(flavor=instance.flavor,
+                               is_bfv=not instance.image_ref)
+    return dict(utils.ResourceRequest.from_request_spec(
+        spec).merged_resources())

@@ -11,6 +11,7 @@
 # under the License.
 """Nova's API, as far as ending servers needs it."""
 
+import contextlib
 import datetime
 import json
 
@@ -49,6 +50,15 @@ class NotAllowed(NovaError):
 def _time(text):
     """A time of Nova's API as a naive datetime in UTC."""
     return text and datetime.datetime.fromisoformat(text).replace(tzinfo=None)
+
+
+@contextlib.contextmanager
+def _errors(what):
+    """Raise NovaError where novaclient or keystoneauth fails."""
+    try:
+        yield
+    except (nova_exc.ClientException, ks_exc.ClientException) as exc:
+        raise NovaError(f'{what}: {exc}') from exc
 
 
 def load_auth(conf):
@@ -93,9 +103,6 @@ class NovaAPI:
         group = conf[preemption.GROUP]
         return bool(group.auth_type or group.auth_section)
 
-    def _servers(self):
-        return self._get_client().servers
-
     def _get_client(self):
         if self._client is None:
             group = self._conf[preemption.GROUP]
@@ -115,14 +122,16 @@ class NovaAPI:
 
     def _call(self, method, uuid, *args, **kwargs):
         self._check_cell(method, uuid)
+        what = f'{method} of server {uuid}'
         try:
-            return getattr(self._servers(), method)(uuid, *args, **kwargs)
+            return getattr(self._get_client().servers, method)(
+                uuid, *args, **kwargs)
         except nova_exc.NotFound:
             return None
         except nova_exc.Forbidden as exc:
-            raise NotAllowed(f'{method} of server {uuid}: {exc}') from exc
+            raise NotAllowed(f'{what}: {exc}') from exc
         except (nova_exc.ClientException, ks_exc.ClientException) as exc:
-            raise NovaError(f'{method} of server {uuid}: {exc}') from exc
+            raise NovaError(f'{what}: {exc}') from exc
 
     def force_delete(self, uuid):
         """Delete the server, whatever [DEFAULT]reclaim_instance_interval is.
@@ -166,14 +175,13 @@ class NovaAPI:
         """
         if not getattr(server, 'locked', False):
             return ''
-        try:
-            # The latest comes first. An owner's lock of a server that is
-            # locked already changes nothing, and is no action.
-            found = self._get_client().instance_action.list(server.id)
-        except nova_exc.NotFound:
-            found = []
-        except (nova_exc.ClientException, ks_exc.ClientException) as exc:
-            raise NovaError(f'actions of server {server.id}: {exc}') from exc
+        with _errors(f'actions of server {server.id}'):
+            try:
+                # The latest comes first. An owner's lock of a server that is
+                # locked already changes nothing, and is no action.
+                found = self._get_client().instance_action.list(server.id)
+            except nova_exc.NotFound:
+                found = []
         by_owner = next((item.project_id == server.tenant_id
                          for item in found if item.action == 'lock'), False)
         return 'owner' if by_owner else 'admin'
@@ -244,20 +252,16 @@ class NovaAPI:
         self._update_service('enable', uuid)
 
     def _update_service(self, method, uuid, *args):
-        try:
+        with _errors(f'{method} of service {uuid}'):
             getattr(self._get_client().services, method)(uuid, *args)
-        except (nova_exc.ClientException, ks_exc.ClientException) as exc:
-            raise NovaError(f'{method} of service {uuid}: {exc}') from exc
 
     def abort_migration(self, uuid):
         """Give a live migration up that takes too long."""
         self._check_cell('abort of migration', uuid)
-        try:
+        with _errors(f'abort of migration of {uuid}'):
             migrations = self._get_client().server_migrations
             for migration in migrations.list(uuid):
                 migrations.live_migration_abort(uuid, migration.id)
-        except (nova_exc.ClientException, ks_exc.ClientException) as exc:
-            raise NovaError(f'abort of migration of {uuid}: {exc}') from exc
 
     def cold_migrate(self, uuid):
         """Move a stopped one; confirm_resize() then lets go of its host."""
@@ -287,8 +291,6 @@ class NovaAPI:
         return self._list('aggregates')
 
     def _list(self, what, **kwargs):
-        try:
+        with _errors(f'list of {what}'):
             manager = getattr(self._get_client(), what)
             return [item.to_dict() for item in manager.list(**kwargs)]
-        except (nova_exc.ClientException, ks_exc.ClientException) as exc:
-            raise NovaError(f'list of {what}: {exc}') from exc

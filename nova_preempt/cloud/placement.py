@@ -199,12 +199,9 @@ class Placement:
 
     def get_consumers_in_tree(self, root_uuid):
         """The uuids of who has anything of a host or of parts of it."""
-        url = '/resource_providers?' + urllib.parse.urlencode(
-            {'in_tree': root_uuid})
-        tree = self._call('get', url).json()['resource_providers']
         found = set()
-        for item in tree:
-            answer = self._get_of_provider(item['uuid'], 'allocations')
+        for provider in self.list_all_providers([('in_tree', root_uuid)]):
+            answer = self._get_of_provider(provider.uuid, 'allocations')
             if answer is not None:
                 found.update(answer['allocations'])
         return found

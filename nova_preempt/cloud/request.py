@@ -22,6 +22,7 @@ import nova.conf
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.cloud import instances
 import nova_preempt.conf
 from nova_preempt.core import model
 from nova_preempt.core.nested import tree
@@ -46,11 +47,8 @@ def is_preemptible(spec_obj):
 
     :param spec_obj: a nova.objects.RequestSpec
     """
-    flavor = spec_obj.flavor
-    extra_specs = flavor.extra_specs if 'extra_specs' in flavor else None
-    if specs.flavor_is_preemptible(extra_specs or {}):
-        return True
-    return is_hinted(spec_obj)
+    return specs.flavor_is_preemptible(instances.extra_specs_of(
+        spec_obj.flavor)) or is_hinted(spec_obj)
 
 
 def rank(spec_obj, server_uuid, promised=None, get_operation=str):
@@ -63,25 +61,25 @@ def rank(spec_obj, server_uuid, promised=None, get_operation=str):
         return policy.NORMAL
     if promised is None:
         return policy.PREEMPTIBLE
-    flavor = spec_obj.flavor
-    extra_specs = flavor.extra_specs if 'extra_specs' in flavor else None
-    return promised.rank(server_uuid, extra_specs or {}, get_operation())
+    return promised.rank(
+        server_uuid, instances.extra_specs_of(spec_obj.flavor),
+        get_operation())
 
 
 def is_hinted(spec_obj):
     """Whether a hint makes it one, where the operator allows that."""
-    if not CONF.preemption.allow_hint:
-        return False
-    hints = (spec_obj.scheduler_hints
-             if 'scheduler_hints' in spec_obj else None)
-    return specs.hint_is_preemptible(hints)
+    return CONF.preemption.allow_hint and specs.hint_is_preemptible(
+        _hints(spec_obj))
+
+
+def _hints(spec_obj):
+    return (spec_obj.scheduler_hints
+            if 'scheduler_hints' in spec_obj else None) or {}
 
 
 def reservations(spec_obj):
     """The ids of the reservations that a hint names, mostly none or one."""
-    hints = (spec_obj.scheduler_hints
-             if 'scheduler_hints' in spec_obj else None) or {}
-    return reservation_hints.named(hints)
+    return reservation_hints.named(_hints(spec_obj))
 
 
 def reservations_of(server_uuid):
@@ -133,8 +131,7 @@ def protected_servers(spec_obj):
     group = spec_obj.instance_group
     if group is not None and 'members' in group:
         protected.update(group.members or ())
-    hints = (spec_obj.scheduler_hints
-             if 'scheduler_hints' in spec_obj else None) or {}
+    hints = _hints(spec_obj)
     for key in ('same_host', 'different_host'):
         protected.update(hints.get(key) or ())
     return protected

@@ -24,8 +24,8 @@ from nova.scheduler.client import report
 from nova_preempt import db
 from nova_preempt.cloud import extra_specs
 from nova_preempt.cloud import host_services
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.cloud import recorded
 from nova_preempt.cmd import engine
 from nova_preempt.cmd import purge
 from nova_preempt.core import headroom
@@ -71,7 +71,7 @@ def _export(args):
         if args.output:
             stream = stack.enter_context(
                 open(args.output, 'w', encoding='utf-8'))
-        count = native.write(stream, export.events(recorded.servers(cells)))
+        count = native.write(stream, export.events(instances.recorded(cells)))
     if args.cloud:
         _write_cloud(args.cloud, cells, export)
     print(f'{count} servers are written; {export.never_ran} that have never '

@@ -26,7 +26,7 @@ import time
 from oslo_utils import timeutils
 
 from nova_preempt import exceptions
-from nova_preempt.cloud import shared_reading
+from nova_preempt.cloud import instance_poller
 
 
 class RequestPoller:
@@ -53,8 +53,8 @@ class RequestPoller:
         self.are_hosts_emptied = are_hosts_emptied
         self.now = clock
         self._lock = threading.Lock()
-        self._watched = shared_reading.Watched()
-        self._reading = shared_reading.SharedReading(
+        self._watched = instance_poller.Watched()
+        self._reading = instance_poller.SharedReading(
             'which requests still exist',
             lambda uuids, now: dict.fromkeys(find(uuids), True),
             monotonic, processor_time)

@@ -15,7 +15,7 @@ import contextlib
 import io
 import json
 
-from nova_preempt.cloud import recorded
+from nova_preempt.cloud import instances
 from nova_preempt.cmd import engine
 from nova_preempt.cmd import simulate
 from tests.functional import test_manage
@@ -59,10 +59,10 @@ class TestTraceExport(test_manage.ManageTestCase):
     def check_pages(self):
         """However few are read at once, all are there, and in order."""
         cells = engine.get_cells()
-        expected = list(recorded.servers(cells))
+        expected = list(instances.recorded(cells))
         self.assertEqual(3, len(expected))
         for page in (1, 2, 3):
-            self.assertEqual(expected, list(recorded.servers(cells, page)))
+            self.assertEqual(expected, list(instances.recorded(cells, page)))
 
     def simulate(self):
         """The answer before the first risk: they all have room now."""

@@ -24,32 +24,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
-from typing import TypeVar
 
 from nova_preempt.core import controller
 from nova_preempt.core import eligibility
 from nova_preempt.core.eviction import ending
+from nova_preempt.core.eviction import values
 from nova_preempt.core.eviction.ending import Progress
 from nova_preempt.core.eviction.ending import What
-from nova_preempt.core.eviction.values import HANDOVER_AGE_S
-from nova_preempt.core.eviction.values import Ask
-from nova_preempt.core.eviction.values import Close
-from nova_preempt.core.eviction.values import GiveNotice
-from nova_preempt.core.eviction.values import Intent
-from nova_preempt.core.eviction.values import Lock
-from nova_preempt.core.eviction.values import Look
-from nova_preempt.core.eviction.values import LookAtAllocation
-from nova_preempt.core.eviction.values import LookAtClaim
-from nova_preempt.core.eviction.values import LookAtHost
-from nova_preempt.core.eviction.values import LookAtServer
 from nova_preempt.core.eviction.values import Memory
 from nova_preempt.core.eviction.values import Observed
-from nova_preempt.core.eviction.values import Spare
 from nova_preempt.core.eviction.values import Step
-from nova_preempt.core.eviction.values import Victim
 from nova_preempt.core.model import SECOND, ObservedServer
-
-_T = TypeVar("_T", int, float)
 
 #: How long after a look at a victim one may still act by it.
 FRESH_S = 5.0
@@ -60,7 +45,8 @@ SHORTEST_S = 0.05
 #: by that.
 _SHARE = 0.1
 
-def begin(victims: Iterable[Victim], now_us: int) -> Memory:
+
+def begin(victims: Iterable[values.Victim], now_us: int) -> Memory:
     """Return the Memory of victims to which nothing has been done yet."""
     now = now_us / SECOND
     return Memory({victim.uuid: Progress(now + victim.notice_s)
@@ -77,7 +63,7 @@ def step(observed: Observed, memory: Memory, now_us: int) -> Step:
     known = memory.unwanted
     found = _step(observed, _drop_unwanted(observed, memory),
                   now_us / SECOND)
-    spared = tuple(Spare(uuid, why) for uuid, why
+    spared = tuple(values.Spare(uuid, why) for uuid, why
                    in found.memory.unwanted.items() if uuid not in known)
     return dataclasses.replace(found, intents=(*spared, *found.intents),
                                wake_at_us=_wake_at_us(observed, found.memory))
@@ -93,21 +79,21 @@ def _give_notice(observed: Observed, memory: Memory, now_us: int) -> Step:
         victim.uuid for victim in pending if not victim.terms.for_good
         and observed.hosts[victim.terms.host] is False)
     return controller.Step(
-        (GiveNotice(tuple(uuid for uuid in memory.pending
-                          if uuid not in unwarned)),),
+        (values.GiveNotice(tuple(uuid for uuid in memory.pending
+                                 if uuid not in unwarned)),),
         dataclasses.replace(memory, has_notice=True, unwarned=unwarned),
         now_us)
 
 
-def _looks_at_hosts(observed: Observed, victims: Iterable[Victim]
-                    ) -> tuple[LookAtHost, ...]:
+def _looks_at_hosts(observed: Observed, victims: Iterable[values.Victim]
+                    ) -> tuple[values.LookAtHost, ...]:
     """Return a look at each host that was not looked at in this round."""
     found: dict[str, str] = {}
     for victim in victims:
         if not victim.terms.for_good and (
                 victim.terms.host not in observed.hosts):
             found.setdefault(victim.terms.host, victim.uuid)
-    return tuple(LookAtHost(host, uuid) for host, uuid in found.items())
+    return tuple(values.LookAtHost(host, uuid) for host, uuid in found.items())
 
 
 def _drop_unwanted(observed: Observed, memory: Memory) -> Memory:
@@ -123,8 +109,8 @@ def _drop_unwanted(observed: Observed, memory: Memory) -> Memory:
 
 
 def _step(observed: Observed, memory: Memory, now: float) -> Step:
-    looks: tuple[Look, ...] = tuple(
-        LookAtServer(uuid) for uuid in memory.pending
+    looks: tuple[values.Look, ...] = tuple(
+        values.LookAtServer(uuid) for uuid in memory.pending
         if uuid not in observed.seen)
     if looks:
         return controller.Step(looks, memory)
@@ -199,17 +185,17 @@ _ON_SERVERS = frozenset((What.ASK, What.LOCK, What.LEAVE_STOPPED))
 
 
 def _looks(observed: Observed, memory: Memory,
-           steps: Mapping[str, ending.Step]) -> Iterator[Look]:
+           steps: Mapping[str, ending.Step]) -> Iterator[values.Look]:
     """Yield what has to be looked at before these steps are taken."""
     for uuid, found in steps.items():
         host = observed.victims[uuid].terms.host
         if found.what is What.LOOK and uuid not in observed.holds:
-            yield LookAtAllocation(uuid)
+            yield values.LookAtAllocation(uuid)
         elif found.what is What.LOOK_AT_HOST and host not in observed.hosts:
-            yield LookAtHost(host, uuid)
+            yield values.LookAtHost(host, uuid)
     if (observed.is_held is None and not memory.has_begun
             and any(found.what in _ON_SERVERS for found in steps.values())):
-        yield LookAtClaim()
+        yield values.LookAtClaim()
 
 
 def _act(observed: Observed, memory: Memory,
@@ -221,12 +207,12 @@ def _act(observed: Observed, memory: Memory,
         if found.what is What.GIVE_UP:
             memory = dataclasses.replace(memory.close(uuid),
                                          stuck=memory.stuck | {uuid})
-    intents: list[Intent] = [
+    intents: list[values.Intent] = [
         intent for uuid, found in steps.items() for intent
         in _intents(observed, memory, uuid, found)
-        if isinstance(intent, Close) or not refusals]
-    intents += [Spare(uuid, why) for uuid, why in refusals.items()]
-    looks: list[LookAtHost] = []
+        if isinstance(intent, values.Close) or not refusals]
+    intents += [values.Spare(uuid, why) for uuid, why in refusals.items()]
+    looks: list[values.LookAtHost] = []
     if not memory.pending and not refusals:
         looks, refusals = _lost_hosts(observed, memory)
     return controller.Step((*intents, *looks), dataclasses.replace(
@@ -235,7 +221,7 @@ def _act(observed: Observed, memory: Memory,
 
 
 def _intents(observed: Observed, memory: Memory, uuid: str,
-             found: ending.Step) -> Iterator[Intent]:
+             found: ending.Step) -> Iterator[values.Intent]:
     """Yield what one step with a victim comes to."""
     if found.what in _ON_SERVERS and (
             observed.unwanted.get(observed.victims[uuid].decision) is None
@@ -243,16 +229,16 @@ def _intents(observed: Observed, memory: Memory, uuid: str,
         return
     if found.what is What.ASK:
         asked = memory.pending[uuid].asked
-        yield Ask(uuid, found.detail, asked != found.detail
+        yield values.Ask(uuid, found.detail, asked != found.detail
                   and (not asked or found.detail == "stop"))
     elif found.what is What.LOCK:
-        yield Lock(uuid)
+        yield values.Lock(uuid)
     elif found.what in (What.DONE, What.FREE, What.LEAVE_STOPPED):
-        yield Close(uuid, found.detail, found.what)
+        yield values.Close(uuid, found.detail, found.what)
 
 
 def _lost_hosts(observed: Observed, memory: Memory
-                ) -> tuple[list[LookAtHost], dict[str, str]]:
+                ) -> tuple[list[values.LookAtHost], dict[str, str]]:
     """Return which hosts to look at, and which decisions have lost theirs.
 
     Where it went down meanwhile the victims have ended for a server that
@@ -264,7 +250,8 @@ def _lost_hosts(observed: Observed, memory: Memory
         if host is None or victim.decision in memory.unwanted:
             continue
         if host not in observed.hosts:
-            looks[host] = LookAtHost(host, victim.uuid, HANDOVER_AGE_S)
+            looks[host] = values.LookAtHost(
+                host, victim.uuid, values.HANDOVER_AGE_S)
         elif observed.hosts[host] is False:
             lost[victim.decision] = ending.host_is_down(host)
     return list(looks.values()), lost
@@ -275,20 +262,12 @@ def _wake_at_us(observed: Observed, memory: Memory) -> int | None:
     notices = [each.notice_until for each in memory.pending.values()
                if each.acting_since is None]
     if notices:
-        return round(begin_at(notices) * SECOND)
+        return round(max(notices) * SECOND)
     return min((round((each.acting_since
                        + ending.patience_s(observed.victims[uuid].terms))
                       * SECOND)
                 for uuid, each in memory.pending.items()
                 if each.acting_since is not None), default=None)
-
-
-def begin_at(notices_until: Iterable[_T]) -> _T:
-    """Return when the victims of a request may be asked to end.
-
-    ``notices_until``: when the notice of each is over, by one clock.
-    """
-    return max(notices_until)
 
 
 def notice_is_over(
@@ -313,7 +292,7 @@ def may_begin(
 ) -> bool:
     """Tell whether the victims of a request may be asked to end.
 
-    See begin_at(); sooner where nobody needs the time.
+    Once the longest notice is over; sooner where nobody needs the time.
 
     ``victims``: of each what notice_is_over() takes.
     """

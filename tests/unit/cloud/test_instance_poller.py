@@ -18,7 +18,6 @@ from unittest import mock
 
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import shared_reading
 from nova_preempt.core import model
 
 
@@ -152,7 +151,7 @@ class TestWatch(unittest.TestCase):
         hangs.wait(60)
         self.assertEqual('active', self.watch.get('b').vm_state)
         # And who waits there as well can give up in time.
-        with mock.patch.object(shared_reading, '_PATIENCE_S', 0.001):
+        with mock.patch.object(instance_poller, '_PATIENCE_S', 0.001):
             self.assertRaises(nova_api.NovaError, self.watch.get, 'a')
         goes_on.set()
         thread.join()
