@@ -17,9 +17,10 @@ what happens is known at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 import datetime
+import types
 from typing import Any
 
 from nova_preempt.core.classes import margin
@@ -42,25 +43,6 @@ from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 
 
-class _Known(Mapping[str, rounds.Claimant]):
-    """Claimants as they are between two events: another one after each."""
-
-    def __init__(self, claimants: dict[str, rounds.Claimant]) -> None:
-        self._claimants = claimants
-
-    def __getitem__(self, uuid: str) -> rounds.Claimant:
-        return self._claimants[uuid]
-
-    def get(self, uuid: str, default: Any = None) -> Any:
-        return self._claimants.get(uuid, default)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._claimants)
-
-    def __len__(self) -> int:
-        return len(self._claimants)
-
-
 class Classes:
     """Those of a simulation.
 
@@ -76,7 +58,8 @@ class Classes:
         self._table = options.table
         self.period_s = self._table.pass_period_s
         self._claimants: dict[str, rounds.Claimant] = {}
-        self._known = _Known(self._claimants)
+        # Between two events; another one after each.
+        self._known = types.MappingProxyType(self._claimants)
         self._overheads = margin.Overheads(self._table.overhead_us)
 
     @property
@@ -115,7 +98,7 @@ class Classes:
             self._claimants[uuid] = dataclasses.replace(
                 found, clocks=clocks.settled(clocks.mark.last_us - 1),
                 overhead_us=self._overheads.of(server.kind.request.kind))
-        self._known = _Known(self._claimants)
+        self._known = types.MappingProxyType(self._claimants)
 
     def _measure(self, server: Server, clocks: Clocks) -> None:
         """Learn how long it took to get one back that gave way."""

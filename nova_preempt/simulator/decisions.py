@@ -16,6 +16,7 @@ Also, for the core, which requests of a simulation still exist.
 
 from __future__ import annotations
 
+import collections
 from collections.abc import (
     Callable,
     Collection,
@@ -25,24 +26,24 @@ from collections.abc import (
 )
 import dataclasses
 import itertools
-from typing import TypeAlias
 
 from nova_preempt.core import actions
 from nova_preempt.core import wanted
 from nova_preempt.core.eviction import values
 from nova_preempt.core.model import SECOND, ObservedServer
 from nova_preempt.core.reservation import model
+from nova_preempt.core.scheduling import budgets as core_budgets
 from nova_preempt.core.scheduling.joining import Ending
 from nova_preempt.core.scheduling.joining import Releasing
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import memory
 from nova_preempt.simulator.parts import Parts
+from nova_preempt.simulator.servers import Attempt
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 
-#: What a server is decided anew with: who must not end for it, what it has
-#: waited for, and how many attempts it has left.
-Waits: TypeAlias = tuple[Collection[str], Collection[str], int]
+#: Of decisions for no request.
+_NO_SEARCH = Attempt()
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -54,23 +55,21 @@ class Decision:
     :ivar victims: {uuid: Server}
     :ivar terms: {uuid: how it ends}
     :ivar shown: {uuid: Nova's record of it} of those that were asked to end
-    :ivar excluded: uuids of those that have not given way for it before
-    :ivar attempts_left: how often another host is looked for
+    :ivar attempt: in which the host was found
     """
 
     uuid: str
     host: memory.MemoryHost
     server: Server | None
     purpose: wanted.Purpose
-    excluded: Collection[str] = ()
-    attempts_left: int = 0
+    attempt: Attempt = _NO_SEARCH
     victims: dict[str, Server] = dataclasses.field(default_factory=dict)
     terms: dict[str, values.Victim] = dataclasses.field(default_factory=dict)
     shown: dict[str, ObservedServer | None] = dataclasses.field(
         default_factory=dict)
     memory: values.Memory = dataclasses.field(
         default_factory=lambda: values.Memory({}, 0.0))
-    waiters: list[tuple[Server, set[str], Waits]] = dataclasses.field(
+    waiters: list[tuple[Server, set[str], Attempt]] = dataclasses.field(
         default_factory=list)
 
     def is_open(self, victim: Server) -> bool:
@@ -129,14 +128,13 @@ class OpenDecisions:
             each.server is not None for each in self.open.values())
 
     def add(self, host: memory.MemoryHost, server: Server | None = None,
-            attempts_left: int = 0, excluded: Collection[str] = (),
-            operation: str = '', reservation: str = '') -> Decision:
+            attempt: Attempt = _NO_SEARCH, operation: str = '',
+            reservation: str = '') -> Decision:
         """Return a new one."""
         decision = Decision(
             f'd{next(self._serial)}', host, server, wanted.Purpose(
                 operation, '' if server is None else server.boot.id,
-                reservation, host.name, (host.uuid,)),
-            excluded, attempts_left)
+                reservation, host.name, (host.uuid,)), attempt)
         self.open[decision.uuid] = decision
         self._by_host.setdefault(host.uuid, {})[decision.uuid] = decision
         return decision
@@ -157,14 +155,13 @@ class OpenDecisions:
 
     # -- who waits for ends that are under way -----------------------------
 
-    def join(self, server: Server, plan: Plan, excluded: Collection[str],
-             waited: Collection[str], attempts_left: int) -> None:
+    def join(self, server: Server, plan: Plan, attempt: Attempt) -> None:
         """Have a server wait for them."""
         server.state = State.WAITING
         self._joined[server.boot.id] = (server, plan.host.uuid)
         joins = {uuid for uuid in plan.joins if uuid in self.open}
-        waiter = (server, joins, (excluded, {*waited, *joins},
-                                  attempts_left))
+        waiter = (server, joins, dataclasses.replace(
+            attempt, waited={*attempt.waited, *joins}, is_stuck=False))
         for uuid in sorted(joins):
             self.open[uuid].waiters.append(waiter)
         self._parts.report.note('joined', server)
@@ -173,13 +170,13 @@ class OpenDecisions:
         """One waits no more; whether it did."""
         return self._joined.pop(server.boot.id, None) is not None
 
-    def released(self, decision: Decision) -> Iterator[
-            tuple[Server, Collection[str], Collection[str], int]]:
+    def released(self, decision: Decision
+                 ) -> Iterator[tuple[Server, Attempt]]:
         """Yield what is to be decided anew, now that one is closed."""
-        for server, joins, more in decision.waiters:
+        for server, joins, attempt in decision.waiters:
             joins.discard(decision.uuid)
             if not joins and self.leave(server):
-                yield (server, *more)
+                yield server, attempt
 
     def releasing(self, waited: Collection[str] = ()
                   ) -> Mapping[str, Releasing]:
@@ -269,3 +266,42 @@ class Requests:
 
     def lacks_headroom(self, providers: Collection[str]) -> bool:
         return self.is_short()
+
+
+class Budgets:
+    """Counts who ends and who ended a while ago, where that is limited."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        # (when, uuid, project, groups)
+        self._ended: collections.deque[
+            tuple[int, str, str, tuple[str, ...]]] = collections.deque()
+
+    def ended(self, victim: Server) -> None:
+        """One has."""
+        if self._parts.options.budget_window_s:
+            uuid = victim.boot.id
+            self._ended.append((
+                self._parts.events.now_us, uuid, victim.boot.project,
+                self._parts.groups.get(uuid, ())))
+
+    def left(self, ending: Mapping[str, Server]
+             ) -> core_budgets.Budgets | None:
+        """Return what is left, None where nothing is settled.
+
+        :param ending: those that end now
+        """
+        options = self._parts.options
+        if not (options.project_budget or options.group_budget):
+            return None
+        since_us = (self._parts.events.now_us
+                    - options.budget_window_s * SECOND)
+        while self._ended and self._ended[0][0] <= since_us:
+            self._ended.popleft()
+        projects = {uuid: project for _, uuid, project, _ in self._ended}
+        groups = {uuid: found for _, uuid, _, found in self._ended}
+        return core_budgets.Budgets(
+            options.project_budget, options.group_budget,
+            projects | {uuid: victim.boot.project
+                        for uuid, victim in ending.items()},
+            groups | self._parts.groups)

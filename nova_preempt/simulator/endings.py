@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 import math
 
 from nova_preempt.core import actions
@@ -26,14 +26,15 @@ from nova_preempt.core.eviction import values
 from nova_preempt.core.model import SECOND, ObservedServer
 from nova_preempt.core.scheduling import budgets as core_budgets
 from nova_preempt.core.scheduling.plan import Plan
-from nova_preempt.simulator import budgets
 from nova_preempt.simulator import servers
 from nova_preempt.simulator import stopped
+from nova_preempt.simulator.decisions import Budgets
 from nova_preempt.simulator.decisions import Decision
 from nova_preempt.simulator.decisions import OpenDecisions
 from nova_preempt.simulator.decisions import Requests
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.parts import Parts
+from nova_preempt.simulator.servers import Attempt
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 
@@ -52,9 +53,8 @@ class Endings:
     """Those that are under way.
 
     :param served: called with a server whose host is free of its victims
-    :param again: called with a server that is to be decided anew, uuids that
-        must not end for it, decisions that it has waited for, and how many
-        attempts it has left
+    :param again: called with a server that is to be decided anew, and the
+        Attempt that this is
     :param shelved: called with a victim that returns
     :ivar ending: {uuid of a victim that has not given way yet: Server}
     :ivar decisions: a decisions.OpenDecisions
@@ -72,17 +72,16 @@ class Endings:
         self._served = served
         self._again = again
         self._shelved = shelved
-        self._budgets = budgets.Budgets(parts)
+        self._budgets = Budgets(parts)
         self.stopped = stopped.Stopped(parts)
 
     # -- how it begins -----------------------------------------------------
 
-    def begin(self, plan: Plan, server: Server, excluded: Collection[str],
-              attempts_left: int) -> None:
+    def begin(self, plan: Plan, server: Server, attempt: Attempt) -> None:
         """Have victims give way; they lose at once what is missing."""
         parts = self._parts
         host = parts.cloud.hosts[plan.host.uuid]
-        decision = self.decisions.add(host, server, attempts_left, excluded)
+        decision = self.decisions.add(host, server, attempt)
         for uuid, kept in plan.retained().items():
             parts.cloud.put(host, uuid, {
                 name: amount for (_, name), amount in kept.items()},
@@ -318,8 +317,9 @@ class Endings:
                                    if uuid in stuck])
         if decision.server is not None:
             self._parts.report.decisions['given_up'] += 1
-            self._again(decision.server, {*decision.excluded, *stuck}, (),
-                        decision.attempts_left - 1, is_stuck=True)
+            attempt = decision.attempt
+            self._again(decision.server, Attempt(
+                attempt.left - 1, {*attempt.excluded, *stuck}, is_stuck=True))
 
     def _take_back(self, decision: Decision, victims: Sequence[Server]
                    ) -> None:

@@ -17,9 +17,8 @@ equal results, to the microsecond.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 import dataclasses
-import functools
 import math
 from typing import Any
 
@@ -35,7 +34,6 @@ from nova_preempt.simulator import delays
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import events
 from nova_preempt.simulator import headroom
-from nova_preempt.simulator import kinds
 from nova_preempt.simulator import leasing
 from nova_preempt.simulator import memory
 from nova_preempt.simulator import power
@@ -47,13 +45,14 @@ from nova_preempt.simulator.answers import Answers
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.series import Series
+from nova_preempt.simulator.servers import Attempt
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 from nova_preempt.simulator.setting import Options
 from nova_preempt.simulator.setting import Setting
 from nova_preempt.simulator.traces import model as traces
 
-SimulationError = kinds.SimulationError
+SimulationError = servers.SimulationError
 
 
 class Simulation:
@@ -80,9 +79,10 @@ class Simulation:
             report.Report(lambda: clock.now_us, write, series),
             preemptions=preemptions)
         self._setting = setting
-        self._kinds = kinds.Kinds(setting, options)
-        self._endings = endings.Endings(self._parts, self._start,
-                                        self._decide_again, self._shelved)
+        self._kinds = servers.Kinds(setting, options)
+        self._endings = endings.Endings(
+            self._parts, self._start, self._decide_again,
+            lambda victim: self._returns.add(victim))
         self._headroom = headroom.Headroom(self._parts, self._endings)
         self._classes: classes.Classes | None = None
         if options.classes is not None:
@@ -92,16 +92,13 @@ class Simulation:
             if options.classes.claims is not None:
                 options.classes.claims.bind(self._classes)
         self._returns = returning.Returns(
-            self._parts, self._unshelve, self._headroom.has_room,
+            self._parts, self._decide_again, self._headroom.has_room,
             self._classes)
         self._reservations, self._moves = leasing.make(
-            self._parts, setting, self._endings, lambda server: self._decide(
-                server, (), (), options.max_attempts),
+            self._parts, setting, self._endings, self._decide,
             self._returns.is_back, lambda: self._power)
         self._power = power.make(
-            self._parts, setting, functools.partial(
-                self._decide_again, excluded=(), waited=(),
-                attempts_left=options.max_attempts), self._refuse,
+            self._parts, setting, self._decide_again, self._refuse,
             lambda within_s: self._reservations.needed(within_s))
         if self._power is not None:
             self._endings.decisions.others = self._power.waking.__len__
@@ -144,16 +141,17 @@ class Simulation:
     # -- what users do -----------------------------------------------------
 
     def _reserve(self, event: traces.Reserve) -> None:
-        if event.id in self._parts.servers or (
-                self._reservations.has(event.id)):
+        if self._is_taken(event.id):
             raise SimulationError(
                 f'reservation {event.id} is asked for at '
                 f'{event.at_us / SECOND:g} s, and its id is taken')
         self._reservations.ask(event)
 
+    def _is_taken(self, uuid: str) -> bool:
+        return uuid in self._parts.servers or self._reservations.has(uuid)
+
     def _boot(self, boot: traces.Boot) -> None:
-        if boot.id in self._parts.servers or (
-                self._reservations.has(boot.id)):
+        if self._is_taken(boot.id):
             raise SimulationError(
                 f'server {boot.id} is asked for at {boot.at_us / SECOND:g} '
                 's, and is there already')
@@ -167,7 +165,7 @@ class Simulation:
                 boot.class_name in self._setting.waiting):
             self._waiting.add(server)
             return
-        self._decide(server, (), (), self._parts.options.max_attempts)
+        self._decide(server)
 
     def _begin(self, server: Server, host: str) -> None:
         """Start one that has waited, if there is a host for it."""
@@ -176,7 +174,7 @@ class Simulation:
             self._place(server, found)
         else:
             # As if none had been chosen.
-            self._decide(server, (), (), self._parts.options.max_attempts)
+            self._decide(server)
 
     def _may_take(self, host: memory.MemoryHost, server: Server) -> bool:
         """Whether Nova would place a server on a host without victims."""
@@ -234,8 +232,7 @@ class Simulation:
 
     # -- what is decided ---------------------------------------------------
 
-    def _find(self, server: Server, excluded: Collection[str] = (),
-              waited: Collection[str] = ()
+    def _find(self, server: Server, attempt: Attempt
               ) -> tuple[str, Plan | None] | None:
         """Ask the core for a host: (its uuid, who ends there)."""
         parts = self._parts
@@ -253,12 +250,13 @@ class Simulation:
         if server.why_not:
             return None
         answers = Answers(
-            parts, self._endings, kind.request, waited, is_closed=is_closed,
+            parts, self._endings, kind.request, attempt.waited,
+            is_closed=is_closed,
             where=where, enabled=parts.options.may_migrate
             if server.moves is not None else parts.options.enabled)
         cycle = cycles.Cycle(
             answers, kind.request, policy,
-            servers.at(parts.events.now_us), rank, excluded,
+            servers.at(parts.events.now_us), rank, attempt.excluded,
             memo=parts.cloud.memo)
         if not is_closed:
             parts.cloud.begin(cycle, where)
@@ -266,10 +264,10 @@ class Simulation:
                             lambda uuid, plan: True)
         return None if found is None else found[0]
 
-    def _decide(self, server: Server, excluded: Collection[str],
-                waited: Collection[str], attempts_left: int) -> None:
+    def _decide(self, server: Server, attempt: Attempt | None = None) -> None:
         parts = self._parts
-        found = self._find(server, excluded, waited)
+        attempt = attempt or Attempt(parts.options.max_attempts)
+        found = self._find(server, attempt)
         if found is None:
             if self._power is None or not self._power.waking.wait(
                     server, self._reservations.where(server)[0],
@@ -280,14 +278,13 @@ class Simulation:
             return
         uuid, plan = found
         if plan is not None and plan.joins:
-            self._endings.decisions.join(server, plan, excluded, waited,
-                                         attempts_left)
+            self._endings.decisions.join(server, plan, attempt)
             return
         host = parts.cloud.hosts[uuid]
         if plan is None or not plan.victims:
             self._place(server, host)
             return
-        self._endings.begin(plan, server, excluded, attempts_left)
+        self._endings.begin(plan, server, attempt)
         self._take(server, host)
         server.state = State.WAITING
         parts.report.note('preempted' if server.moves is None else 'moving',
@@ -322,18 +319,18 @@ class Simulation:
             self._parts.report.note('placed', server, host=host.name)
         self._start(server)
 
-    def _decide_again(self, server: Server, excluded: Collection[str],
-                      waited: Collection[str], attempts_left: int,
-                      is_stuck: bool = False) -> None:
+    def _decide_again(self, server: Server, attempt: Attempt | None = None
+                      ) -> None:
         if server.state is State.OVER:
             return
         server.state = State.ASKED
-        if is_stuck and not retrying.is_to_try_again(
-                retrying.Failure.STUCK, conflicts=0,
-                attempts_left=attempts_left, left_s=math.inf):
+        if attempt is not None and attempt.is_stuck and (
+                not retrying.is_to_try_again(
+                    retrying.Failure.STUCK, conflicts=0,
+                    attempts_left=attempt.left, left_s=math.inf)):
             self._refuse(server)
             return
-        self._decide(server, excluded, waited, attempts_left)
+        self._decide(server, attempt)
 
     def _take(self, server: Server, host: memory.MemoryHost) -> None:
         """A server takes its room."""
@@ -386,10 +383,3 @@ class Simulation:
         if server.left_us is not None:
             clock.add(clock.now_us + server.left_us, Turn.END,
                       self._finish, server, server.epoch)
-
-    def _shelved(self, server: Server) -> None:
-        self._returns.add(server)
-
-    def _unshelve(self, server: Server) -> None:
-        server.state = State.ASKED
-        self._decide(server, (), (), self._parts.options.max_attempts)

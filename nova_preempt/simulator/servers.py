@@ -13,16 +13,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 import dataclasses
 import datetime
 import enum
+from typing import Any
 
+from nova_preempt.core import actions
 from nova_preempt.core import times
 from nova_preempt.core.classes import clocks
 from nova_preempt.core.model import Request
 from nova_preempt.core.model import Server as Record
 from nova_preempt.simulator import memory
+from nova_preempt.simulator.setting import Options
+from nova_preempt.simulator.setting import Setting
 from nova_preempt.simulator.setting import Terms
 from nova_preempt.simulator.traces.model import Boot
 
@@ -69,6 +73,22 @@ class Kind:
     resources: Mapping[str, int]
     request: Request
     terms: Terms | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Attempt:
+    """A search for a host, on behalf of one request.
+
+    :param left: how many more there may be, should victims not give way
+    :param excluded: uuids that must not end for it
+    :param waited: decisions whose end it has waited for before
+    :param is_stuck: whether victims have not given way in the last one
+    """
+
+    left: int = 0
+    excluded: Collection[str] = ()
+    waited: Collection[str] = ()
+    is_stuck: bool = False
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -134,3 +154,47 @@ class Server:
             1024 * resources.get('DISK_GB', 0), terms.maximum_runtime_s,
             terms.notice_s, terms.action, terms.restore,
             class_name=terms.class_name)
+
+
+class SimulationError(Exception):
+    """A trace asks for what the setting does not have."""
+
+
+class Kinds:
+    """Kinds of servers of a simulation, worked out once for all alike."""
+
+    def __init__(self, setting: Setting, options: Options) -> None:
+        self._setting = setting
+        self._classes = options.classes
+        self._kinds: dict[Any, Kind] = {}
+
+    def of(self, boot: Boot) -> Kind:
+        """Return that of a server.
+
+        :raises SimulationError: its flavor is not known
+        """
+        resources = boot.resources
+        key = (boot.flavor, boot.class_name,
+               resources and tuple(sorted(resources.items())))
+        found = self._kinds.get(key)
+        if found is not None:
+            return found
+        terms = self._setting.classes.get(boot.class_name)
+        if resources is None:
+            flavor = self._setting.flavors.get(boot.flavor)
+            if flavor is None:
+                known = ', '.join(sorted(self._setting.flavors)) or 'none'
+                raise SimulationError(
+                    f'server {boot.id} has the flavor {boot.flavor!r}, which '
+                    f'is not known; there are: {known}')
+            resources, terms = flavor.resources, flavor.terms or terms
+        kind = self._kinds[key] = Kind(
+            resources, Request.of(resources), self._of_class(terms))
+        return kind
+
+    def _of_class(self, terms: Terms | None) -> Terms | None:
+        """Who is of a class that there is comes back, as in a cloud."""
+        known = self._classes is not None and terms is not None and (
+            self._classes.table.classes.find(terms.class_name) is not None)
+        return terms and actions.of_class(
+            terms, terms.class_name if known else '')
