@@ -124,11 +124,11 @@ class Load:
                 self.classes, dict(self.claimants), microseconds(self.now)))
         rank = self.rank(size) if claims else policies.NORMAL
         start = time.process_time()
-        found = self.cloud.place(Request.of(size), policy, self.now, [uuid],
+        found = self.cloud.place(Request.of(size), policy, self.now, uuid,
                                  rank=rank)
         took_s = time.process_time() - start
         if found is not None:
-            (host, plan), = found
+            host, plan = found
             self.normal.append((host, uuid))
             return took_s, len(plan.victims) if plan else 0
         return took_s, None

@@ -21,8 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import dataclasses
 import datetime
-import functools
-from typing import Any, TypeAlias
+from typing import Any
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import (
@@ -114,28 +113,15 @@ class MemoryHost:
         return has_room
 
 
-#: Whether a host passes every filter without some servers.
-Passes: TypeAlias = Callable[[MemoryHost, tuple[Server, ...]], bool]
-#: A key by which the smallest host comes first, given what it costs in
-#: micro-units or None for one with room.
-Weigh: TypeAlias = Callable[[MemoryHost, int | None], tuple[Any, ...]]
-
-
 class MemoryCloud:
     """Hosts, and whoever runs on them.
 
     :param hosts: MemoryHosts
     """
 
-    def __init__(self, hosts: Iterable[MemoryHost],
-                 passes: Passes = lambda host, without: True,
-                 weigh: Weigh | None = None) -> None:
+    def __init__(self, hosts: Iterable[MemoryHost]) -> None:
         self.hosts = {host.uuid: host for host in hosts}
-        self.passes = passes
-        self.weigh = weigh or cheapest_first
-        self.budget: budgets.Budgets | None = None
         self.memo = memo.Memo()
-        self.longest_notice_s = float('inf')
 
     def answers(self, objection: str = '') -> Answers:
         """What the decision on one request is told."""
@@ -176,54 +162,33 @@ class MemoryCloud:
         host.remove(uuid)
 
     def place(self, request: Request, policy: policies.Policy,
-              now: datetime.datetime, uuids: Sequence[str],
+              now: datetime.datetime, uuid: str,
               make_server: Callable[[str, MemoryHost], Server] | None = None,
               objection: str = '', **kwargs: Any
-              ) -> list[tuple[MemoryHost, Plan | None]] | None:
-        """Place servers of one request, end their victims.
+              ) -> tuple[MemoryHost, Plan | None] | None:
+        """Place the server of a request, end its victims.
 
         :param request: the core's Request
-        :param uuids: of the servers
         :param make_server: makes the record of a preemptible one, given
-            (uuid, MemoryHost); None for normal servers
-        :param objection: why nobody may end for them, '' if some may
+            (uuid, MemoryHost); None for a normal server
+        :param objection: why nobody may end for it, '' if some may
         :param kwargs: for the core's Cycle
-        :returns: [(MemoryHost, Plan or None)], None where there is no host
+        :returns: None where there is no host
         """
         cycle = cycles.Cycle(self.answers(objection), request, policy, now,
                              memo=self.memo, **kwargs)
         self.begin(cycle)
-        resources = capacity.total(
-            group.resources for group in request.groups)
-        left = iter(uuids)
-        undo: list[Callable[[], None]] = []
-
-        def claim(uuid: str, plan: Plan | None) -> bool:
-            host = self.hosts[uuid]
-            victims = plan.victims if plan else ()
-            for victim in victims:
-                undo.append(functools.partial(
-                    self.put, host, victim.uuid,
-                    host.allocations[victim.uuid], victim))
-                self.take_away(host, victim.uuid)
-            new = next(left)
-            self.put(host, new, resources,
-                     None if make_server is None else make_server(new, host))
-            undo.append(functools.partial(self.take_away, host, new))
-            return True
-
-        found = cycle.place(self.offered(cycle), claim, len(uuids))
+        found = cycle.place(self.offered(cycle), lambda uuid, plan: True)
         if found is None:
-            for act in reversed(undo):
-                act()
             return None
-        return [(self.hosts[uuid], plan) for uuid, plan in found]
-
-
-def cheapest_first(host: MemoryHost, cost_us: int | None
-                   ) -> tuple[bool, int, str, str]:
-    """Hosts with room first, then those whose victims cost least."""
-    return (cost_us is not None, cost_us or 0, host.name, host.uuid)
+        (placed, plan), = found
+        host = self.hosts[placed]
+        for victim in plan.victims if plan else ():
+            self.take_away(host, victim.uuid)
+        self.put(host, uuid, capacity.total(
+            group.resources for group in request.groups),
+            None if make_server is None else make_server(uuid, host))
+        return host, plan
 
 
 class Answers:
@@ -241,7 +206,7 @@ class Answers:
         pass
 
     def may_wait(self, notice_s: float) -> bool:
-        return notice_s <= self._cloud.longest_notice_s
+        return True
 
     def listed(self, max_age_s: float) -> Sequence[port.Listing]:
         return [host.listing for host in self._cloud.hosts.values()
@@ -269,22 +234,24 @@ class Answers:
         return {}
 
     def budgets(self) -> budgets.Budgets | None:
-        return self._cloud.budget
+        return None
 
     def load(self, hosts: Collection[str]) -> Collection[str]:
         return [uuid for uuid in hosts if uuid in self._cloud.hosts]
 
     def passing(self, trials: Sequence[port.Trial]) -> Collection[str]:
-        return {trial.host for trial in trials
-                if self._cloud.passes(self._cloud.hosts[trial.host],
-                                      trial.without)}
+        return {trial.host for trial in trials}
 
     def order(self, trials: Sequence[port.Trial], index: int) -> Sequence[str]:
         passing = self.passing(trials)
-        costs = {trial.host: trial.cost_us if trial.without else None
-                 for trial in trials}
-        return sorted(passing, key=lambda uuid: self._cloud.weigh(
-            self._cloud.hosts[uuid], costs[uuid]))
+        return [trial.host for trial in sorted(trials, key=self._key)
+                if trial.host in passing]
+
+    def _key(self, trial: port.Trial) -> tuple[Any, ...]:
+        """Put those with room first, then whose victims cost least."""
+        host = self._cloud.hosts[trial.host]
+        return (bool(trial.without), trial.cost_us if trial.without else 0,
+                host.name, host.uuid)
 
     def room_age_s(self) -> float:
         return 0.0

@@ -170,9 +170,9 @@ def choose(table: Table) -> tuple[str, tuple[str, ...], int]:
     cloud = memory.MemoryCloud(
         _host(name, normal, spots)
         for name, (normal, spots) in table.hosts.items())
-    placed = cloud.place(Request.of(SIZES[table.size]), POLICY, NOW, ['new'])
+    placed = cloud.place(Request.of(SIZES[table.size]), POLICY, NOW, 'new')
     assert placed is not None
-    [(host, plan)] = placed
+    host, plan = placed
     assert plan is not None
     return host.name, tuple(each.uuid for each in plan.victims), plan.cost_us
 
@@ -224,17 +224,17 @@ def _is_best(chance: random.Random, sizes: str) -> bool:
             size = SIZES[chance.choice(sizes)]
             if chance.random() < 0.5:
                 # Nobody ends for one that is preemptible itself.
-                cloud.place(Request.of(size), POLICY, now, [f'p{number}'],
+                cloud.place(Request.of(size), POLICY, now, f'p{number}',
                             functools.partial(_server, launched_at=now),
                             rank=policies.PREEMPTIBLE)
                 continue
             least = _least(cloud, size, now)
             found = cloud.place(Request.of(size), POLICY, now,
-                                [f'n{number}'])
+                                f'n{number}')
             if found is None:
                 # Not even all of them make room: another testbed.
                 break
-            _, plan = found[0]
+            _, plan = found
             if plan is not None and plan.victims:
                 return plan.cost_us == least
 
@@ -301,7 +301,7 @@ def _scenario(scheduler: str, is_spot: bool, is_full: bool,
     for number in range(CALLS):
         start = clock()
         for objection in passes:
-            if cloud.place(request, policy, NOW, [f'new{number}'],
+            if cloud.place(request, policy, NOW, f'new{number}',
                            objection=objection, **spot) is not None:
                 break
         yield 1000 * (clock() - start)

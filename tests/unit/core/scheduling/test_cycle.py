@@ -79,7 +79,7 @@ class TestOrder(unittest.TestCase):
         groups = (*Request.of({'VCPU': 1}).groups,
                   *Request.of({'VGPU': 1}).groups)
         granular = Request((groups[0], type(groups[1])({'VGPU': 1}, '1')))
-        self.assertIsNone(found.place(granular, found.policy, NOW, ['new']))
+        self.assertIsNone(found.place(granular, found.policy, NOW, 'new'))
 
 
 class TestVictims(unittest.TestCase):

@@ -166,8 +166,8 @@ class TestTables(unittest.TestCase):
             ("host-D", "DP3", 24),
             ("host-A", "AP1", 52),
         ], TABLE_6, "M")
-        (_, plan), = found.place(Request.of(SIZES["M"]), found.policy,
-                                 world.NOW, ['new'])
+        _, plan = found.place(Request.of(SIZES["M"]), found.policy,
+                              world.NOW, 'new')
         self.assertEqual({("uuid of host-B", "VCPU"): 1,
                           ("uuid of host-B", "MEMORY_MB"): 2000},
                          plan.missing)

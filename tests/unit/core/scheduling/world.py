@@ -12,14 +12,27 @@
 
 """Clouds in memory to decide about."""
 
-from collections.abc import Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 import dataclasses
 import datetime
+import functools
+from typing import Any
 
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import Inventory, Request, Resources, Server
+from nova_preempt.core.scheduling import budgets
 from nova_preempt.core.scheduling import cycle as cycles
 from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling import port
+from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import memory
 
 NOW = datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.timezone.utc)
@@ -38,14 +51,51 @@ def server(uuid: str, node: str = 'host', **values: object) -> Server:
         'vcpus': 1, 'memory_mb': 1, 'disk_mb': 1, **values})
 
 
+#: Whether a host passes every filter without some servers.
+Passes = Callable[[memory.MemoryHost, tuple[Server, ...]], bool]
+#: Makes the record of a preemptible server, None for a normal one.
+MakeServer = Callable[[str, memory.MemoryHost], Server | None]
+
+
+class Answers(memory.Answers):
+    """As a World has it; may be changed."""
+
+    _cloud: World
+
+    def may_wait(self, notice_s: float) -> bool:
+        return notice_s <= self._cloud.longest_notice_s
+
+    def budgets(self) -> budgets.Budgets | None:
+        return self._cloud.budget
+
+    def passing(self, trials: Sequence[port.Trial]) -> Collection[str]:
+        return {trial.host for trial in trials
+                if self._cloud.passes(self._cloud.hosts[trial.host],
+                                      trial.without)}
+
+    def _key(self, trial: port.Trial) -> tuple[Any, ...]:
+        if self._cloud.weigh is None:
+            return super()._key(trial)
+        return (self._cloud.weigh(
+            self._cloud.hosts[trial.host],
+            trial.cost_us if trial.without else None),)
+
+
 class World(memory.MemoryCloud):
     """Hosts whose preemptible servers cost what is said.
 
     :ivar costs: {uuid: micro-units}
+    :ivar weigh: given (MemoryHost, cost in micro-units or None for one with
+        room), a key by which the smallest comes first
     """
 
-    def __init__(self, **kwargs: object) -> None:
-        super().__init__((), **kwargs)
+    def __init__(self, passes: Passes = lambda host, without: True) -> None:
+        super().__init__(())
+        self.passes = passes
+        self.weigh: Callable[[memory.MemoryHost, int | None], Any] | None = (
+            None)
+        self.budget: budgets.Budgets | None = None
+        self.longest_notice_s = float('inf')
         self.costs: dict[str, int] = {}
         self.policy = policies.Policy(
             eligibility.Rules(), ('delete',),
@@ -98,14 +148,36 @@ class World(memory.MemoryCloud):
         return cycle.search.refusals
 
     def placed(self, resources: Resources, *uuids: str,
+               make_server: MakeServer = lambda uuid, host: None,
                **kwargs: object) -> list[tuple[str, list[str]]] | None:
         """Place servers; return where, and who ends for each."""
-        found = self.place(Request.of(resources), self.policy, NOW,
-                           uuids or ('new',), **kwargs)
+        cycle = self.cycle(resources, memo=self.memo, **kwargs)
+        left = iter(uuids or ('new',))
+        undo: list[Callable[[], None]] = []
+
+        def claim(uuid: str, plan: Plan | None) -> bool:
+            host = self.hosts[uuid]
+            for victim in plan.victims if plan else ():
+                undo.append(functools.partial(
+                    self.put, host, victim.uuid,
+                    host.allocations[victim.uuid], victim))
+                self.take_away(host, victim.uuid)
+            new = next(left)
+            self.put(host, new, resources, make_server(new, host))
+            undo.append(functools.partial(self.take_away, host, new))
+            return True
+
+        found = cycle.place(self.offered(cycle), claim, len(uuids) or 1)
         if found is None:
+            for act in reversed(undo):
+                act()
             return None
-        return [(host.name, [each.uuid for each in plan.victims]
-                 if plan else []) for host, plan in found]
+        return [(self.hosts[uuid].name, [each.uuid for each in plan.victims]
+                 if plan else []) for uuid, plan in found]
+
+    def answers(self, objection: str = '') -> Answers:
+        """Return what the decision on one request is told."""
+        return Answers(self, objection)
 
 
 def amounts(vcpus: int, memory_mb: int = 0) -> Resources:
