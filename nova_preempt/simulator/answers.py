@@ -47,10 +47,8 @@ class Answers(memory.Answers):
         super().__init__(parts.cloud,
                          '' if enabled else 'preemption is off')
         self._parts = parts
-        self._options = parts.options
         self._asked = request
         self._endings = under_way
-        self._most = parts.options.max_waiting_requests
         self._waited = waited
         self._is_closed = is_closed
         self._where = where
@@ -75,7 +73,7 @@ class Answers(memory.Answers):
 
     def listed(self, max_age_s: float) -> Sequence[Listing]:
         return self._parts.cloud.candidates(
-            self._asked, self._options.policy,
+            self._asked, self._parts.options.policy,
             microseconds(servers.at(self._parts.events.now_us)),
             [each.host for each in self._endings.decisions.open.values()],
             self._where)
@@ -85,7 +83,8 @@ class Answers(memory.Answers):
 
     @functools.cached_property
     def _can_wait(self) -> bool:
-        return self._endings.decisions.waiting < self._most
+        return (self._endings.decisions.waiting
+                < self._parts.options.max_waiting_requests)
 
     def ending(self) -> Collection[str]:
         return self._endings.ending

@@ -100,16 +100,12 @@ class MemoryHost:
 
     def has_room(self, request: Request) -> bool:
         """Whether a server fits without anybody's end."""
-        return self.has_room_for(request, request.kind)
-
-    def has_room_for(self, request: Request, kind: tuple[object, ...]) -> bool:
-        """The same of a request whose kind is known."""
         providers = self.providers
-        has_room = self._room.get(kind)
+        has_room = self._room.get(request.kind)
         if has_room is None:
             found = capacity.missing(request, Host(self.name, providers))
             has_room = not isinstance(found, Refusal) and not found
-            self._room[kind] = has_room
+            self._room[request.kind] = has_room
         return has_room
 
 
@@ -138,12 +134,11 @@ class MemoryCloud:
 
     def begin(self, cycle: cycles.Cycle) -> None:
         """Tell a core Cycle which hosts have room."""
-        kind = cycle.request.kind
         cycle.found_room({
             uuid: {name: host.providers[0].free(name)
                    for name in host.inventories}
             for uuid, host in self.hosts.items()
-            if host.has_room_for(cycle.request, kind)})
+            if host.has_room(cycle.request)})
 
     def offered(self, cycle: cycles.Cycle) -> list[tuple[str, str]]:
         """The hosts to put in order first: (uuid, name) of each."""
