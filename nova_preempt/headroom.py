@@ -161,7 +161,7 @@ class Headroom:
         with self._lock:
             return self._account.lacks({provider_uuid: resources})
 
-    def is_short(self, provider_uuids):
+    def is_short(self, provider_uuids) -> bool:
         """Whether less is free around these providers than wanted."""
         with self._lock:
             return self._account.is_short(provider_uuids)

@@ -240,7 +240,7 @@ def look(uuids, attrs=(), deleted=False, limit_s=None):
     return servers, unread
 
 
-def find_unwanted(uuids):
+def find_unwanted(uuids) -> set[str]:
     """The uuids of those of these servers that are to be nowhere, as a set.
 
     A server that is being deleted is marked so where its cell is named, and

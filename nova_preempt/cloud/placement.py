@@ -17,6 +17,7 @@ no credentials but Nova's are needed.
 
 import dataclasses
 import json
+from typing import Self
 import urllib.parse
 
 from keystoneauth1 import exceptions as ks_exc
@@ -92,7 +93,7 @@ class Consumer:
     def resources_on(self, provider_uuid):
         return self.allocations.get(provider_uuid, {}).get('resources', {})
 
-    def with_allocations(self, allocations):
+    def with_allocations(self, allocations: dict[str, dict]) -> Self:
         return dataclasses.replace(self, allocations=allocations)
 
     def body(self):
@@ -206,7 +207,7 @@ class Placement:
                 found.update(answer['allocations'])
         return found
 
-    def get_consumer(self, uuid):
+    def get_consumer(self, uuid) -> Consumer:
         """A Consumer; one without allocations if there is none."""
         body = self._call('get', f'/allocations/{uuid}').json()
         return Consumer(uuid, body['allocations'],

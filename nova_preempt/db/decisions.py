@@ -138,7 +138,7 @@ class Decisions:
             raise AlreadyEnding(ending)
 
     def update_decision(self, uuid, owner, status, *, new_owner=None,
-                        from_status=None, **values):
+                        from_status=None, **values) -> bool:
         """Move a decision on.
 
         :param owner: who it must belong to

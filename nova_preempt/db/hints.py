@@ -37,7 +37,7 @@ def remove(database, uuids):
         models.PreemptibleServer.uuid.in_(list(uuids))))
 
 
-def get(database, uuids=None):
+def get(database, uuids=None) -> set[str]:
     """The set of uuids that are, among the given ones if any."""
     query = sa.select(models.PreemptibleServer.uuid)
     if uuids is not None:

@@ -69,7 +69,7 @@ def end(database, names):
 
 
 @retries.retried
-def get_leases(database):
+def get_leases(database) -> dict[str, bool]:
     """{name of an owner: whether its lease has not run out}."""
     query = sa.select(models.Owner.name,
                       models.Owner.expires_at > clock.now())

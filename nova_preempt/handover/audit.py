@@ -15,15 +15,27 @@ Nova, Placement and our database are read one after the other, so what is on
 its way shows as a problem for a moment: what matters is what stays.
 """
 
+from collections.abc import (
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 import dataclasses
+from typing import Any
 
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
+from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import servers
 from nova_preempt.core import capacity
 from nova_preempt.core import eligibility
+from nova_preempt.core.model import Provider, Resources, Server
 from nova_preempt.core.nested import tree
 from nova_preempt.db import decisions
 from nova_preempt.handover import claim
@@ -68,8 +80,10 @@ class Audit:
         two more calls of Placement
     """
 
-    def __init__(self, placement, view, decisions, cells, intent_timeout_s,
-                 trees=False):
+    def __init__(self, placement: placement_api.Placement,
+                 view: servers.ServerCache, decisions: decisions.Decisions,
+                 cells: Callable[[], Mapping[str, Any]],
+                 intent_timeout_s: float, trees: bool = False) -> None:
         self._placement = placement
         self._view = view
         self._decisions = decisions
@@ -77,7 +91,7 @@ class Audit:
         self._intent_timeout_s = intent_timeout_s
         self._trees = trees
 
-    def look(self):
+    def look(self) -> list[Problem]:
         """All Problems, in order of their kind and uuid."""
         self._view.refresh()
         open_ones = self._decisions.get_decisions(statuses=decisions.OPEN)
@@ -100,9 +114,10 @@ class Audit:
                        *self._over_capacity(states, 'host'),
                        *self._over_capacity(parts, 'provider')])
 
-    def _read(self):
+    def _read(self) -> tuple[dict[str, Provider], dict[str, Provider]]:
         """({name of a host: core Provider}, {name: those below hosts})."""
-        states, parts = {}, {}
+        states: dict[str, Provider] = {}
+        parts: dict[str, Provider] = {}
         for provider in self._placement.list_all_providers([]):
             is_root = provider.uuid == provider.root_uuid
             if is_root or self._trees:
@@ -111,7 +126,7 @@ class Audit:
                     (states if is_root else parts)[provider.name] = state
         return states, parts
 
-    def _open_decisions(self):
+    def _open_decisions(self) -> Iterator[Problem]:
         for decision, age_s in self._decisions.get_open_decisions():
             if age_s >= self._intent_timeout_s:
                 yield Problem(
@@ -125,8 +140,10 @@ class Audit:
                     f'decision {decision.uuid} of {decision.created_at} is '
                     f'still being rolled back: {decision.reason}')
 
-    def _without_space(self, open_ones):
-        read = self._placement.get_consumer
+    def _without_space(self, open_ones: Iterable[decisions.Decision]
+                       ) -> Iterator[Problem]:
+        read: Callable[[str], placement_api.Consumer] = (
+            self._placement.get_consumer)
         for decision in open_ones:
             uuid = claim.stand_in(decision)
             # In this order: the space goes to the server, then the decision
@@ -143,7 +160,8 @@ class Audit:
                     f'consumer {uuid}, which is to hold the space for server '
                     f'{decision.server_uuid}, has no allocations')
 
-    def _without_allocation(self, states, excused):
+    def _without_allocation(self, states: Mapping[str, Provider],
+                            excused: Container[str]) -> Iterator[Problem]:
         for server in self._view.servers():
             state = states.get(server.node)
             if (state is None or server.uuid in excused
@@ -156,7 +174,9 @@ class Audit:
                 f'preemptible server {server.uuid} is on host {server.host} '
                 'and has no allocation there')
 
-    def _with_a_part(self, states, parts, excused):
+    def _with_a_part(self, states: Mapping[str, Provider],
+                     parts: Mapping[str, Provider], excused: Container[str]
+                     ) -> Iterator[Problem]:
         """Of those that have less than their size Nova tells what they need.
 
         Which may be less, too, by their flavor. And of those that may have
@@ -187,7 +207,8 @@ class Audit:
                     f'preemptible server {server.uuid} on host {server.host} '
                     f'has only {_sorted(has)} of {_sorted(needs)} allocated')
 
-    def _without_server(self, states, stand_ins):
+    def _without_server(self, states: Mapping[str, Provider],
+                        stand_ins: set[str]) -> Iterator[Problem]:
         consumers = {consumer: name for name, state in states.items()
                      for consumer in state.allocations}
         known, migrations = self._known(consumers)
@@ -218,7 +239,8 @@ class Audit:
                     'is gone')
 
     @staticmethod
-    def _over_capacity(states, kind):
+    def _over_capacity(states: Mapping[str, Provider], kind: str
+                       ) -> Iterator[Problem]:
         for name, state in sorted(states.items()):
             for resource_class, amount in sorted(state.used.items()):
                 inventory = state.inventories.get(resource_class)
@@ -230,12 +252,13 @@ class Audit:
                         'allocated, of a capacity of '
                         f'{inventory.capacity if inventory else 0}')
 
-    def _known(self, uuids, with_migrations=True):
+    def _known(self, uuids: Iterable[str], with_migrations: bool = True
+               ) -> tuple[set[str], dict[str, Any]]:
         """(those that are servers, {uuid: Migration} of the others)."""
         uuids = sorted(uuids)
         found, is_whole = self._of_cells(instances.read, uuids)
         known = {server.uuid for server in found}
-        migrations = {}
+        migrations: dict[str, Any] = {}
         if with_migrations:
             found, as_well = self._of_cells(
                 instances.read_migrations,
@@ -250,9 +273,11 @@ class Audit:
                     in instances.find_cells(left).items() if cell is None}
         return known | left, migrations
 
-    def _of_cells(self, read, uuids):
+    def _of_cells(self, read: Callable[..., Any], uuids: Sequence[str]
+                  ) -> tuple[list[Any], bool]:
         """(what is read in all cells, whether all could be read)."""
-        found, is_whole = [], True
+        found: list[Any] = []
+        is_whole = True
         for answer in cell_calls.gather(
                 self._cells().values(), read, uuids,
                 limit_s=cell_calls.LONG_S).values():
@@ -265,9 +290,9 @@ class Audit:
         return found, is_whole
 
 
-def _totals(states):
+def _totals(states: Iterable[Provider]) -> dict[str, dict[str, int]]:
     """{consumer: {class: amount}} of all these providers."""
-    found = {}
+    found: dict[str, dict[str, int]] = {}
     for state in states:
         for consumer, resources in state.allocations.items():
             found[consumer] = capacity.total(
@@ -275,23 +300,23 @@ def _totals(states):
     return found
 
 
-def _size(server):
+def _size(server: Server) -> dict[str, int]:
     return {'VCPU': server.vcpus, 'MEMORY_MB': server.memory_mb}
 
 
-def _lacks(needs, has):
+def _lacks(needs: Resources, has: Resources) -> bool:
     """Whether there is less of something; a CPU is one, pinned or not."""
     needs, has = _cpus(needs), _cpus(has)
     return not capacity.fits(needs, has)
 
 
-def _cpus(resources):
+def _cpus(resources: Resources) -> dict[str, int]:
     counted = {name: amount for name, amount in resources.items()
                if name not in ('VCPU', 'PCPU')}
     return {**counted, 'CPU': resources.get('VCPU', 0)
             + resources.get('PCPU', 0)}
 
 
-def _sorted(resources):
+def _sorted(resources: Resources) -> str:
     return ', '.join(f'{name}:{amount}'
                      for name, amount in sorted(resources.items()))

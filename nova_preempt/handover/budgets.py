@@ -16,11 +16,16 @@ the database keeps them in any case, for that is where all schedulers count.
 """
 
 import collections
+from collections.abc import Iterable, Mapping
 import datetime
+from typing import Any
 
+from oslo_config import cfg
 from oslo_utils import timeutils
 
+from nova_preempt import db
 from nova_preempt.cloud import groups
+from nova_preempt.cloud import servers
 from nova_preempt.core.scheduling import budgets as core
 from nova_preempt.db import decisions
 
@@ -33,24 +38,28 @@ class Budgets:
     :param view: a nova_preempt.cloud.servers.ServerCache
     """
 
-    def __init__(self, options, decisions, view):
+    def __init__(self, options: cfg.ConfigOpts.GroupAttr,
+                 decisions: db.Decisions, view: servers.ServerCache) -> None:
         self._options = options
         self._decisions = decisions
         self._view = view
-        self._groups = {}        # server uuid: ids of its groups
+        # {server uuid: ids of its groups}
+        self._groups: dict[str, set[int]] = {}
 
     @property
-    def project_budget(self):
-        return self._options.project_budget
+    def project_budget(self) -> int:
+        budget: int = self._options.project_budget
+        return budget
 
     @property
-    def group_budget(self):
-        return self._options.group_budget
+    def group_budget(self) -> int:
+        budget: int = self._options.group_budget
+        return budget
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self.project_budget or self.group_budget)
 
-    def read(self):
+    def read(self) -> core.Budgets | None:
         """What is left now, as core Budgets; None if none is set."""
         if not self:
             return None
@@ -59,28 +68,28 @@ class Budgets:
         return core.Budgets(self.project_budget, self.group_budget, ending,
                             self._groups)
 
-    def refresh(self):
+    def refresh(self) -> None:
         """Read the groups of all servers anew, in the background."""
         if self.group_budget:
             self._groups = groups.get_groups(self._uuids())
 
-    def _uuids(self):
+    def _uuids(self) -> set[str]:
         return {server.uuid for server in self._view.servers()}
 
-    def _since(self):
+    def _since(self) -> datetime.datetime | None:
         window_s = self._options.budget_window_s
         if not window_s:
             return None
         return timeutils.utcnow() - datetime.timedelta(seconds=window_s)
 
-    def _learn_groups(self, uuids):
+    def _learn_groups(self, uuids: set[str]) -> None:
         """Make sure that the groups of these and all others are known."""
         if self.group_budget:
             # A server does not change its groups.
             self._groups |= groups.get_groups(
                 (self._uuids() | uuids) - self._groups.keys())
 
-    def guard(self, victims):
+    def guard(self, victims: Iterable[decisions.Victim]) -> dict[str, Any]:
         """What makes create_decision() see to the budgets of victims.
 
         :param victims: db.Victims
@@ -90,14 +99,14 @@ class Budgets:
             return {}
         projects = {victim.server_uuid: victim.project_id
                     for victim in victims}
-        in_groups = collections.defaultdict(set)
+        in_groups: dict[str, set[int]] = collections.defaultdict(set)
         if self.group_budget:
             for group_id, uuids in groups.get_members(set().union(
                     *groups.get_groups(set(projects)).values())).items():
                 for uuid in uuids:
                     in_groups[uuid].add(group_id)
 
-        def check(ending):
+        def check(ending: Mapping[str, str]) -> None:
             over = core.Budgets(self.project_budget, self.group_budget,
                                 ending, in_groups).exceeded(projects)
             if over:

@@ -28,8 +28,10 @@ dies, and whichever answer of Placement is lost, the allocations of the
 stand-in and of the server tell how far it has come.
 """
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 import time
+from typing import Any, TypeAlias
 import uuid as uuids
 
 from oslo_log import log as logging
@@ -37,7 +39,11 @@ from oslo_log import log as logging
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import capacity
 from nova_preempt.core import retrying
+from nova_preempt.core.model import Host, Provider, Resources
+from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.db import decisions
+from nova_preempt.handover import budgets
+from nova_preempt.handover import owner
 
 LOG = logging.getLogger(__name__)
 
@@ -48,6 +54,10 @@ _FIRST_GENERATION = 1
 # have ended, so a restart of Placement is worth waiting for.
 _HAND_OVER_S = 30.0
 _HAND_OVER_INTERVAL_S = 0.5
+
+
+#: Has the resources that a consumer has of a provider.
+Allocation: TypeAlias = dict[str, Any]
 
 
 class OutcomeUnknown(placement_api.PlacementError):
@@ -67,8 +77,11 @@ class Claims:
     :param budgets: a nova_preempt.handover.budgets.Budgets
     """
 
-    def __init__(self, placement, decisions, owner, budgets,
-                 monotonic=time.monotonic, sleep=time.sleep):
+    def __init__(self, placement: placement_api.Placement,
+                 decisions: decisions.Decisions, owner: owner.Owner,
+                 budgets: budgets.Budgets,
+                 monotonic: Callable[[], float] = time.monotonic,
+                 sleep: Callable[[float], None] = time.sleep) -> None:
         self._placement = placement
         self._decisions = decisions
         self._owner = owner
@@ -76,9 +89,10 @@ class Claims:
         self._monotonic = monotonic
         self._sleep = sleep
         # Decisions that a thread of this process works on.
-        self.active = set()
+        self.active: set[str] = set()
 
-    def claim(self, plan, decision, allocations):
+    def claim(self, plan: Plan, decision: decisions.Decision,
+              allocations: dict[str, Allocation]) -> decisions.Decision:
         """Move what the plan takes from its victims to a stand-in.
 
         :param plan: a nova_preempt.core.scheduling.plan.Plan
@@ -134,7 +148,8 @@ class Claims:
             raise decisions.LostDecision(decision.uuid)
         return dataclasses.replace(decision, status=decisions.CLAIMED)
 
-    def _take(self, decision, changes):
+    def _take(self, decision: decisions.Decision,
+              changes: Sequence[placement_api.Consumer]) -> None:
         """Make the first change, or find that it is made."""
         try:
             self._placement.post_allocations(changes)
@@ -154,12 +169,13 @@ class Claims:
                 raise
             raise OutcomeUnknown(str(exc)) from exc
 
-    def _holds(self, decision):
+    def _holds(self, decision: decisions.Decision) -> bool:
         """Whether the stand-in for the server holds its space."""
         return bool(self._placement.get_consumer(
             stand_in(decision)).allocations)
 
-    def hand_over(self, decisions, left_s=lambda: _HAND_OVER_S):
+    def hand_over(self, decisions: Sequence[decisions.Decision],
+                  left_s: Callable[[], float] = lambda: _HAND_OVER_S) -> None:
         """Move what stand-ins hold to the servers, all of it or nothing.
 
         :param decisions: CLAIMED db.Decisions for servers, whose victims have
@@ -195,21 +211,22 @@ class Claims:
             LOG.info('Trying again to give servers their space: %s', failure)
             self._sleep(pause_s)
 
-    def _moved(self, decision):
+    def _moved(self, decision: decisions.Decision
+               ) -> list[placement_api.Consumer]:
         """The Consumers after the hand-over of a decision."""
         target = self._unchanged(decision, self._read_target(decision))
         who = decision.project_id, decision.user_id
         # In an evacuation the server keeps its allocations on the failed
         # host until the compute service there is back, as in Nova's claim.
         return [
-            placement_api.Consumer(stand_in(decision), {}, _FIRST_GENERATION,
-                                   *who),
+            placement_api.Consumer(decision.record['stand_in'], {},
+                                   _FIRST_GENERATION, *who),
             placement_api.Consumer(
                 target.uuid,
                 _added(target.allocations, decision.record['allocations']),
                 target.generation, *who)]
 
-    def _is_handed_over(self, decisions):
+    def _is_handed_over(self, decisions: Iterable[decisions.Decision]) -> bool:
         """Whether it is done; else it can be tried again.
 
         :raises ClaimLost: it cannot
@@ -218,7 +235,7 @@ class Claims:
         have = [self._has_space(decision) for decision in decisions]
         return all(have)
 
-    def _has_space(self, decision):
+    def _has_space(self, decision: decisions.Decision) -> bool:
         # In this order: the space moves from the one to the other.
         is_held = self._holds(decision)
         server = self._placement.get_consumer(decision.server_uuid)
@@ -233,7 +250,8 @@ class Claims:
         return True
 
     @staticmethod
-    def _unchanged(decision, target):
+    def _unchanged(decision: decisions.Decision, target: placement_api.Consumer
+                   ) -> placement_api.Consumer:
         """The same Consumer of a server.
 
         :raises ClaimLost: somebody has changed what it has since the claim
@@ -243,16 +261,20 @@ class Claims:
                             'changed while its victims ended')
         return target
 
-    def _read_target(self, decision):
+    def _read_target(self, decision: decisions.Decision
+                     ) -> placement_api.Consumer:
         """The Consumer of the server that the host is taken for."""
         if decision.operation == 'create':
             # If it has allocations after all, Placement refuses the claim.
             return placement_api.Consumer(decision.server_uuid, {})
         return self._placement.get_consumer(decision.server_uuid)
 
-    def _read_victims(self, plan, decision):
+    def _read_victims(
+            self, plan: Plan, decision: decisions.Decision
+    ) -> tuple[list[placement_api.Consumer], tuple[decisions.Victim, ...]]:
         """([Consumer], [Victim]) as Placement has them now."""
-        consumers, victims = [], []
+        consumers: list[placement_api.Consumer] = []
+        victims: list[decisions.Victim] = []
         for victim in decision.victims:
             consumer = self._placement.get_consumer(victim.server_uuid)
             expected = plan.host.held(victim.server_uuid)
@@ -272,7 +294,8 @@ class Claims:
         return consumers, tuple(victims)
 
 
-def _added(allocations, more):
+def _added(allocations: dict[str, Allocation], more: Mapping[str, Resources]
+           ) -> dict[str, Allocation]:
     """Both together: on a provider that hosts share there may be some.
 
     :param more: {provider uuid: {class: amount}}
@@ -283,7 +306,9 @@ def _added(allocations, more):
         for uuid, resources in more.items()}
 
 
-def _reduced(consumer, host, retained):
+def _reduced(consumer: placement_api.Consumer, host: Host,
+             retained: Mapping[tuple[str, str], int]
+             ) -> placement_api.Consumer:
     """The consumer with only this on the host, by slot."""
     on_host = {provider.uuid for provider in host.providers}
     allocations = {uuid: item for uuid, item in consumer.allocations.items()
@@ -294,7 +319,9 @@ def _reduced(consumer, host, retained):
     return consumer.with_allocations(allocations)
 
 
-def _replaced(consumers, plan, decision_uuid):
+def _replaced(consumers: Iterable[placement_api.Consumer], plan: Plan,
+              decision_uuid: str
+              ) -> tuple[list[placement_api.Consumer], dict[str, str]]:
     """([Consumer], {uuid of a victim: that of who holds what it retains}).
 
     For the victims that must have nothing on the host, see Plan.displaced().
@@ -303,7 +330,8 @@ def _replaced(consumers, plan, decision_uuid):
     """
     displaced = plan.displaced()
     own = {provider.uuid for provider in plan.host.providers}
-    found, holders = [], {}
+    found: list[placement_api.Consumer] = []
+    holders: dict[str, str] = {}
     for consumer in consumers:
         held = {uuid: item for uuid, item in consumer.allocations.items()
                 if uuid in own}
@@ -320,11 +348,11 @@ def _replaced(consumers, plan, decision_uuid):
     return found, holders
 
 
-def _stand_in(decision_uuid, uuid):
+def _stand_in(decision_uuid: str, uuid: str) -> str:
     return str(uuids.uuid5(uuids.NAMESPACE_OID, f'{decision_uuid} {uuid}'))
 
 
-def stand_in(decision):
+def stand_in(decision: decisions.Decision) -> str | None:
     """The uuid of who holds the space for the server of a decision.
 
     None where there is no server.
@@ -332,28 +360,29 @@ def stand_in(decision):
     return decision.record.get('stand_in')
 
 
-def stand_ins(decision):
+def stand_ins(decision: decisions.Decision) -> dict[str, str]:
     """{uuid of a victim: that of who holds what it retains, if not it}."""
-    return decision.record.get('stand_ins', {})
+    found: dict[str, str] = decision.record.get('stand_ins', {})
+    return found
 
 
-def all_stand_ins(decision):
+def all_stand_ins(decision: decisions.Decision) -> list[str]:
     """The uuids of all of them, that for the server first."""
     return [*filter(None, [stand_in(decision)]),
             *stand_ins(decision).values()]
 
 
-def claimants(database):
+def claimants(database: decisions.Decisions) -> dict[str, str]:
     """{uuid of a stand-in: that of the server that it holds space for}.
 
     :param database: a nova_preempt.db.Decisions
     """
-    return {stand_in(decision): decision.server_uuid for decision
+    return {holder: decision.server_uuid for decision
             in database.get_decisions(statuses=decisions.OPEN)
-            if stand_in(decision)}
+            if (holder := stand_in(decision))}
 
 
-def on_behalf(provider, claimants):
+def on_behalf(provider: Provider, claimants: Mapping[str, str]) -> Provider:
     """The same core Provider, with servers instead of their stand-ins.
 
     :param claimants: see claimants()

@@ -14,8 +14,13 @@
 The rules are in core/: eligibility, actions and notice.
 """
 
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NoReturn, Protocol
+
+from oslo_config import cfg
 import stevedore
 
+from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt.conf import classes as conf_classes
 from nova_preempt.conf.preemption import OPERATIONS
@@ -31,6 +36,22 @@ from nova_preempt.core.scheduling import policy
 _CLASSES = 'nova_preempt.classes', 'qos'
 
 
+class Promised(Protocol):
+    """What servers of classes of service were promised, and keep.
+
+    The classes may not be installed: see load_classes().
+    """
+
+    exact: bool
+
+    def refresh(self) -> Collection[str]:
+        """Read what is known; return uuids of servers of another class."""
+
+    def class_of(self, uuid: str, by_flavor: str) -> str: ...
+
+    def promises(self) -> policy.Classes: ...
+
+
 class Policies:
     """Builds the core's Policy for each decision.
 
@@ -38,20 +59,21 @@ class Policies:
     :param decisions: a nova_preempt.db.Decisions
     :param notice_limit_s: the longest notice that anybody can wait for, None
         for any
-    :param promised: a nova_preempt.classes.promised.Promised, None where
-        nothing is promised to anybody
+    :param promised: None where nothing is promised to anybody
     """
 
-    def __init__(self, options, decisions, notice_limit_s=None,
-                 promised=None):
+    def __init__(self, options: cfg.ConfigOpts.GroupAttr,
+                 decisions: db.Decisions, notice_limit_s: float | None = None,
+                 promised: Promised | None = None) -> None:
         self._promised = promised
         self._options = options
         self._decisions = decisions
         self._notice_limit_s = notice_limit_s
         self._costs = load_costs(options)
-        self._preemptions = {}    # server uuid: how often it gave way before
+        # {server uuid: how often it gave way before}
+        self._preemptions: Mapping[str, int] = {}
 
-    def current(self):
+    def current(self) -> policy.Policy:
         """The core.scheduling.policy.Policy as it is now.
 
         Ask once a decision, not once a server: options are slow to read.
@@ -63,14 +85,16 @@ class Policies:
             classes=None if promised is None else promised.promises(),
             exact=promised is None or promised.exact)
 
-    def refresh(self):
+    def refresh(self) -> None:
         """Learn who has given way before."""
         if self._options.repeat_cost_s:
             # Good enough from the background: nobody comes back so fast.
             self._preemptions = self._decisions.count_preemptions()
 
 
-def get_policy(options, notice_limit_s=None, **more):
+def get_policy(options: cfg.ConfigOpts.GroupAttr,
+               notice_limit_s: float | None = None, **more: Any
+               ) -> policy.Policy:
     """Build the core's Policy, for the service and for simulations.
 
     :param options: [preemption] of the configuration
@@ -84,14 +108,15 @@ def get_policy(options, notice_limit_s=None, **more):
         shortlist=options.shortlist_size, **more)
 
 
-def load_costs(options):
+def load_costs(options: cfg.ConfigOpts.GroupAttr) -> dict[str, Any]:
     """Load the cost function, see nova_preempt.core.costs, and its options.
 
     :param options: [preemption] of the configuration
     :returns: fields of a Policy
     :raises InvalidConfiguration: there is no such function
     """
-    manager = stevedore.ExtensionManager('nova_preempt.cost')
+    manager: stevedore.ExtensionManager[Any] = stevedore.ExtensionManager(
+        'nova_preempt.cost')
     if options.cost not in manager.names():
         raise exceptions.InvalidConfiguration(
             f'[preemption]cost is {options.cost!r}; known are: '
@@ -101,7 +126,8 @@ def load_costs(options):
                                               options.repeat_cost_s)}
 
 
-def get_terms(server, options, notice_limit_s=None):
+def get_terms(server: model.Server, options: cfg.ConfigOpts.GroupAttr,
+              notice_limit_s: float | None = None) -> core_actions.Terms:
     """The core.actions.Terms of a nova_preempt.cloud.servers.Server.
 
     :param options: [preemption] of the configuration
@@ -111,7 +137,8 @@ def get_terms(server, options, notice_limit_s=None):
         server, options.actions, notice_rule(options, notice_limit_s))
 
 
-def notice_rule(options, limit_s=None):
+def notice_rule(options: cfg.ConfigOpts.GroupAttr, limit_s: float | None = None
+                ) -> notice.NoticeRule:
     """How long the notice of servers is, a core.notice.NoticeRule.
 
     :param options: [preemption] of the configuration
@@ -123,7 +150,7 @@ def notice_rule(options, limit_s=None):
         longest_s if limit_s is None else min(longest_s, limit_s))
 
 
-def get_action(server, actions):
+def get_action(server: model.Server, actions: Sequence[str]) -> str:
     """The action of the terms of a server: delete, shelve or stop.
 
     :param actions: [preemption]actions; a decision asks this of all servers,
@@ -132,7 +159,7 @@ def get_action(server, actions):
     return core_actions.choose(server.action, actions, pinned=server.pinned)
 
 
-def get_rules(options):
+def get_rules(options: cfg.ConfigOpts.GroupAttr) -> eligibility.Rules:
     """The eligibility.Rules of the operator.
 
     :param options: [preemption] of the configuration
@@ -140,7 +167,7 @@ def get_rules(options):
     return eligibility.Rules(options.honored_locks, options.minimum_runtime_s)
 
 
-def why_not(server, options):
+def why_not(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
     """Why a server cannot end now, '' if it can.
 
     How long it has run is not asked: some ends do not depend on it.
@@ -149,7 +176,7 @@ def why_not(server, options):
         server, get_action(server, options.actions))
 
 
-def why_kept(server, options):
+def why_kept(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
     """Why a server must not end as it would now, '' if it may.
 
     See core.actions.why_kept().
@@ -158,7 +185,8 @@ def why_kept(server, options):
         server, get_action(server, options.actions))
 
 
-def vacating_action(server, options):
+def vacating_action(server: model.Server, options: cfg.ConfigOpts.GroupAttr
+                    ) -> str:
     """The action after which nothing of a server is left on its host.
 
     See core.actions.vacating().
@@ -167,7 +195,7 @@ def vacating_action(server, options):
         server, get_action(server, options.actions), server.vm_state)
 
 
-def why_stays(server, options):
+def why_stays(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
     """Why a server must not leave a host that is needed, '' if it may.
 
     For how long it was promised to run is not asked.
@@ -176,7 +204,8 @@ def why_stays(server, options):
                            get_rules(options))
 
 
-def why_not_allowed(options, get_operation):
+def why_not_allowed(options: cfg.ConfigOpts.GroupAttr,
+                    get_operation: Callable[[], str]) -> str:
     """Why the operator lets no such request end servers, '' if they may.
 
     :param options: [preemption] of the configuration
@@ -193,7 +222,7 @@ def why_not_allowed(options, get_operation):
             'for')
 
 
-def get_guard(options, guard_s):
+def get_guard(options: cfg.ConfigOpts.GroupAttr, guard_s: int) -> leases.Guard:
     """The core.reservation.leases.Guard of the operator.
 
     :param options: [preemption] of the configuration
@@ -204,7 +233,7 @@ def get_guard(options, guard_s):
         options.termination_timeout_s, _migrate_timeout_s(options))
 
 
-def lead_s(notice_s, options):
+def lead_s(notice_s: int, options: cfg.ConfigOpts.GroupAttr) -> int:
     """How long before its host must be empty a server gets its notice.
 
     :param notice_s: the length of the notice, in seconds
@@ -214,12 +243,12 @@ def lead_s(notice_s, options):
         notice_s, options.termination_timeout_s, _migrate_timeout_s(options))
 
 
-def _migrate_timeout_s(options):
+def _migrate_timeout_s(options: cfg.ConfigOpts.GroupAttr) -> int:
     return (options.migrate_timeout_s
             if core_actions.MIGRATE in options.actions else 0)
 
 
-def load_classes(conf):
+def load_classes(conf: cfg.ConfigOpts) -> Any:
     """The plugin of classes of service, None if they are off.
 
     They may not be installed, and are loaded only where [classes]enabled is
@@ -245,5 +274,6 @@ def load_classes(conf):
         raise exceptions.InvalidConfiguration(str(exc)) from exc
 
 
-def _cannot_load(_manager, _entry_point, exc):
+def _cannot_load(_manager: object, _entry_point: object, exc: BaseException
+                 ) -> NoReturn:
     raise exc

@@ -12,6 +12,12 @@
 
 """Reads what the eviction controller observes."""
 
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import TYPE_CHECKING, Any
+
+from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
@@ -23,9 +29,13 @@ from nova_preempt.core import wanted
 from nova_preempt.core.eviction import controller
 from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction import values
+from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import claim
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import victim_space
+
+if TYPE_CHECKING:
+    from nova_preempt.handover import terminator
 
 LOG = logging.getLogger(__name__)
 
@@ -39,7 +49,9 @@ class EvictionView:
     :ivar victims: {uuid: values.Victim}
     """
 
-    def __init__(self, terminator, decisions, chosen_at):
+    def __init__(self, terminator: terminator.Terminator,
+                 decisions: Sequence[db_decisions.Decision],
+                 chosen_at: float | None) -> None:
         self._terminator = terminator
         self._decisions = {each.uuid: each for each in decisions}
         self.victims = {
@@ -52,27 +64,27 @@ class EvictionView:
         # name of a host: (when it was looked at, whether it is up)
         self._hosts = {} if chosen_at is None else dict.fromkeys(
             self._waiting.values(), (chosen_at, True))
-        self._facts = {}
+        self._facts: dict[str, Any] = {}
         terminator.requests.add(self._servers)
         terminator.watch.add(list(self.victims))
 
-    def close(self):
+    def close(self) -> None:
         """Wait for nobody any more."""
         self._terminator.requests.remove(self._servers)
         self._terminator.watch.remove(list(self.victims))
 
-    def begin_round(self):
+    def begin_round(self) -> None:
         """Forget all but whose victims are wanted, and look at that anew."""
         self._facts = {
             'seen': {}, 'holds': {}, 'hosts': {}, 'is_held': None,
             'unwanted': {uuid: self.why_unwanted(uuid)
                          for uuid in self._decisions}}
 
-    def observed(self):
+    def observed(self) -> values.Observed:
         """What was looked at in this round, a values.Observed."""
         return values.Observed(self.victims, self._waiting, **self._facts)
 
-    def why_unwanted(self, decision_uuid):
+    def why_unwanted(self, decision_uuid: str) -> str | None:
         """Why nobody needs the space of the victims of a decision.
 
         :returns: '' if it is needed, None if nobody knows
@@ -85,12 +97,12 @@ class EvictionView:
             LOG.warning('Nobody is asked to end: %s', exc)
             return None
 
-    def is_fresh(self, uuid, now):
+    def is_fresh(self, uuid: str, now: float) -> bool:
         """Whether a victim was seen so lately that one may act by it."""
         seen, _ = self._facts['seen'][uuid]
         return controller.is_fresh(seen.read_at, now)
 
-    def look_at_server(self, uuid, max_age_s):
+    def look_at_server(self, uuid: str, max_age_s: float) -> None:
         try:
             found = self._terminator.watch.get(uuid, max_age_s), True
         except nova_api.NovaError as exc:
@@ -99,7 +111,7 @@ class EvictionView:
             found = None, False
         self._facts['seen'][uuid] = found
 
-    def look_at_allocation(self, intent):
+    def look_at_allocation(self, intent: values.LookAtAllocation) -> None:
         victim = self.victims[intent.victim]
         seen, _ = self._facts['seen'][victim.uuid]
         self._facts['holds'][victim.uuid] = None
@@ -108,7 +120,7 @@ class EvictionView:
             ending.is_gone(seen, victim.terms),
             self._decisions[victim.decision].provider_uuid)
 
-    def look_at_host(self, intent):
+    def look_at_host(self, intent: values.LookAtHost) -> None:
         now = self._terminator.monotonic()
         when, is_up = self._hosts.get(intent.host, (None, None))
         if when is None or now - when > intent.max_age_s:
@@ -121,7 +133,7 @@ class EvictionView:
                 is_up = None
         self._facts['hosts'][intent.host] = is_up
 
-    def look_at_claim(self, unwanted):
+    def look_at_claim(self, unwanted: Container[str]) -> None:
         """See whether stand-ins hold the space that victims end for.
 
         :param unwanted: uuids of decisions of which that is no matter
@@ -146,7 +158,8 @@ class EvictionView:
         self._facts['is_held'] = True
 
 
-def make_victim(decision, victim, options):
+def make_victim(decision: db_decisions.Decision, victim: db_decisions.Victim,
+                options: cfg.ConfigOpts.GroupAttr) -> values.Victim:
     """Return the terms on which a victim is evicted, a values.Victim.
 
     :param options: [preemption] of the configuration
@@ -169,7 +182,7 @@ def make_victim(decision, victim, options):
         pinned=decision.record.get('pinned', True)), victim.notice_s)
 
 
-def purpose(decision):
+def purpose(decision: db_decisions.Decision) -> wanted.Purpose:
     """Return the request that needs the space, a core.wanted.Purpose."""
     record = decision.record
     return wanted.Purpose(

@@ -15,13 +15,17 @@ For the way back to Nova's own scheduler: what is stopped and locked, closed or
 stands under another project would stay so for ever.
 """
 
+from collections.abc import Callable, Iterable, Iterator
 import dataclasses
+import functools
 
 from oslo_utils import timeutils
 
+from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core.eviction import retention
+from nova_preempt.core.model import Server
 from nova_preempt.db import decisions
 from nova_preempt.handover import victim_space
 
@@ -46,7 +50,7 @@ class Step:
     """
 
     text: str
-    do: object = None
+    do: Callable[[], object] | None = None
 
 
 class HandBack:
@@ -61,8 +65,11 @@ class HandBack:
     :param start: whether those that were stopped are started, too
     """
 
-    def __init__(self, decisions, nova, placement, hosts, servers,
-                 project_id='', start=False):
+    def __init__(self, decisions: decisions.Decisions, nova: nova_api.NovaAPI,
+                 placement: placement_api.Placement,
+                 hosts: Iterable[host_services.ComputeHost],
+                 servers: Iterable[Server], project_id: str = '',
+                 start: bool = False) -> None:
         self._decisions = decisions
         self._nova = nova
         self._placement = placement
@@ -71,7 +78,7 @@ class HandBack:
         self._project_id = project_id
         self._start = start
 
-    def steps(self):
+    def steps(self) -> Iterator[Step]:
         """The Steps, in the order in which to take them."""
         yield from self._open()
         yield from self._stopped()
@@ -79,13 +86,13 @@ class HandBack:
         yield from self._closed_hosts()
         yield from self._projects()
 
-    def _open(self):
+    def _open(self) -> Iterator[Step]:
         for decision, _age_s in self._decisions.get_open_decisions():
             yield Step(
                 f'preemption {decision.uuid} is {decision.status}: wait until '
                 'a scheduler or the engine has finished it')
 
-    def _stopped(self):
+    def _stopped(self) -> Iterator[Step]:
         for decision_uuid, victim in self._decisions.get_victims(
                 decisions.STOPPED):
             yield Step(
@@ -93,14 +100,15 @@ class HandBack:
                 'way: give it its space back, unlock '
                 + ('and start it' if self._start else 'it')
                 + ' unless it is locked for another reason',
-                lambda decision_uuid=decision_uuid, victim=victim:
-                    self._free_stopped(decision_uuid, victim))
+                functools.partial(self._free_stopped, decision_uuid, victim))
 
-    def _free_stopped(self, decision_uuid, victim):
+    def _free_stopped(self, decision_uuid: str, victim: decisions.Victim
+                      ) -> None:
         uuid = victim.server_uuid
         server = self._nova.get(uuid)
-        found = _NOT_THERE.get(retention.having_left(server))
-        if found:
+        left = retention.having_left(server)
+        if left in _NOT_THERE:
+            found = _NOT_THERE[left]
             self._decisions.update_victim(decision_uuid, uuid, found)
             return
         if not victim_space.give_back(self._placement, self._nova, victim,
@@ -114,7 +122,7 @@ class HandBack:
         self._decisions.update_victim(decision_uuid, uuid, decisions.KEPT,
                                       ended_at=timeutils.utcnow())
 
-    def _shelved(self):
+    def _shelved(self) -> Iterator[Step]:
         for decision_uuid, victim in self._decisions.get_victims(
                 decisions.SHELVED):
             if victim.restore:
@@ -122,11 +130,11 @@ class HandBack:
                     f'server {victim.server_uuid} was shelved to give way '
                     'and is to come back: leave it to its owner, who can '
                     'unshelve it',
-                    lambda decision_uuid=decision_uuid, victim=victim:
-                        self._decisions.update_victim(
-                            decision_uuid, victim.server_uuid, decisions.LEFT))
+                    functools.partial(
+                        self._decisions.update_victim, decision_uuid,
+                        victim.server_uuid, decisions.LEFT))
 
-    def _closed_hosts(self):
+    def _closed_hosts(self) -> Iterator[Step]:
         for host in sorted(self._hosts, key=lambda host: host.name):
             if not host.is_ours:
                 continue
@@ -134,14 +142,14 @@ class HandBack:
                 yield Step(
                     f'host {host.name} is on, and its compute service is '
                     f'disabled ("{host.disabled_reason}"): enable it',
-                    lambda host=host: self._nova.enable_service(
-                        host.service_uuid))
+                    functools.partial(self._nova.enable_service,
+                                      host.service_uuid))
             else:
                 yield Step(
                     f'host {host.name} was powered off: power it on by hand, '
                     'or have the engine wake it, and try again')
 
-    def _projects(self):
+    def _projects(self) -> Iterator[Step]:
         if not self._project_id:
             return
         for server in self._servers:
@@ -151,18 +159,19 @@ class HandBack:
                     f'the allocations of server {server.uuid} stand under '
                     f'project {self._project_id}: put them under its own, '
                     f'{server.project_id}',
-                    lambda server=server: self._put_under_own(server))
+                    functools.partial(self._put_under_own, server))
 
-    def _put_under_own(self, server):
+    def _put_under_own(self, server: Server) -> None:
         self._placement.post_allocations([dataclasses.replace(
             self._placement.get_consumer(server.uuid),
             project_id=server.project_id)])
 
 
-def take(step):
+def take(step: Step) -> str:
     """Do it. Returns what is left to be done by hand, '' if nothing is."""
     if step.do is None:
         return step.text
+    why: Exception
     for _ in range(_TRIES):
         try:
             step.do()

@@ -11,16 +11,24 @@
 # under the License.
 """From a claim to its end: what carries a decision out, and takes it back."""
 
-import time
+from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Sequence
+import datetime
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt import pauses
+from nova_preempt.cloud import clients
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import instances
 from nova_preempt.core import wanted
+from nova_preempt.core.eviction import values
 from nova_preempt.db import backlog_rows
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.db import reservations
@@ -31,6 +39,11 @@ from nova_preempt.handover import recovery
 from nova_preempt.handover import request_poller
 from nova_preempt.handover import terminator
 
+if TYPE_CHECKING:
+    from nova_preempt import headroom as headrooms
+    from nova_preempt.handover import budgets as all_budgets
+    from nova_preempt.handover import parts
+
 LOG = logging.getLogger(__name__)
 
 # How long a victim that did not end is left alone afterwards.
@@ -39,17 +52,29 @@ STUCK_S = 600
 KEPT_S = 60
 
 
+class Limit(Protocol):
+    """Until when who asked waits for an answer."""
+
+    began: float
+
+    def check(self, what: str = 'go on') -> None:
+        """Raise an exception if the time is up."""
+
+    def left_s(self) -> float: ...
+
+
 class NotWanted(Exception):
     """The servers that the space is for were deleted meanwhile."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(wanted.SERVER_GONE)
 
 
 class VictimsStuck(Exception):
     """Victims that did not end in time, or must not end any more."""
 
-    def __init__(self, uuids, why='did not end in time'):
+    def __init__(self, uuids: Iterable[str], why: str = 'did not end in time'
+                 ) -> None:
         super().__init__(f'preemptible servers {why}: '
                          + ', '.join(sorted(uuids)))
 
@@ -62,16 +87,18 @@ class Handover:
     :param process: a nova_preempt.handover.parts.Process
     :param clients: a nova_preempt.cloud.clients.Clients
     :param budgets: a nova_preempt.handover.budgets.Budgets
-    :param headroom: a nova_preempt.headroom.Headroom
+    :param headroom: a nova_preempt.headrooms.Headroom
     """
 
-    def __init__(self, conf, host, process, clients, budgets, headroom):
+    def __init__(self, conf: cfg.ConfigOpts, host: str, process: parts.Process,
+                 clients: clients.Clients, budgets: all_budgets.Budgets,
+                 headroom: headrooms.Headroom) -> None:
         options = process.options
 
-        def clock():
+        def clock() -> datetime.datetime:
             return process.clock().replace(tzinfo=None)
 
-        def find_unwanted(uuids):
+        def find_unwanted(uuids: Collection[str]) -> set[str]:
             found = instances.find_unwanted(uuids)
             if conf.backlog.enabled:
                 found |= backlog_rows.given_up(process.db, uuids)
@@ -94,23 +121,23 @@ class Handover:
             process.decisions, process.owner, options, self.events,
             halt=self._halt)
         self.outcomes = outcomes.Outcomes(process.db, clients)
-        self._stuck = {}          # server uuid: until when
+        self._stuck: dict[str, float] = {}          # server uuid: until when
 
-    def _halt(self, operation):
+    def _halt(self, operation: str) -> None:
         self._process.pauses.check(pauses.of_operation(operation))
 
-    def stuck(self):
+    def stuck(self) -> set[str]:
         """The uuids of victims that lately did not end."""
         now = time.monotonic()
         self._stuck = {uuid: until for uuid, until in self._stuck.items()
                        if now < until}
         return set(self._stuck)
 
-    def finish(self, decisions, limit=None):
+    def finish(self, decisions: Sequence[db_decisions.Decision],
+               limit: Limit | None = None) -> int:
         """End the victims of these claims; return when they are gone.
 
-        :param limit: the request's nova_preempt.scheduler.deadline.Deadline,
-            None where nobody waits for an answer
+        :param limit: of the request, None where nobody waits for an answer
         :returns: how many of these were taken back, since the server that
             the space was for is not wanted any more
         :raises TimeIsUp: who asked has given up
@@ -121,11 +148,13 @@ class Handover:
         :raises PlacementError: the space cannot be given to the servers
         """
         with metrics.PHASES.labels('end').time():
-            ended = self.terminator.end(decisions, limit and limit.check,
-                                        limit and limit.began)
+            ended = self.terminator.end(
+                decisions, None if limit is None else limit.check,
+                None if limit is None else limit.began)
         return self.settle(decisions, ended, limit)
 
-    def settle(self, decisions, ended, limit=None):
+    def settle(self, decisions: Sequence[db_decisions.Decision],
+               ended: values.Memory, limit: Limit | None = None) -> int:
         """Give these claims to their servers, and close them.
 
         :param ended: what became of their victims, a
@@ -153,7 +182,7 @@ class Handover:
         self._close_all(wanted)
         return len(ended.unwanted)
 
-    def _close_all(self, decisions):
+    def _close_all(self, decisions: Iterable[db_decisions.Decision]) -> None:
         """All or none: a request fails with all of its servers.
 
         :raises LostDecision, DBError: give_back() takes the others back
@@ -171,11 +200,12 @@ class Handover:
                     new_owner=decision.owner, from_status=db_decisions.DONE)
             raise
 
-    def _leave_alone(self, uuids, for_s):
+    def _leave_alone(self, uuids: Iterable[str], for_s: float) -> None:
         until = time.monotonic() + for_s
         self._stuck.update(dict.fromkeys(uuids, until))
 
-    def _note_stuck(self, decisions, stuck):
+    def _note_stuck(self, decisions: Iterable[db_decisions.Decision],
+                    stuck: Collection[str]) -> None:
         self._leave_alone(stuck, STUCK_S)
         LOG.error('Preemptible servers %(servers)s did not end within '
                   '%(time)s s; looking for other victims.',
@@ -187,7 +217,7 @@ class Handover:
                     self.events.error(decision, victim,
                                       'it did not end in time')
 
-    def _close(self, decision):
+    def _close(self, decision: db_decisions.Decision) -> bool:
         """Tries for as long as nobody else may do it: its victims are gone."""
         while True:
             try:
@@ -205,7 +235,8 @@ class Handover:
                 LOG.exception('Cannot close preemption %s yet.',
                               decision.uuid)
 
-    def give_back(self, decisions, reason):
+    def give_back(self, decisions: Iterable[db_decisions.Decision], reason: str
+                  ) -> None:
         """Take claims back: the request that they were for has failed.
 
         What cannot be taken back now the recovery takes back later.
@@ -213,7 +244,7 @@ class Handover:
         for decision in decisions:
             _take_back(self.recovery.roll_back, decision.uuid, reason)
 
-    def take_back_lost(self, uuids, reason):
+    def take_back_lost(self, uuids: Iterable[str], reason: str) -> None:
         """The same for decisions that may be somebody else's by now.
 
         Their recovery may have looked before the space was taken, and not
@@ -222,7 +253,7 @@ class Handover:
         for uuid in uuids:
             _take_back(self.recovery.take_back, uuid, reason)
 
-    def repair(self):
+    def repair(self) -> int:
         """Finish what schedulers that died have left behind.
 
         And note what became of those that were placed.
@@ -232,7 +263,8 @@ class Handover:
         return repaired
 
 
-def _take_back(take_back, uuid, reason):
+def _take_back(take_back: Callable[[str, str], object], uuid: str, reason: str
+               ) -> None:
     try:
         take_back(uuid, reason)
     except Exception:

@@ -11,16 +11,26 @@
 # under the License.
 """What is known of the cloud and kept fresh in the background."""
 
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
 from nova_preempt import headroom
+from nova_preempt.cloud import clients
 from nova_preempt.cloud import one_time_devices
 from nova_preempt.cloud import providers
 from nova_preempt.cloud import servers
 from nova_preempt.cloud import trees
 from nova_preempt.core.energy import steps
+from nova_preempt.core.scheduling import policy
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import hints
 from nova_preempt.handover import budgets
 from nova_preempt.handover import eviction_policy
+
+if TYPE_CHECKING:
+    from nova_preempt.handover import parts
 
 # More uuids than this are not asked for one by one.
 _MANY = 500
@@ -35,7 +45,9 @@ class Knowledge:
     :param promised: see eviction_policy.Policies
     """
 
-    def __init__(self, process, clients, notice_limit_s=None, promised=None):
+    def __init__(self, process: parts.Process, clients: clients.Clients,
+                 notice_limit_s: float | None = None,
+                 promised: eviction_policy.Promised | None = None) -> None:
         self._db = process.db
         self.providers = providers.ProviderCache(clients.placement)
         self.trees = trees.TreeCache(clients.placement, self.providers)
@@ -52,16 +64,16 @@ class Knowledge:
         self._policies = eviction_policy.Policies(
             process.options, process.decisions, notice_limit_s, promised)
 
-    def policy(self):
+    def policy(self) -> policy.Policy:
         """The core.scheduling.policy.Policy, as it is now."""
         return self._policies.current()
 
-    def _hinted(self, uuids):
+    def _hinted(self, uuids: Collection[str]) -> Collection[str]:
         if not uuids:
             return set()
         return hints.get(self._db, uuids if len(uuids) <= _MANY else None)
 
-    def refresh(self):
+    def refresh(self) -> None:
         """Read what may have changed."""
         if self.promised:
             self.servers.note_classes(self.promised.refresh())

@@ -14,10 +14,14 @@
 An event has the decision and, but for preemption.start, one victim.
 """
 
+from typing import Any
+
+from oslo_config import cfg
 import oslo_messaging as messaging
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
+from nova_preempt.db import decisions
 
 # Of the payload; the minor part counts what is added, the major part what is
 # taken away or means something else.
@@ -29,7 +33,7 @@ _RETRIES = 1
 _TIME = '%Y-%m-%dT%H:%M:%SZ'
 
 
-def make_notifier(conf, host):
+def make_notifier(conf: cfg.ConfigOpts, host: str) -> messaging.Notifier:
     """An oslo.messaging Notifier; parameters as below."""
     return messaging.Notifier(
         messaging.get_notification_transport(conf),
@@ -47,41 +51,50 @@ class Notifications:
     :param host: the name of the host that this service runs on
     """
 
-    def __init__(self, conf, host):
+    def __init__(self, conf: cfg.ConfigOpts, host: str) -> None:
         self._notifier = make_notifier(conf, host)
 
-    def start(self, decision):
+    def start(self, decision: decisions.Decision) -> None:
         """A server takes the space of its victims."""
         metrics.DECISIONS.labels(decision.operation).inc()
         self._emit('start', decision)
 
-    def notice(self, decision, victim):
+    def notice(self, decision: decisions.Decision, victim: decisions.Victim
+               ) -> None:
         """A victim is told that it will end."""
         self._emit('notice', decision, victim)
 
-    def end(self, decision, victim, status):
+    def end(self, decision: decisions.Decision, victim: decisions.Victim,
+            status: str) -> None:
         """A victim has given its space up; status says how."""
         metrics.VICTIMS.labels(victim.action, status).inc()
         self._emit('end', decision, victim, status)
 
-    def error(self, decision, victim, reason):
+    def error(self, decision: decisions.Decision, victim: decisions.Victim,
+              reason: str) -> None:
         """A victim did not end; it gets its space back."""
         metrics.STUCK.inc()
         self._emit('error', decision, victim, reason=reason)
 
-    def restored(self, decision, victim):
+    def restored(self, decision: decisions.Decision, victim: decisions.Victim
+                 ) -> None:
         """A shelved victim runs again."""
         metrics.RESTORED.inc()
         self._emit('restored', decision, victim)
 
-    def _emit(self, event, decision, victim=None, status=None, reason=None):
+    def _emit(self, event: str, decision: decisions.Decision,
+              victim: decisions.Victim | None = None,
+              status: str | None = None, reason: str | None = None) -> None:
         emit = self._notifier.error if event == 'error' else (
             self._notifier.info)
         emit({}, f'preemption.{event}',
              make_payload(decision, victim, status, reason))
 
 
-def make_payload(decision, victim=None, status=None, reason=None):
+def make_payload(decision: decisions.Decision,
+                 victim: decisions.Victim | None = None,
+                 status: str | None = None, reason: str | None = None
+                 ) -> dict[str, Any]:
     """The payload of a notification, as its documented samples have it."""
     payload = {
         'version': VERSION,
@@ -105,7 +118,7 @@ def make_payload(decision, victim=None, status=None, reason=None):
     return payload
 
 
-def _describe(victim):
+def _describe(victim: decisions.Victim) -> dict[str, Any]:
     return {
         'uuid': victim.server_uuid,
         'project_id': victim.project_id,

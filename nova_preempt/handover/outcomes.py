@@ -16,15 +16,20 @@ have given up waiting, or the host may have failed to build the server. The
 record of a preemption says what became of it, and a metric counts it.
 """
 
+from collections.abc import Callable, Collection, Mapping
+
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_preempt import db
 from nova_preempt import metrics
+from nova_preempt.cloud import clients
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import outcome
 from nova_preempt.core.eviction import rollback
+from nova_preempt.core.model import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.db import outcomes as db_outcomes
 from nova_preempt.handover import victim_space
@@ -40,14 +45,19 @@ class Outcomes:
     :param look: see nova_preempt.cloud.instances.look
     """
 
-    def __init__(self, db, clients, look=instances.look):
+    def __init__(
+            self, db: db.Database, clients: clients.Clients,
+            look: Callable[..., tuple[Mapping[str, ObservedServer],
+                                      Collection[str]]] = instances.look
+    ) -> None:
         self._db = db
         self._clients = clients
-        self._alive = set()       # (decision, server) of who was seen alive
+        # (decision, server) of who was seen alive
+        self._alive: set[tuple[str, str]] = set()
         self._decisions = decisions.Decisions(db)
         self._look = look
 
-    def note(self):
+    def note(self) -> None:
         """Note what is known by now."""
         unknown = db_outcomes.get_unknown(self._db)
         leaving = db_outcomes.get_ending(self._db)
@@ -70,7 +80,8 @@ class Outcomes:
                 self._follow(decision_uuid, uuid, servers.get(uuid),
                              (decision_uuid, uuid) in were_alive)
 
-    def _follow(self, decision_uuid, uuid, server, was_alive):
+    def _follow(self, decision_uuid: str, uuid: str,
+                server: ObservedServer | None, was_alive: bool) -> None:
         """A victim that was ending when its decision was closed."""
         victim = next(
             victim for victim in
@@ -98,13 +109,14 @@ class Outcomes:
         self._decisions.update_victim(decision_uuid, uuid, status,
                                       ended_at=timeutils.utcnow())
 
-    def _note(self, item, server):
+    def _note(self, item: db_outcomes.Unknown, server: ObservedServer | None
+              ) -> None:
         found = outcome.outcome(server, item.host, item.operation,
                                 item.flavor)
         if found is not None:
             self._set(item, found)
 
-    def _set(self, item, found):
+    def _set(self, item: db_outcomes.Unknown, found: str) -> None:
         if not db_outcomes.set_outcome(self._db, item.uuid, found):
             return
         if found:

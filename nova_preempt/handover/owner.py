@@ -28,16 +28,20 @@ machine, proves nothing: the same name of a host may stand for several, each
 with files of its own, and a directory may be shared.
 """
 
+from collections.abc import Callable, Iterable, Mapping
 import contextlib
 import fcntl
 import json
 import os
 import threading
 import time
+from typing import TextIO
 import uuid
 
 from oslo_log import log as logging
 
+from nova_preempt import db
+from nova_preempt.db import decisions
 from nova_preempt.db import owners
 
 LOG = logging.getLogger(__name__)
@@ -64,8 +68,9 @@ class Owner:
     :param monotonic: the clock by which the lease is kept
     """
 
-    def __init__(self, db, host, directory, lease_s,
-                 monotonic=time.monotonic):
+    def __init__(self, db: db.Database, host: str, directory: str,
+                 lease_s: float,
+                 monotonic: Callable[[], float] = time.monotonic) -> None:
         self._db = db
         self._host = host
         self._lease_s = lease_s
@@ -77,15 +82,15 @@ class Owner:
         self.acquire()
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The name of the lease that was begun last."""
         return self._name
 
     @property
-    def lease_s(self):
+    def lease_s(self) -> float:
         return self._lease_s
 
-    def acquire(self):
+    def acquire(self) -> str:
         """The name under which to write a decision: its lease lasts.
 
         :raises DBError: there is none, and none can be had
@@ -95,7 +100,7 @@ class Owner:
                 self._begin()
             return self._name
 
-    def _begin(self):
+    def _begin(self) -> None:
         """A lease that nobody had before: what ran out stays so."""
         since = self._monotonic()
         name = f'{self._host}/{os.getpid()}-{uuid.uuid4().hex}'
@@ -109,7 +114,7 @@ class Owner:
         self._name = name
         self._until = since + self._lease_s - _MARGIN_S
 
-    def renew(self):
+    def renew(self) -> None:
         """Go on living.
 
         :raises DBError: that is not known; the lease lasts as long as it does
@@ -122,7 +127,7 @@ class Owner:
             else:
                 self._begin()
 
-    def keeps(self, decisions):
+    def keeps(self, decisions: Iterable[decisions.Decision]) -> bool:
         """Whether these are still ours to work on.
 
         :param decisions: db.Decisions, as this process has written them
@@ -131,19 +136,19 @@ class Owner:
         return self._monotonic() < self._until and all(
             decision.owner == name for decision in decisions)
 
-    def get_leases(self):
+    def get_leases(self) -> dict[str, bool]:
         """{name of an owner: whether it may be alive}.
 
         Those of this host that are known to be dead are so at once.
         """
-        leases = owners.get_leases(self._db)
+        leases: dict[str, bool] = owners.get_leases(self._db)
         dead = self._files.find_dead(leases)
         if dead:
             owners.end(self._db, dead)
             leases.update(dict.fromkeys(dead, False))
         return leases
 
-    def close(self):
+    def close(self) -> None:
         """Give up being an owner: others need not wait for the lease."""
         with self._lock:
             self._until = 0.0
@@ -161,7 +166,7 @@ class Heartbeat:
     :param owner: an Owner
     """
 
-    def __init__(self, owner):
+    def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._interval_s = owner.lease_s / _SIGNS
         self._stop = threading.Event()
@@ -169,15 +174,15 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name='heartbeat',
                                         daemon=True)
 
-    def start(self):
+    def start(self) -> None:
         self._thread.start()
 
-    def stop(self):
+    def stop(self) -> None:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
 
-    def beat(self):
+    def beat(self) -> float:
         """Give one sign. Returns after how many seconds the next is due."""
         try:
             self._owner.renew()
@@ -192,7 +197,7 @@ class Heartbeat:
         self._failing = False
         return self._interval_s
 
-    def _run(self):
+    def _run(self) -> None:
         wait_s = self._interval_s
         while not self._stop.wait(wait_s):
             wait_s = self.beat()
@@ -206,14 +211,14 @@ class LockFiles:
         if nobody knows, and then nothing is proved
     """
 
-    def __init__(self, directory, boot_id=None):
+    def __init__(self, directory: str, boot_id: str | None = None) -> None:
         self._directory = directory
         self._boot_id = _read_boot_id() if boot_id is None else boot_id
         os.makedirs(directory, exist_ok=True)
-        self._path = None
-        self._file = None
+        self._path = ''
+        self._file: TextIO | None = None
 
-    def hold(self, name):
+    def hold(self, name: str) -> None:
         """From now on the owner of this name is alive as long as we are.
 
         The file is called as the last part of the name, by which earlier
@@ -229,7 +234,7 @@ class LockFiles:
                                      'boot_id': self._boot_id}))
         self._file.flush()
 
-    def find_dead(self, leases):
+    def find_dead(self, leases: Mapping[str, bool]) -> list[str]:
         """The names of owners that are dead for certain.
 
         :param leases: {name of an owner: whether it may be alive}; what says
@@ -240,13 +245,15 @@ class LockFiles:
             path = os.path.join(self._directory, entry)
             if path != self._path and entry.endswith('.lock'):
                 name, proved = self._look(path)
-                if proved and leases.get(name):
-                    dead.append(name)
-                elif name is not None and not leases.get(name):
+                if name is None:
+                    continue
+                if not leases.get(name):
                     _unlink(path)
+                elif proved:
+                    dead.append(name)
         return dead
 
-    def _look(self, path):
+    def _look(self, path: str) -> tuple[str | None, bool]:
         """(its owner's name, whether that is dead); None if it is locked."""
         try:
             file = _lock(path)
@@ -263,14 +270,14 @@ class LockFiles:
                 return None, False
         return name, bool(boot_id) and boot_id == self._boot_id
 
-    def close(self):
+    def close(self) -> None:
         """Let go, as the end of the process does."""
         if self._file is not None:
             self._file.close()
             _unlink(self._path)
 
 
-def _lock(path):
+def _lock(path: str) -> TextIO | None:
     """The locked file, or None if another process holds the lock."""
     file = open(path)  # noqa: SIM115 (held open)
     try:
@@ -281,12 +288,12 @@ def _lock(path):
     return file
 
 
-def _unlink(path):
+def _unlink(path: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
 
 
-def _read_boot_id():
+def _read_boot_id() -> str:
     try:
         with open(_BOOT_ID) as file:
             return file.read().strip()

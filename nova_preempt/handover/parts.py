@@ -11,10 +11,15 @@
 # under the License.
 """What a service that ends servers consists of, put together once."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 import datetime
 import os
+from typing import Any, TypeAlias
 
 from oslo_concurrency import lockutils
+from oslo_config import cfg
 from oslo_utils import timeutils
 
 from nova_preempt import db
@@ -29,6 +34,9 @@ from nova_preempt.handover import handover
 from nova_preempt.handover import knowledge
 from nova_preempt.handover import owner
 
+#: Returns now, timezone-aware.
+Clock: TypeAlias = Callable[[], datetime.datetime]
+
 
 class Process:
     """This process in the database that all share, from start() to close().
@@ -39,7 +47,7 @@ class Process:
     :ivar options: [preemption] of the configuration
     """
 
-    def __init__(self, conf, host, clock):
+    def __init__(self, conf: cfg.ConfigOpts, host: str, clock: Clock) -> None:
         self.options = conf.preemption
         self.clock = clock
         self.db = db.Database(conf)
@@ -52,7 +60,7 @@ class Process:
         self.heartbeat = owner.Heartbeat(self.owner)
         self.pauses = pauses.Pauses(self.db)
 
-    def _sync_database(self, conf):
+    def _sync_database(self, conf: cfg.ConfigOpts) -> None:
         """Make the tables of a SQLite file; check those of a server."""
         try:
             if self.db.is_sqlite:
@@ -64,11 +72,11 @@ class Process:
         except schema.WrongTables as exc:
             raise exceptions.InvalidConfiguration(str(exc)) from None
 
-    def start(self):
+    def start(self) -> None:
         """Tell others that it is alive, from now on."""
         self.heartbeat.start()
 
-    def close(self):
+    def close(self) -> None:
         """What is open is for others to finish."""
         self.heartbeat.stop()
         self.owner.close()
@@ -86,8 +94,10 @@ class Parts:
         for any
     """
 
-    def __init__(self, conf, host, get_client, get_cells, clock,
-                 notice_limit_s=None):
+    def __init__(self, conf: cfg.ConfigOpts, host: str,
+                 get_client: Callable[[], Any],
+                 get_cells: Callable[[], Mapping[str, Any]], clock: Clock,
+                 notice_limit_s: float | None = None) -> None:
         self.process = Process(conf, host, clock)
         self.clients = clients.Clients(
             nova_api.NovaAPI(conf), placement.Placement(get_client),
@@ -102,7 +112,7 @@ class Parts:
             conf, host, self.process, self.clients, self.known.budgets,
             self.known.headroom)
 
-    def repair(self):
+    def repair(self) -> int:
         """See handover.Handover.repair().
 
         The cells are read before, in bounded time: of victims in one that
@@ -112,6 +122,6 @@ class Parts:
         return self.handover.repair()
 
 
-def utcnow():
+def utcnow() -> datetime.datetime:
     """Now, as Nova dates what it records."""
     return timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)

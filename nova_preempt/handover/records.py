@@ -11,13 +11,16 @@
 # under the License.
 """The decision record: who, for whom, which alternatives at what cost, why."""
 
+from collections.abc import Iterable
 import uuid
 
+from oslo_config import cfg
 from oslo_log import log as logging
 
 from nova_preempt import requester
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import capacity
+from nova_preempt.core import model
 from nova_preempt.core.scheduling import ranked_hosts
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
@@ -35,7 +38,8 @@ class Records:
     :param notice_limit_s: the longest notice possible
     """
 
-    def __init__(self, options, notice_limit_s):
+    def __init__(self, options: cfg.ConfigOpts.GroupAttr,
+                 notice_limit_s: float | None) -> None:
         self._options = options
         self._notice_limit_s = notice_limit_s
 
@@ -63,7 +67,7 @@ class Records:
             cost_us=get_cost_us(plan.cost_us), victims=victims,
             record=self._record(cycle, state, plan))
 
-    def log(self, decision):
+    def log(self, decision: decisions.Decision) -> None:
         """One line for one preemption."""
         runner_up = decision.record['runner_up']
         LOG.info(
@@ -127,12 +131,14 @@ class Records:
         }
 
 
-def one_time(servers):
+def one_time(servers: Iterable[model.Server]) -> list[str]:
     """The uuids of those that have devices that can be used once only."""
     return sorted(server.uuid for server in servers if server.one_time)
 
 
-def make_victim(server, options, cost_us=0, notice_limit_s=None):
+def make_victim(server: model.Server, options: cfg.ConfigOpts.GroupAttr,
+                cost_us: int = 0, notice_limit_s: float | None = None
+                ) -> decisions.Victim:
     """The db.Victim of a nova_preempt.cloud.servers.Server."""
     ends = eviction_policy.get_terms(server, options, notice_limit_s)
     return decisions.Victim(

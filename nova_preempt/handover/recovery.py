@@ -18,8 +18,11 @@ on its way, ends; what was stopped is started. Before each act it is looked at
 what became of the victim meanwhile.
 """
 
+from collections.abc import Collection, Mapping, Sequence
 import dataclasses
+from typing import Any
 
+from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
 from oslo_utils import timeutils
@@ -30,8 +33,10 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import liveness
 from nova_preempt.core.eviction import rollback
+from nova_preempt.core.model import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
+from nova_preempt.handover import owner
 from nova_preempt.handover import reversal
 from nova_preempt.handover import victim_space
 
@@ -74,7 +79,10 @@ class Recovery:
         on
     """
 
-    def __init__(self, placement, nova, decisions, owner, options, active):
+    def __init__(self, placement: placement_api.Placement,
+                 nova: nova_api.NovaAPI, decisions: decisions.Decisions,
+                 owner: owner.Owner, options: cfg.ConfigOpts.GroupAttr,
+                 active: Collection[str]) -> None:
         self._placement = placement
         self._nova = nova
         self._decisions = decisions
@@ -83,7 +91,7 @@ class Recovery:
         self._active = active
         self._reversal = reversal.Reversal(placement, nova, decisions)
 
-    def repair(self):
+    def repair(self) -> int:
         """Roll back what dead schedulers left. Returns how many decisions."""
         repaired = 0
         found = self._decisions.get_open_decisions()
@@ -105,7 +113,7 @@ class Recovery:
                 metrics.REPAIRED.labels('decision').inc()
         return repaired
 
-    def _repair(self, decision, me):
+    def _repair(self, decision: decisions.Decision, me: str) -> bool:
         """Roll back one decision. Returns whether it is closed."""
         # One that was given up, or could not be rolled back yet.
         is_again = (not decision.owner
@@ -132,7 +140,7 @@ class Recovery:
                           decision.uuid)
             return False
 
-    def roll_back(self, decision_uuid, reason):
+    def roll_back(self, decision_uuid: str, reason: str) -> bool:
         """Take a decision of ours back.
 
         :returns: True once it is closed. It stays open, for the next repair
@@ -147,7 +155,7 @@ class Recovery:
             return False
         return self._roll_back(decision, reason)
 
-    def take_back(self, decision_uuid, reason):
+    def take_back(self, decision_uuid: str, reason: str) -> bool:
         """Take a decision back that others may have taken for left behind.
 
         They may have rolled it back just before its space was taken. What
@@ -165,7 +173,7 @@ class Recovery:
             for victim in decision.victims))
         return self._roll_back(decision, reason)
 
-    def _roll_back(self, decision, reason):
+    def _roll_back(self, decision: decisions.Decision, reason: str) -> bool:
         try:
             status = self._undo(decision)
         except (placement_api.PlacementError, placement_api.Conflict,
@@ -180,11 +188,12 @@ class Recovery:
         metrics.ROLLED_BACK.inc()
         return self._move(decision, status, new_owner='', reason=reason)
 
-    def _move(self, decision, status, **values):
+    def _move(self, decision: decisions.Decision, status: str, **values: Any
+              ) -> bool:
         return self._decisions.update_decision(decision.uuid, decision.owner,
                                                status, **values)
 
-    def _undo(self, decision):
+    def _undo(self, decision: decisions.Decision) -> str:
         """Give the space back. Returns the status that it has then.
 
         Can be done again after it failed half-way.
@@ -194,7 +203,7 @@ class Recovery:
             victims need to others
         """
         decision = self._without_claimed(decision)
-        forced = {}
+        forced: dict[str, str] = {}
         for _ in range(_TRIES):
             consumers, there = self._read(decision)
             restored = self._reversal.restored(decision, there, consumers)
@@ -217,7 +226,9 @@ class Recovery:
             return decisions.ABORTED
         return decisions.ROLLED_BACK
 
-    def _read(self, decision):
+    def _read(
+            self, decision: decisions.Decision
+    ) -> tuple[dict[str, placement_api.Consumer], list[decisions.Victim]]:
         """({uuid of a victim: its Consumer}, the victims on their host).
 
         Placement is asked before Nova: a server that Nova moves afterwards
@@ -243,7 +254,8 @@ class Recovery:
                 there.append(victim)
         return consumers, there
 
-    def _without_claimed(self, decision):
+    def _without_claimed(self, decision: decisions.Decision
+                         ) -> decisions.Decision:
         """The same Decision, not for victims that later open ones have, too.
 
         Where it is opened again, see take_back(), these end, or get their
@@ -266,7 +278,9 @@ class Recovery:
             victims.append(victim)
         return dataclasses.replace(decision, victims=tuple(victims))
 
-    def _close_victims(self, decision, there, forced):
+    def _close_victims(self, decision: decisions.Decision,
+                       there: Collection[decisions.Victim],
+                       forced: Mapping[str, str]) -> None:
         for victim in decision.victims:
             if victim.status not in decisions.ENDED:
                 status = forced.get(victim.server_uuid) or self._close(
@@ -278,7 +292,8 @@ class Recovery:
                     decision.uuid, victim.server_uuid, status,
                     ended_at=ended_at)
 
-    def _close(self, decision, victim, was_there):
+    def _close(self, decision: decisions.Decision, victim: decisions.Victim,
+               was_there: bool) -> str:
         """Leave a victim as it is to be. Returns its status."""
         seen = self._nova.get(victim.server_uuid)
         if seen is None and was_there:
@@ -297,7 +312,8 @@ class Recovery:
             self._resume(victim, seen)
         return status
 
-    def _resume(self, victim, server):
+    def _resume(self, victim: decisions.Victim, server: ObservedServer
+                ) -> None:
         """Let one that we have stopped run on.
 
         :raises NotYet: it is not stopped yet
@@ -312,15 +328,15 @@ class Recovery:
                      'need not.', uuid)
             self._nova.start(uuid)
 
-    def _undo_in_parts(self, decision):
+    def _undo_in_parts(self, decision: decisions.Decision) -> dict[str, str]:
         """Restore one by one what fits; a server without space must end.
 
         :returns: {uuid: status} of those that end by that
         :raises NovaError, Conflict: not yet; it can be done again. Stand-ins
             hold the rest of the space until then
         """
-        forced = {}
-        failure = None
+        forced: dict[str, str] = {}
+        failure: Exception | None = None
         consumers, there = self._read(decision)
         for victim in there:
             try:
@@ -342,11 +358,12 @@ class Recovery:
         self._post(self._reversal.released(decision))
         return forced
 
-    def _post(self, consumers):
+    def _post(self, consumers: Sequence[placement_api.Consumer]) -> None:
         if consumers:
             self._placement.post_allocations(consumers)
 
-    def _end(self, decision, victim):
+    def _end(self, decision: decisions.Decision, victim: decisions.Victim
+             ) -> str | None:
         """End a victim whose space was taken, unless it leaves by itself.
 
         Not one that somebody has locked whose locks count.
@@ -375,6 +392,8 @@ class Recovery:
             victim.action, self._options.actions)
         call = core_actions.call(
             core_actions.leaving(action, seen.vm_state), seen.vm_state)
+        # Whatever its state, a server can be shelved or deleted.
+        assert call is not None
         if not victim.asked:
             self._decisions.update_victim(decision.uuid, uuid,
                                           decisions.ENDING, asked=call)

@@ -20,13 +20,18 @@ Our own database tells it of reservations, and what is known of headroom says
 whether that is still short.
 """
 
+from collections.abc import Callable, Collection, Iterable
+import datetime
 import threading
 import time
 
 from oslo_utils import timeutils
 
 from nova_preempt import exceptions
+from nova_preempt import headroom
 from nova_preempt.cloud import instance_poller
+from nova_preempt.core.reservation import model
+from nova_preempt.db import reservations
 
 
 class RequestPoller:
@@ -37,16 +42,18 @@ class RequestPoller:
     :param interval_s: how old what is told may be
     :param find: given uuids, returns those that are not wanted as a set
     :param monotonic, processor_time: the clocks to measure by
-    :param reservations: a nova_preempt.db.reservations.Reservations
-    :param are_hosts_emptied: returns whether hosts are, for reservations
-    :param headroom: a nova_preempt.headroom.Headroom
     :param clock: returns now, naive and in UTC
+    :param are_hosts_emptied: returns whether hosts are, for reservations
     """
 
-    def __init__(self, interval_s, find, monotonic=time.monotonic,
-                 processor_time=time.thread_time, reservations=None,
-                 headroom=None, clock=timeutils.utcnow,
-                 are_hosts_emptied=lambda: True):
+    def __init__(self, interval_s: float,
+                 find: Callable[[Collection[str]], Iterable[str]],
+                 reservations: reservations.Reservations,
+                 headroom: headroom.Headroom,
+                 monotonic: Callable[[], float] = time.monotonic,
+                 processor_time: Callable[[], float] = time.thread_time,
+                 clock: Callable[[], datetime.datetime] = timeutils.utcnow,
+                 are_hosts_emptied: Callable[[], bool] = lambda: True) -> None:
         self._interval_s = interval_s
         self._reservations = reservations
         self._headroom = headroom
@@ -59,27 +66,28 @@ class RequestPoller:
             lambda uuids, now: dict.fromkeys(find(uuids), True),
             monotonic, processor_time)
 
-    def add(self, uuids):
+    def add(self, uuids: Collection[str]) -> None:
         with self._lock:
             self._watched.add(uuids)
             self._reading.add(uuids)
 
-    def remove(self, uuids):
+    def remove(self, uuids: Collection[str]) -> None:
         with self._lock:
             self._reading.remove(self._watched.remove(uuids))
 
-    def is_gone(self, server_uuid):
+    def is_gone(self, server_uuid: str) -> bool:
         """Whether nobody wants a server any more, which was added.
 
         :raises NovaError: nobody knows
         """
         return bool(self._reading.get(server_uuid, self._interval_s))
 
-    def reservation(self, uuid):
+    def reservation(self, uuid: str) -> model.Reservation | None:
         try:
-            return self._reservations.get(uuid)
+            found: model.Reservation = self._reservations.get(uuid)
         except exceptions.ReservationNotFound:
             return None
+        return found
 
-    def lacks_headroom(self, providers):
+    def lacks_headroom(self, providers: Collection[str]) -> bool:
         return self._headroom.is_short(providers)

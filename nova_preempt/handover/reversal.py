@@ -15,6 +15,11 @@ Computes them from what Placement has now; nova_preempt.handover.recovery
 writes them.
 """
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import capacity
 from nova_preempt.core.eviction import rollback
 from nova_preempt.db import decisions
@@ -31,12 +36,15 @@ class Reversal:
     :param decisions: a nova_preempt.db.Decisions
     """
 
-    def __init__(self, placement, nova, decisions):
+    def __init__(self, placement: placement_api.Placement,
+                 nova: nova_api.NovaAPI, decisions: decisions.Decisions
+                 ) -> None:
         self._placement = placement
         self._nova = nova
         self._decisions = decisions
 
-    def released(self, decision):
+    def released(self, decision: decisions.Decision
+                 ) -> list[placement_api.Consumer]:
         """What takes the space back from stand-ins, or from the server.
 
         The server has it only after all victims have left. Stand-ins are read
@@ -53,7 +61,8 @@ class Reversal:
             return emptied
         return [*emptied, *self._released_by_server(decision)]
 
-    def _released_by_server(self, decision):
+    def _released_by_server(self, decision: decisions.Decision
+                            ) -> list[placement_api.Consumer]:
         target = self._placement.get_consumer(decision.server_uuid)
         # Where nothing was claimed, or it is given back already, it has none
         # of the host. What it has of providers that hosts share is its own.
@@ -63,7 +72,8 @@ class Reversal:
         return [_without(target, capacity.by_slot(
             decision.record['allocations']))]
 
-    def _is_used(self, decision, target):
+    def _is_used(self, decision: decisions.Decision,
+                 target: placement_api.Consumer) -> bool:
         """Whether the server has come to that host in another way since.
 
         In a resize that it is there says nothing: it may have been there
@@ -85,13 +95,16 @@ class Reversal:
                 and server.status != 'ERROR')
 
     @staticmethod
-    def restored(decision, victims, consumers):
+    def restored(decision: decisions.Decision,
+                 victims: Iterable[decisions.Victim],
+                 consumers: Mapping[str, placement_api.Consumer]
+                 ) -> list[placement_api.Consumer]:
         """What gives victims back what was taken from them.
 
         :param victims: db.Victims that are on their host
         :param consumers: {uuid of a victim: its Consumer}
         """
-        restored = []
+        restored: list[placement_api.Consumer] = []
         for victim in victims:
             consumer = consumers[victim.server_uuid]
             if rollback.lacks_space(
@@ -101,7 +114,8 @@ class Reversal:
                     victim, consumer.generation))
         return restored
 
-    def part(self, decision, victim, consumer):
+    def part(self, decision: decisions.Decision, victim: decisions.Victim,
+             consumer: placement_api.Consumer) -> list[placement_api.Consumer]:
         """The Consumers by which one victim gets its allocations back.
 
         Stand-ins lose in the same transaction what it gets: its own all, that
@@ -127,7 +141,10 @@ class Reversal:
             each for each in changes if each.generation is not None)]
 
     @staticmethod
-    def fence(decision, consumers, restored):
+    def fence(decision: decisions.Decision,
+              consumers: Mapping[str, placement_api.Consumer],
+              restored: Iterable[placement_api.Consumer]
+              ) -> list[placement_api.Consumer]:
         """What refuses a claim that is on its way and may still arrive.
 
         It carries the generations of its victims: those that still have
@@ -148,13 +165,15 @@ class Reversal:
                 & victim.allocations.keys()]
 
 
-def _slots(allocations):
+def _slots(allocations: dict[str, dict[str, Any]]
+           ) -> dict[tuple[str, str], int]:
     return capacity.by_slot(resources(allocations))
 
 
-def _without(consumer, taken):
+def _without(consumer: placement_api.Consumer,
+             taken: Mapping[tuple[str, str], int]) -> placement_api.Consumer:
     """The same consumer with less, by slot."""
-    left = {}
+    left: dict[str, dict[str, Any]] = {}
     for slot, amount in _slots(consumer.allocations).items():
         amount -= max(0, taken.get(slot, 0))
         if amount > 0:

@@ -18,15 +18,22 @@ is written down before; and right before each act it is seen to that somebody
 still needs the space, and that the decision is still ours.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 import dataclasses
 import datetime
 import time
+from typing import Any
 
+from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
+from nova_preempt.cloud import clients
 from nova_preempt.cloud import host_services
+from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import parallel
 from nova_preempt.cloud import placement as placement_api
@@ -38,6 +45,9 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import claim
 from nova_preempt.handover import eviction_view
+from nova_preempt.handover import notifications
+from nova_preempt.handover import owner
+from nova_preempt.handover import request_poller
 from nova_preempt.handover import victim_space
 
 LOG = logging.getLogger(__name__)
@@ -59,10 +69,18 @@ class Terminator:
     :param host_is_up: see nova_preempt.cloud.host_services
     """
 
-    def __init__(self, clients, watch, requests, decisions, owner, options,
-                 events, monotonic=time.monotonic, sleep=time.sleep,
-                 halt=lambda operation: None,
-                 host_is_up=host_services.host_is_up):
+    def __init__(
+            self, clients: clients.Clients,
+            watch: instance_poller.InstancePoller,
+            requests: request_poller.RequestPoller,
+            decisions: db_decisions.Decisions, owner: owner.Owner,
+            options: cfg.ConfigOpts.GroupAttr,
+            events: notifications.Notifications,
+            monotonic: Callable[[], float] = time.monotonic,
+            sleep: Callable[[float], None] = time.sleep,
+            halt: Callable[[str], None] = lambda operation: None,
+            host_is_up: Callable[[str, str], bool] = host_services.host_is_up
+    ) -> None:
         self.clients = clients
         self.watch = watch
         self.requests = requests
@@ -75,7 +93,9 @@ class Terminator:
         self.monotonic = monotonic
         self._sleep = sleep
 
-    def end(self, decisions, check=None, chosen_at=None):
+    def end(self, decisions: Sequence[db_decisions.Decision],
+            check: Callable[[], None] | None = None,
+            chosen_at: float | None = None) -> values.Memory:
         """End all victims of these decisions and wait until that is done.
 
         :param decisions: db.Decisions, CLAIMED
@@ -93,7 +113,9 @@ class Terminator:
         finally:
             work.close()
 
-    def begin(self, decisions, check=None, chosen_at=None):
+    def begin(self, decisions: Sequence[db_decisions.Decision],
+              check: Callable[[], None] | None = None,
+              chosen_at: float | None = None) -> Work:
         """Give notice to all victims of these decisions.
 
         :returns: a Work, whose step() is called until it returns True, and
@@ -108,7 +130,9 @@ class Work:
     :ivar memory: how far they are, a values.Memory
     """
 
-    def __init__(self, terminator, decisions, check, chosen_at):
+    def __init__(self, terminator: Terminator,
+                 decisions: Sequence[db_decisions.Decision],
+                 check: Callable[[], None], chosen_at: float | None) -> None:
         self._terminator = terminator
         self._check = check
         self._decisions = tuple(decisions)
@@ -117,20 +141,20 @@ class Work:
                          for victim in decision.victims}
         self._view = eviction_view.EvictionView(terminator, decisions,
                                                 chosen_at)
-        self._wake_at_us = None
-        self.memory = controller.begin(self._view.victims.values(),
-                                       self._now_us())
+        self._wake_at_us: int | None = None
+        self.memory: values.Memory = controller.begin(
+            self._view.victims.values(), self._now_us())
         try:
             self.step()
         except BaseException:
             self.close()
             raise
 
-    def close(self):
+    def close(self) -> None:
         """Wait for nobody any more."""
         self._view.close()
 
-    def step(self):
+    def step(self) -> bool:
         """Do what can be done now; the first time, give notice.
 
         :returns: whether that was all
@@ -150,7 +174,7 @@ class Work:
                     for intent in step.intents):
                 return False
 
-    def pause_s(self):
+    def pause_s(self) -> float:
         """How long to wait until the next step()."""
         now_us = self._now_us()
         pause_s = self._age_s()
@@ -159,18 +183,18 @@ class Work:
                           max(0, self._wake_at_us - now_us) / SECOND)
         return pause_s
 
-    def _now_us(self):
+    def _now_us(self) -> int:
         return round(self._terminator.monotonic() * SECOND)
 
-    def _now(self):
+    def _now(self) -> float:
         """The time in seconds, in whole microseconds."""
         return self._now_us() / SECOND
 
-    def _age_s(self):
+    def _age_s(self) -> float:
         return controller.pause_s(self._now() - self.memory.acted_at,
                                   self._terminator.options.poll_interval_s)
 
-    def _carry_out(self, intent):
+    def _carry_out(self, intent: values.Intent) -> None:
         """Do something; some of it is left to the next round if it fails."""
         act = _ACTS[type(intent)]
         if not isinstance(intent, _AGAIN):
@@ -188,7 +212,7 @@ class Work:
             LOG.warning('Cannot record the end of victim %(uuid)s yet: '
                         '%(exc)s', {'uuid': intent.victim, 'exc': exc})
 
-    def _check_all(self):
+    def _check_all(self) -> None:
         """Nobody ends for what others may have taken over, or is halted.
 
         Nor too late. What has begun is finished: those who were asked to end
@@ -201,7 +225,7 @@ class Work:
         if not self.memory.has_begun:
             self._terminator.halt(self._decisions[0].operation)
 
-    def _may_act(self, uuid):
+    def _may_act(self, uuid: str) -> bool:
         """Whether something may be done to a victim; asked just before.
 
         Whatever comes in between may have taken long: by then the request may
@@ -221,7 +245,7 @@ class Work:
 
     # -- notices -----------------------------------------------------------
 
-    def _give_notice(self, intent):
+    def _give_notice(self, intent: values.GiveNotice) -> None:
         """Tell those that have a time of notice, all at once."""
         # The claim, and the look at hosts, may have taken long.
         self._check_all()
@@ -229,7 +253,7 @@ class Work:
                 if self._victims[uuid][1].notice_s]
         parallel.call(lambda item: self._tell(*item), told)
 
-    def _note_notice(self, uuid):
+    def _note_notice(self, uuid: str) -> datetime.datetime:
         """Write down that a victim has notice, and until when."""
         decision, victim = self._victims[uuid]
         terminator = self._terminator
@@ -245,7 +269,7 @@ class Work:
             victim, deadline=deadline, status=db_decisions.NOTICED))
         return deadline
 
-    def _tell(self, uuid, deadline):
+    def _tell(self, uuid: str, deadline: datetime.datetime) -> None:
         """Tell the guest; it ends all the same if that cannot be done."""
         decision, victim = self._victims[uuid]
         try:
@@ -258,11 +282,11 @@ class Work:
 
     # -- one step of one victim --------------------------------------------
 
-    def _look(self, intent):
+    def _look(self, intent: values.LookAtServer) -> None:
         self._check_all()
         self._view.look_at_server(intent.victim, self._age_s())
 
-    def _ask(self, intent):
+    def _ask(self, intent: values.Ask) -> None:
         """Ask Nova for something."""
         uuid, method = intent.victim, intent.method
         decision, _ = self._victims[uuid]
@@ -285,7 +309,7 @@ class Work:
             # It may have taken long: what was read before says nothing.
             self.memory = self.memory.note(uuid, asked_at=self._now())
 
-    def _lock(self, intent):
+    def _lock(self, intent: values.Lock) -> None:
         uuid = intent.victim
         if self._may_act(uuid):
             # Before: the answer may be lost, and our lock not count.
@@ -295,7 +319,7 @@ class Work:
             self.memory = dataclasses.replace(
                 self.memory.note(uuid, locked_at=now), acted_at=now)
 
-    def _close(self, intent):
+    def _close(self, intent: values.Close) -> None:
         """Free what was held for a victim, and note what became of it."""
         clients, uuid = self._terminator.clients, intent.victim
         decision, victim = self._victims[uuid]
@@ -323,7 +347,7 @@ class Work:
         self._terminator.events.end(decision, victim, intent.status)
         self.memory = self.memory.close(uuid)
 
-    def _spare(self, intent):
+    def _spare(self, intent: values.Spare) -> None:
         if intent.uuid in self._victims:
             decision, _ = self._victims[intent.uuid]
             LOG.info('Victim %(uuid)s of preemption %(decision)s must not '
@@ -336,7 +360,7 @@ class Work:
 
 #: What is done again in the next round, where that cannot be done now.
 _AGAIN = (values.LookAtAllocation, values.Ask, values.Lock, values.Close)
-_ACTS = {
+_ACTS: dict[type, Callable[[Work, Any], None]] = {
     values.GiveNotice: Work._give_notice,
     values.LookAtServer: Work._look,
     values.LookAtAllocation:
