@@ -33,7 +33,6 @@ from nova_preempt.cloud import parallel
 from nova_preempt.core.eviction import ending
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import records
 
 LOG = logging.getLogger(__name__)
 
@@ -105,7 +104,7 @@ class Evictions:
                     server, operation, cost_us, restore, leave), servers)),
             record={'operation': operation, 'why': reason,
                     'node': servers[0].node, 'asked_by': asked_by,
-                    'one_time': records.one_time(servers)})
+                    'one_time': eviction_policy.one_time(servers)})
         handover.claims.active.add(decision.uuid)
         try:
             process.decisions.create_decision(
@@ -129,7 +128,7 @@ class Evictions:
 
     def _make_victim(self, server, operation, cost_us, restore, leave):
         options = self._process.options
-        victim = records.make_victim(server, options, cost_us)
+        victim = eviction_policy.make_victim(server, options, cost_us)
         action, resort = victim.action, victim.last_resort
         if leave:
             action = resort = eviction_policy.vacating_action(

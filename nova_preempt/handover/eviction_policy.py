@@ -14,7 +14,7 @@
 The rules are in core/: eligibility, actions and notice.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 from oslo_config import cfg
@@ -31,6 +31,7 @@ from nova_preempt.core import notice
 from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import leases
 from nova_preempt.core.scheduling import policy
+from nova_preempt.db import decisions
 
 # What classes of service are found as.
 _CLASSES = 'nova_preempt.classes', 'qos'
@@ -135,6 +136,23 @@ def get_terms(server: model.Server, options: cfg.ConfigOpts.GroupAttr,
     """
     return core_actions.terms_of(
         server, options.actions, notice_rule(options, notice_limit_s))
+
+
+def one_time(servers: Iterable[model.Server]) -> list[str]:
+    """Return the uuids of servers with devices that can be used once only."""
+    return sorted(server.uuid for server in servers if server.one_time)
+
+
+def make_victim(server: model.Server, options: cfg.ConfigOpts.GroupAttr,
+                cost_us: int = 0, notice_limit_s: float | None = None
+                ) -> decisions.Victim:
+    """Return the db.Victim of a preemptible server."""
+    ends = get_terms(server, options, notice_limit_s)
+    return decisions.Victim(
+        server.uuid, server.project_id, server.user_id, server.flavor,
+        cost_us, launched_at=server.launched_at.replace(tzinfo=None),
+        action=core_actions.MIGRATE if ends.migrate else ends.action,
+        notice_s=ends.notice_s, restore=ends.restore, last_resort=ends.action)
 
 
 def notice_rule(options: cfg.ConfigOpts.GroupAttr, limit_s: float | None = None

@@ -20,8 +20,8 @@ from nova_preempt import metrics
 from nova_preempt.core.scheduling import memo
 from nova_preempt.db import outcomes
 from nova_preempt.handover import parts
-from nova_preempt.handover import records
 from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import records
 from nova_preempt.scheduler import releasing
 from nova_preempt.scheduler import selection_lock
 from nova_preempt.scheduler import waiting_members

@@ -19,7 +19,7 @@ import oslo_messaging as messaging
 
 from nova_preempt.core.scheduling import cycle as core
 from nova_preempt.core.scheduling import memo
-from nova_preempt.handover import records
+from nova_preempt.core.scheduling import ranked_hosts
 from tests import replay
 from tests.functional import base
 
@@ -124,6 +124,6 @@ class TestReplay(base.PreemptionTestCase):
               plan.host.uuid) for plan in plans])
         for decision, plan in zip(decisions, plans, strict=True):
             runner_up = decision.record['runner_up']
-            self.assertEqual(decision.record['why'], records.record.why(
+            self.assertEqual(decision.record['why'], ranked_hosts.why(
                 decision.host, plan, plan.cost_us, runner_up and (
                     runner_up['host'], runner_up['cost_us'])))

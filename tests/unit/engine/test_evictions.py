@@ -172,7 +172,7 @@ class TestManyVictims(testtools.TestCase):
         self.addCleanup(made.close)
         made._stepper = mock.Mock(spec=evictions.Stepper)
         with mock.patch.object(
-                evictions.records, 'make_victim',
+                evictions.eviction_policy, 'make_victim',
                 side_effect=lambda server, *_args: db_decisions.Victim(
                     server.uuid, 'project', 'user', 'small')):
             made.begin_all([make_server(number) for number in range(4)],

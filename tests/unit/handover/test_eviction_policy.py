@@ -20,7 +20,6 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import records
 
 
 def server(**values):
@@ -66,7 +65,7 @@ class TestTerms(unittest.TestCase):
                          self.terms(action='migrate', restore=True))
 
     def victim(self, action):
-        return records.make_victim(server(action=action), self.options)
+        return eviction_policy.make_victim(server(action=action), self.options)
 
     def test_who_is_migrated_first(self):
         for allowed, asking, others in (
@@ -182,7 +181,7 @@ class TestTerms(unittest.TestCase):
                 server(pinned=pinned), now))
 
     def victim_of(self, item):
-        return records.make_victim(item, self.options)
+        return eviction_policy.make_victim(item, self.options)
 
     def test_what_is_freed(self):
         resources = {'VCPU': 1, 'DISK_GB': 10}

@@ -15,8 +15,8 @@ import types
 import unittest
 
 from nova_preempt.db import decisions
+from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import eviction_view
-from nova_preempt.handover import records
 
 
 class TestBegin(unittest.TestCase):
@@ -30,7 +30,7 @@ class TestBegin(unittest.TestCase):
             for uuid in ('once', 'other')]
         decision = types.SimpleNamespace(
             uuid='d', operation='boot', host='h',
-            record={'one_time': records.one_time(servers)})
+            record={'one_time': eviction_policy.one_time(servers)})
         for server, expected in ((once, False), (other, True)):
             victim = eviction_view.make_victim(decision, decisions.Victim(
                 server.uuid, 'p', 'u', 'spot', 0, action='delete',

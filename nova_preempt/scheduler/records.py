@@ -11,16 +11,13 @@
 # under the License.
 """The decision record: who, for whom, which alternatives at what cost, why."""
 
-from collections.abc import Iterable
 import uuid
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from nova_preempt import requester
-from nova_preempt.core import actions as core_actions
 from nova_preempt.core import capacity
-from nova_preempt.core import model
 from nova_preempt.core.scheduling import ranked_hosts
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
@@ -55,8 +52,9 @@ class Records:
         costs = {victim.uuid: get_cost_us(victim.cost)
                  for victim in plan.victim_set.victims}
         victims = tuple(
-            make_victim(server, self._options, costs[server.uuid],
-                        self._notice_limit_s)
+            eviction_policy.make_victim(
+                server, self._options, costs[server.uuid],
+                self._notice_limit_s)
             for server in plan.victims)
         return decisions.Decision(
             uuid=str(uuid.uuid4()), server_uuid=server_uuid,
@@ -119,7 +117,7 @@ class Records:
             'missing': capacity.by_class(plan.missing),
             'devices': plan.devices(),
             'pinned': any(server.pinned for server in plan.victims),
-            'one_time': one_time(plan.victims),
+            'one_time': eviction_policy.one_time(plan.victims),
             'optimal': plan.victim_set.optimal,
             'steps': plan.victim_set.steps,
             'considered': considered[:MAX_CONSIDERED],
@@ -129,20 +127,3 @@ class Records:
                 runner_up and (runner_up['host'], runner_up['cost_us']),
                 promised=policy.classes is not None),
         }
-
-
-def one_time(servers: Iterable[model.Server]) -> list[str]:
-    """The uuids of those that have devices that can be used once only."""
-    return sorted(server.uuid for server in servers if server.one_time)
-
-
-def make_victim(server: model.Server, options: cfg.ConfigOpts.GroupAttr,
-                cost_us: int = 0, notice_limit_s: float | None = None
-                ) -> decisions.Victim:
-    """The db.Victim of a nova_preempt.cloud.servers.Server."""
-    ends = eviction_policy.get_terms(server, options, notice_limit_s)
-    return decisions.Victim(
-        server.uuid, server.project_id, server.user_id, server.flavor,
-        cost_us, launched_at=server.launched_at.replace(tzinfo=None),
-        action=core_actions.MIGRATE if ends.migrate else ends.action,
-        notice_s=ends.notice_s, restore=ends.restore, last_resort=ends.action)
