@@ -19,7 +19,7 @@ from nova_preempt import exceptions
 
 
 def load(options):
-    """A Ladders, None where there are none.
+    """Load nova_preempt.core.backlog.ladders, None where there are none.
 
     :param options: [backlog] of the configuration
     :raises InvalidConfiguration: what they need is not installed
@@ -28,33 +28,8 @@ def load(options):
         return None
     try:
         from nova_preempt.core.backlog import ladders
-        from nova_preempt.core.classes import sla
     except ImportError as exc:
         raise exceptions.InvalidConfiguration(
             f'[backlog]ladders is true, but {exc.name} is not installed: it '
             'comes with nova-preempt[classes].') from exc
-    return Ladders(ladders, sla.COPIES)
-
-
-class Ladders:
-    """Which flavors of a ladder, how many servers, and which one when.
-
-    :param core: nova_preempt.core.backlog.ladders
-    :param copies: core.classes.sla.COPIES
-    """
-
-    def __init__(self, core, copies):
-        self._core = core
-        self._copies = copies
-
-    def rungs(self, flavors, priorities):
-        """See nova_preempt.core.backlog.ladders.rungs()."""
-        return self._core.rungs(flavors, priorities)
-
-    def copies(self, priorities):
-        """How many servers a request is."""
-        return self._copies[priorities.redundancy]
-
-    def choosing(self, rooms, waiting, **values):
-        """What chooses in a pass, see core.backlog.flavors.Ladders."""
-        return self._core.Ladders(rooms, waiting, **values)
+    return ladders

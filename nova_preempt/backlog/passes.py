@@ -41,7 +41,7 @@ class CloudReader:
     :param ranking: returns the core.backlog.order.Order
     :param choices: a nova_preempt.backlog.choices.Choices
     :param groups: a nova_preempt.backlog.groups.Groups
-    :param ladders: a nova_preempt.backlog.ladders.Ladders, or None
+    :param ladders: what nova_preempt.backlog.ladders.load() returned
     :param batch: a nova_preempt.backlog.batch.Batch, or None
     :param places: returns the core.backlog.places.Places of now, or None
     :param why_not: returns why a request cannot start whatever room there is
@@ -79,7 +79,7 @@ class CloudReader:
         rooms = core_room.with_members(rooms, groups.values())
         return passes.Cloud(
             rooms, self.ranking(), groups, places, self._rooms.departures(),
-            self._ladders and self._ladders.choosing(
+            self._ladders and self._ladders.Ladders(
                 rooms, waiting,
                 **({'lead_s': places.lead_s} if places else {})),
             self._batch and self._batch.planner(groups),

@@ -15,11 +15,13 @@ import concurrent.futures
 import functools
 import time
 
+import oslo_messaging as messaging
+
 from nova_preempt import exceptions
 from nova_preempt import metrics
+from nova_preempt import rpc
 from nova_preempt.backlog import batch
 from nova_preempt.backlog import choices
-from nova_preempt.backlog import endpoint
 from nova_preempt.backlog import groups
 from nova_preempt.backlog import ladders
 from nova_preempt.backlog import launcher
@@ -40,6 +42,23 @@ from nova_preempt.core.backlog import planning
 from nova_preempt.db import pauses
 from nova_preempt.db import purge
 from nova_preempt.reservation import retention
+
+
+class BacklogEndpoint:
+    """An RPC endpoint; see rpc.EngineClient for what it answers.
+
+    Every engine serves it, also those that do not act.
+
+    :param backlog: a Backlog
+    """
+
+    target = messaging.Target(namespace=rpc.BACKLOG, version='1.0')
+
+    def __init__(self, backlog):
+        self._backlog = backlog
+
+    def plan(self, context):
+        return self._backlog.plan()
 
 
 class Backlog:
@@ -98,7 +117,7 @@ class Backlog:
             process.db, conf.reservation, self._now,
             purge.REQUESTS.delete_old, 'requests')
         self.works = [('backlog', self._run)]
-        self.endpoints = [endpoint.BacklogEndpoint(self)]
+        self.endpoints = [BacklogEndpoint(self)]
 
     def _now(self):
         """Naive, in UTC and in whole seconds, as the database has it."""
@@ -137,9 +156,9 @@ class Backlog:
             'stopped': self._why_stopped(),
             'waiting': len(waiting),
             'starts': [_start(item.start, item.request) for item in launches],
-            'hosts': [_host(item) for item in planning.uses(
+            'hosts': planning.uses(
                 cloud.rooms, [item.start for item in launches],
-                {item.request.uuid: item.request for item in launches})]}
+                {item.request.uuid: item.request for item in launches})}
 
     def _why_stopped(self):
         if not self._options.enabled:
@@ -158,13 +177,6 @@ def _start(start, request):
             'project_id': request.project_id,
             'flavor': names[start.flavor_id], 'count': start.count,
             'hosts': dict(start.hosts), 'reason': start.reason}
-
-
-def _host(use):
-    return {'name': use.host, 'resources': {
-        name: {'capacity': amount, 'used': use.used.get(name, 0),
-               'used_after': use.used.get(name, 0) + use.added.get(name, 0)}
-        for name, amount in use.capacity.items()}}
 
 
 def load_order(options, claims):

@@ -53,7 +53,7 @@ class Submission:
     :param reading: a cloud.user_reading.UserReading
     :param classes: see nova_preempt.handover.eviction_policy.load_classes()
     :param clock: returns now, naive and in UTC
-    :param ladders: a backlog.ladders.Ladders, None where there are none
+    :param ladders: what backlog.ladders.load() returned
     :param tell: called with a changed model.Request and its former state,
         '' for a new one
     """

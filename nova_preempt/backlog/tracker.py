@@ -11,13 +11,15 @@
 # under the License.
 """Writes down what has become of requests, and deletes their servers."""
 
+import dataclasses
+
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt.backlog import open_requests
 from nova_preempt.backlog import users
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import redaction
 from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog as db
 
@@ -39,13 +41,25 @@ class Tracker:
         self._users = acting
         self._records = records
         self._deleting, self._closing = users.Turns(), users.Turns()
-        self._open = open_requests.OpenRequests(database)
+        self._bodies = {}         # uuid: see redaction.of_pass()
         # {uuid of an open one: uuids of servers that nobody may delete}
         self._left = {}
 
     def open(self):
-        """Return the open core Requests."""
-        return self._open.read()
+        """Return the open core Requests; each body has what a pass needs.
+
+        Each is read once: it does not change while a request is open.
+        """
+        requests = db.find(self._database, model.OPEN, with_bodies=False)
+        there = {item.uuid for item in requests}
+        self._bodies = {uuid: body for uuid, body in self._bodies.items()
+                        if uuid in there}
+        for uuid, body in db.bodies(self._database,
+                                    there - self._bodies.keys()):
+            self._bodies[uuid] = redaction.of_pass(body)
+        # Without those that were forgotten between the two.
+        return [dataclasses.replace(item, body=self._bodies[item.uuid])
+                for item in requests if item.uuid in self._bodies]
 
     def look(self, now):
         """Look at all that are open, or are to be cleared up.
@@ -53,7 +67,7 @@ class Tracker:
         :returns: (the open core Requests, the closed ones,
             {uuid: core.backlog.servers.Seen})
         """
-        requests = self._open.read()
+        requests = self.open()
         closed = db.find(self._database, model.CLOSED, with_trust=True,
                          with_bodies=False)
         return requests, closed, {

@@ -41,8 +41,7 @@ def disagreement(
     without servers, evicted by nobody.
     """
     verdict = boot_outcome.expire(request, now) or lifecycle.judge(
-        request, seen, victims, now, options
-    )
+        request, seen, victims, now, options)
     if not verdict.changes(request):
         return ""
     if verdict.state != request.state:
@@ -84,8 +83,5 @@ def _is_forgotten(boot: model.Boot, now: datetime.datetime) -> bool:
 def is_uncleared(request: model.Request, now: datetime.datetime) -> bool:
     """Whether a closed request has a trust for too long."""
     age_s = (now - request.updated_at).total_seconds()
-    return (
-        request.state in model.CLOSED
-        and request.trust_id != ""
-        and age_s >= CLEARED_S
-    )
+    return (request.state in model.CLOSED and request.trust_id != ""
+            and age_s >= CLEARED_S)

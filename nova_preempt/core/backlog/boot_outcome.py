@@ -37,10 +37,7 @@ CODES = (NO_HOST, NO_ANSWER, QUOTA, REFUSED)
 _MOST_CONFLICTS = 5
 
 NOT_WAITING: Mapping[str, Any] = {
-    "position": None,
-    "estimate_s": None,
-    "waits_for": {},
-}
+    "position": None, "estimate_s": None, "waits_for": {}}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -81,16 +78,9 @@ class Verdict:
 
     def changes(self, request: model.Request) -> bool:
         """Whether there is anything to write down."""
-        return bool(
-            self.state != request.state
-            or self.servers
-            or self.forgotten
-            or self.boots
-            or any(
-                getattr(request, name) != value
-                for name, value in self.values.items()
-            )
-        )
+        return bool(self.servers or self.forgotten or self.boots) or any(
+            getattr(request, name) != value
+            for name, value in (*self.values.items(), ("state", self.state)))
 
 
 def after(request: model.Request, verdict: Verdict) -> model.Request:
@@ -176,22 +166,15 @@ def answered(
     if how is Taken.UNKNOWN:
         return Verdict(model.PLACING, {})
     if how is Taken.ACCEPTED:
-        servers = (
-            (model.OwnServer(server_uuid, boot.number, model.BUILDING, now),)
-            if server_uuid
-            else ()
-        )
+        first = model.OwnServer(
+            server_uuid, boot.number, model.BUILDING, now)
         return Verdict(
-            model.PLACING,
-            {},
-            servers,
-            boots=(dataclasses.replace(boot, state=model.ASKED),),
-        )
+            model.PLACING, {}, (first,) if server_uuid else (),
+            boots=(dataclasses.replace(boot, state=model.ASKED),))
     refused = (dataclasses.replace(boot, state=model.REFUSED),)
     if how is Taken.NO:
         return dataclasses.replace(
-            refuse(request, text, now, options), boots=refused
-        )
+            refuse(request, text, now, options), boots=refused)
     code = QUOTA if how is Taken.QUOTA else REFUSED
     values = in_vain(request, code, text, now, options)
     return Verdict(request.state, values, boots=refused)
@@ -209,10 +192,8 @@ def without_flavor(
     if not left:
         return None
     return Verdict(
-        request.state,
-        {"alternatives": left},
-        boots=(dataclasses.replace(boot, state=model.REFUSED),),
-    )
+        request.state, {"alternatives": left},
+        boots=(dataclasses.replace(boot, state=model.REFUSED),))
 
 
 def refuse(
@@ -228,10 +209,7 @@ def refuse(
     if any(item.state == model.RUNNING for item in request.servers):
         values = in_vain(request, REFUSED, text, now, options)
         return Verdict(request.state, {**values, "reason": text})
-    return Verdict(
-        model.FAILED,
-        {"reason": text, **NOT_WAITING},
-    )
+    return Verdict(model.FAILED, {"reason": text, **NOT_WAITING})
 
 
 def why_too_late(request: model.Request, now: datetime.datetime) -> str:
@@ -264,10 +242,7 @@ def expire(request: model.Request, now: datetime.datetime) -> Verdict | None:
     reason = why_too_late(request, now)
     if request.state != model.WAITING or not reason:
         return None
-    return Verdict(
-        model.EXPIRED,
-        {"reason": reason, **NOT_WAITING},
-    )
+    return Verdict(model.EXPIRED, {"reason": reason, **NOT_WAITING})
 
 
 def in_vain(
@@ -283,8 +258,9 @@ def in_vain(
         "waits_for": {"code": code, "text": text,
                       **({"kept": kept} if kept else {})},
         "tries": request.tries + 1,
-        "next_try_at": now
-        + datetime.timedelta(seconds=pause_s(request.tries, options)),
+        "next_try_at": now + datetime.timedelta(seconds=min(
+            LONGEST_PAUSE_S,
+            returns.pause_s(options.retry_s, request.tries))),
     }
 
 
@@ -297,8 +273,3 @@ def refused(request: model.Request) -> str:
         return code
     found: str = request.waits_for.get("refused", "")
     return found
-
-
-def pause_s(tries: int, options: Options) -> int:
-    """How long after a try the next one is, with so many before it."""
-    return min(LONGEST_PAUSE_S, returns.pause_s(options.retry_s, tries))

@@ -55,6 +55,11 @@ def rungs(
     )
 
 
+def copies(priorities: model.Priorities) -> int:
+    """Return how many servers a request is."""
+    return sla.COPIES[sla.Service(priorities.redundancy)]
+
+
 class Ladders:
     """Chooses among rungs; what is started counts from then on.
 

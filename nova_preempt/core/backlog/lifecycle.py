@@ -100,6 +100,7 @@ def closing(
 
 
 _NO_FAULT = "Nova did not build it, and does not say why."
+_TOO_LONG = "Nova did not build it in time."
 
 
 class _Judgement:
@@ -142,18 +143,16 @@ class _Judgement:
             if known is None and seen is not None and self._is_void(seen):
                 self._delete(seen)
                 continue
+            before = known.state if known else None
             state = servers.server_state(
-                known.state if known else None, seen, self._victims.get(uuid)
-            )
+                before, seen, self._victims.get(uuid))
             if state == model.BUILDING and (stop or self._is_stuck(seen)):
                 state = model.UNPLACED
             if seen is None and self._was_withdrawn(known):
                 state = model.UNPLACED
             if state == model.UNPLACED and seen is not None:
                 self._delete(seen)
-            if state == model.ENDED and (
-                known is None or known.state != model.ENDED
-            ):
+            if state == model.ENDED != before:
                 ended.append(uuid)
             self._set(uuid, state)
         self._end(ended)
@@ -168,12 +167,10 @@ class _Judgement:
         known = self.servers.get(uuid)
         if known is None:
             self.servers[uuid] = model.OwnServer(
-                uuid, self._boot(self._there[uuid]), state, self._now
-            )
+                uuid, self._boot(self._there[uuid]), state, self._now)
         elif known.state != state:
             self.servers[uuid] = dataclasses.replace(
-                known, state=state, since=self._now
-            )
+                known, state=state, since=self._now)
 
     def _boot(self, seen: ObservedServer) -> int:
         return servers.boot_of(self._request, seen)
@@ -190,19 +187,16 @@ class _Judgement:
         back where one cannot be (nova/compute/api.py, _provision_instances).
         It does not after it has accepted.
         """
-        boot = self._boots.get(known.boot) if known else None
-        return (
-            known is not None
-            and known.state == model.BUILDING
-            and boot is not None
-            and boot.state in (model.ASKING, *servers.VOID_BOOTS)
-        )
+        if known is None or known.state != model.BUILDING:
+            return False
+        boot = self._boots.get(known.boot)
+        return boot is not None and boot.state in (
+            model.ASKING, *servers.VOID_BOOTS)
 
     def _is_stuck(self, seen: ObservedServer | None) -> bool:
         boot = self._boots.get(self._boot(seen)) if seen else None
-        if boot is None or not self._options.building_s:
-            return False
-        return self._age_s(boot) > self._options.building_s
+        most_s = self._options.building_s
+        return boot is not None and 0 < most_s < self._age_s(boot)
 
     def _delete(self, seen: ObservedServer) -> None:
         if not seen.is_deleting:
@@ -221,11 +215,8 @@ class _Judgement:
             self._now >= request.back_until
         ):
             over = f"It was not to come back after {request.back_until}Z."
-            ended = [
-                uuid
-                for uuid, item in self.servers.items()
-                if item.state == model.ENDED
-            ]
+            ended = [uuid for uuid, item in self.servers.items()
+                     if item.state == model.ENDED]
         elif request.most_returns is not None and (
             request.returns >= request.most_returns
         ):
@@ -238,11 +229,8 @@ class _Judgement:
                 self._set(uuid, model.GONE)
         else:
             self._values.update(
-                returns=request.returns + 1,
-                waits_since=self._now,
-                tries=0,
-                next_try_at=None,
-            )
+                returns=request.returns + 1, waits_since=self._now, tries=0,
+                next_try_at=None)
 
     # -- boots -----------------------------------------------------------
 
@@ -251,16 +239,12 @@ class _Judgement:
         for boot in self._request.boots:
             if boot.state not in servers.OPEN_BOOTS:
                 continue
-            own = [
-                item.state
-                for item in self.servers.values()
-                if item.boot == boot.number
-            ]
+            own = [item.state for item in self.servers.values()
+                   if item.boot == boot.number]
             state = self._boot_state(boot, own)
             if state != boot.state:
                 self._boots[boot.number] = dataclasses.replace(
-                    boot, state=state
-                )
+                    boot, state=state)
                 self._note_try(boot, state, own)
 
     def _boot_state(self, boot: model.Boot, own: list[str]) -> str:
@@ -283,26 +267,19 @@ class _Judgement:
             code, text = boot_outcome.NO_ANSWER, "Nova has not answered."
         elif model.UNPLACED in own:
             failed = [
-                seen.fault
-                for seen in self._there.values()
+                seen.fault for seen in self._there.values()
                 if self._boot(seen) == boot.number
                 and seen.vm_state == "error"
                 and servers.is_for_now(seen.fault)
             ]
-            code, text = boot_outcome.NO_HOST, (
-                next(filter(None, failed), _NO_FAULT)
-                if failed
-                else "Nova did not build it in time."
-            )
+            code, text = boot_outcome.NO_HOST, next(
+                filter(None, failed), _NO_FAULT if failed else _TOO_LONG)
         else:
             if model.RUNNING in own:
                 self._values.update(tries=0, next_try_at=None)
             return
-        self._values.update(
-            boot_outcome.in_vain(
-                self._request, code, text, self._now, self._options
-            )
-        )
+        self._values.update(boot_outcome.in_vain(
+            self._request, code, text, self._now, self._options))
 
     def _age_s(self, boot: model.Boot) -> float:
         return (self._now - boot.asked_at).total_seconds()
@@ -310,62 +287,38 @@ class _Judgement:
     # -- all of it ---------------------------------------------------------
 
     def verdict(self, state: str | None = None) -> Verdict:
+        """Return what has changed.
+
+        :param state: of the request, None: it follows from that
+        """
         request = self._request
-        forgotten = tuple(
-            uuid
-            for uuid, item in sorted(self.servers.items())
-            if item.state == model.UNPLACED and uuid not in self._there
-        )
-        left = {
-            uuid: item
-            for uuid, item in self.servers.items()
-            if uuid not in forgotten
-        }
+        left = {uuid: item for uuid, item in sorted(self.servers.items())
+                if item.state != model.UNPLACED or uuid in self._there}
         before = {item.uuid: item for item in request.servers}
-        boots = tuple(self._boots[item.number] for item in request.boots)
+        after = dataclasses.replace(
+            request, servers=tuple(left.values()), boots=tuple(
+                self._boots[item.number] for item in request.boots))
         values = dict(self._values)
         if state is None:
-            state, reason = servers.status(
-                dataclasses.replace(
-                    request, servers=tuple(left.values()), boots=boots
-                ),
-                self._over,
-                self._faults(),
-            )
+            state, reason = servers.status(after, self._over, self._faults())
             if reason or state != request.state:
                 values["reason"] = reason
         if state != model.PLACING and not boot_outcome.is_startable(
-            dataclasses.replace(
-                request, state=state, servers=tuple(left.values())),
-            self._now,
+            dataclasses.replace(after, state=state), self._now
         ):
             values.update(boot_outcome.NOT_WAITING)
         return Verdict(
-            state,
-            values,
-            tuple(
-                item
-                for uuid, item in sorted(left.items())
-                if item != before.get(uuid)
-            ),
-            tuple(uuid for uuid in forgotten if uuid in before),
-            tuple(
-                new
-                for new, old in zip(boots, request.boots, strict=True)
-                if new != old
-            ),
-            tuple(self._deletes),
-            tuple(self._locked),
-        )
+            state, values,
+            tuple(item for item in after.servers
+                  if item != before.get(item.uuid)),
+            tuple(sorted(before.keys() - left.keys())),
+            tuple(boot for boot in after.boots if boot not in request.boots),
+            tuple(self._deletes), tuple(self._locked))
 
     def _faults(self) -> str:
-        return next(
-            (
-                self._there[uuid].fault
-                for uuid, item in sorted(self.servers.items())
-                if item.state == model.ERROR
-                and uuid in self._there
-                and self._there[uuid].fault
-            ),
-            "Nova could not build its servers.",
-        )
+        return next((
+            self._there[uuid].fault
+            for uuid, item in sorted(self.servers.items())
+            if item.state == model.ERROR and uuid in self._there
+            and self._there[uuid].fault
+        ), "Nova could not build its servers.")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
-from typing import Protocol
+from typing import Any, Protocol
 
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import model
@@ -24,7 +24,6 @@ from nova_preempt.core.backlog.groups import Group
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
 from nova_preempt.core.backlog.room import several
-from nova_preempt.core.model import Resources
 
 #: A pass plans no more often; who comes then is looked for one by one.
 _MOST_PLANS = 16
@@ -63,39 +62,31 @@ class Start:
     reason: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Use:
-    """Capacity of a host that is used before a pass, and added by it."""
-
-    host: str
-    capacity: Resources
-    used: Resources
-    added: Resources
-
-
 def uses(
-    rooms: Iterable[Room],
+    rooms: Sequence[Room],
     starts: Iterable[Start],
     requests: Mapping[str, model.Request],
-) -> list[Use]:
-    """Return what is used of hosts, by name.
+) -> list[dict[str, Any]]:
+    """Return what is used of hosts before and after starts, by name.
 
     Of starts for which no hosts are chosen nobody knows where they will be.
 
     :param requests: by uuid, those that start
     """
-    added: dict[str, list[Resources]] = {}
+    left = {room.host: room for room in rooms}
     for start in starts:
         of = {item.flavor_id: item
               for item in requests[start.uuid].alternatives}
         for host, count in start.hosts.items():
-            added.setdefault(host, []).append(
-                several(of[start.flavor_id], count).resources)
+            left[host] = dataclasses.replace(left[host], free=capacity.less(
+                left[host].free,
+                several(of[start.flavor_id], count).resources))
     return [
-        Use(
-            room.host, room.capacity, capacity.less(room.capacity, room.free),
-            capacity.total(added.get(room.host, ())),
-        )
+        {"name": room.host, "resources": {
+            name: {"capacity": amount,
+                   "used": amount - room.free.get(name, 0),
+                   "used_after": amount - left[room.host].free.get(name, 0)}
+            for name, amount in room.capacity.items()}}
         for room in sorted(rooms, key=lambda room: room.host)
     ]
 

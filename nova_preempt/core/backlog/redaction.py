@@ -30,16 +30,10 @@ SECRET = ("adminPass", "user_data", "personality")
 # Members of "server" that a log may quote; users put what they like into
 # metadata, tags and hints.
 _PLAIN = {
-    "name": str,
-    "imageRef": str,
-    "flavorRef": str,
-    "key_name": str,
-    "availability_zone": str,
-    "host": str,
-    "hypervisor_hostname": str,
-    "min_count": int,
-    "max_count": int,
-}
+    **dict.fromkeys((
+        "name", "imageRef", "flavorRef", "key_name", "availability_zone",
+        "host", "hypervisor_hostname"), str),
+    "min_count": int, "max_count": int}
 
 
 # Members of "server", and hints, that a pass looks at.
@@ -73,8 +67,7 @@ def of_closed(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"server": {
         name: value
         for name, value in without_secrets(body)["server"].items()
-        if name in SECRET
-        or (name in _PLAIN and isinstance(value, _PLAIN[name]))
+        if name in SECRET or _is_plain(name, value)
     }}
 
 
@@ -98,6 +91,10 @@ def of_pass(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"server": found, **hints}
 
 
+def _is_plain(name: str, value: object) -> bool:
+    return name in _PLAIN and isinstance(value, _PLAIN[name])
+
+
 def outline(body: object) -> object:
     """Return the body for a log: stars for all that may hold a secret.
 
@@ -109,9 +106,7 @@ def outline(body: object) -> object:
     server = body.get("server")
     if isinstance(server, Mapping):
         shown["server"] = {
-            name: value
-            if name in _PLAIN and isinstance(value, _PLAIN[name])
-            else masking.MASK
+            name: value if _is_plain(name, value) else masking.MASK
             for name, value in server.items()
         }
     return shown

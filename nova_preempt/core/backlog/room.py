@@ -260,29 +260,13 @@ def with_members(rooms: Iterable[Room], known: Iterable[Group]) -> list[Room]:
     ]
 
 
-Kind = tuple[
-    bool,
-    int | None,
-    tuple[str, ...],
-    tuple[str, ...],
-    tuple[tuple[str, int], ...],
-    int,
-    int | None,
-    frozenset[str] | None,
-    frozenset[str] | None,
-]
+Kind = tuple[object, ...]
 
 
 def kind(alternative: model.Alternative) -> Kind:
     """What is the same of alternatives that find room alike."""
     return (
-        alternative.preemptible,
-        alternative.run_s,
-        alternative.required,
-        alternative.forbidden,
-        tuple(sorted(alternative.resources.items())),
-        alternative.minimum_run_s,
-        alternative.notice_s,
-        alternative.hosts,
-        alternative.own_hosts,
-    )
+        alternative.preemptible, alternative.run_s, alternative.required,
+        alternative.forbidden, tuple(sorted(alternative.resources.items())),
+        alternative.minimum_run_s, alternative.notice_s, alternative.hosts,
+        alternative.own_hosts)

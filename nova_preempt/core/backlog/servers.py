@@ -19,6 +19,7 @@ what was made, and knows from the time of the boot whether more may come.
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterable, Mapping
 import dataclasses
 import datetime
@@ -41,17 +42,11 @@ _DELETED = ("deleted", "soft-delete")
 _KEPT = ("shelved", "shelved_offloaded", "stopped")
 #: Of a server that was ended, and is kept.
 _KEPT_VICTIM = (
-    victim_status.SHELVED,
-    victim_status.STOPPED,
-    victim_status.LEFT,
-)
+    victim_status.SHELVED, victim_status.STOPPED, victim_status.LEFT)
 #: Of a server that was ended for good, or is about to be.
 _LOST_VICTIM = (
-    victim_status.PENDING,
-    victim_status.NOTICED,
-    victim_status.ENDING,
-    victim_status.GONE,
-)
+    victim_status.PENDING, victim_status.NOTICED, victim_status.ENDING,
+    victim_status.GONE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,8 +98,7 @@ def next_boot(
     """The boot to write down before Nova is asked."""
     number = max((boot.number for boot in request.boots), default=0) + 1
     return model.Boot(
-        number, tag(request.uuid, number), flavor_id, count, now
-    )
+        number, tag(request.uuid, number), flavor_id, count, now)
 
 
 def forgotten_boots(
@@ -117,17 +111,12 @@ def forgotten_boots(
     """
     used = {item.boot for item in request.servers}
     return [
-        boot.number
-        for boot in request.boots[:-1]
-        if boot.state not in OPEN_BOOTS
-        and boot.number not in used
-        and (now - boot.asked_at).total_seconds() >= LATE_S
-    ]
+        boot.number for boot in request.boots[:-1]
+        if boot.state not in OPEN_BOOTS and boot.number not in used
+        and (now - boot.asked_at).total_seconds() >= LATE_S]
 
 
 OnTheirWay = tuple[model.Alternative, int, Mapping[str, int], str]
-
-_ANYWHERE: Mapping[str, int] = {}
 
 
 def without_room(
@@ -157,20 +146,14 @@ def without_room(
                      if item.boot == boot.number]
             count = boot.count - sum(
                 item.state != model.BUILDING or item.uuid in placed
-                for item in known
-            )
+                for item in known)
             if count > 0:
-                hosts = (chosen or {}).get(
-                    (request.uuid, boot.number), _ANYWHERE)
-                there = [placed[item.uuid] for item in known
-                         if item.uuid in placed]
-                found.append((
-                    of[boot.flavor_id], count,
-                    {host: times - there.count(host)
-                     for host, times in hosts.items()
-                     if times > there.count(host)},
-                    groups.key(request),
-                ))
+                left = collections.Counter(
+                    (chosen or {}).get((request.uuid, boot.number), {}))
+                left.subtract(placed[item.uuid] for item in known
+                              if item.uuid in placed)
+                found.append((of[boot.flavor_id], count, dict(+left),
+                              groups.key(request)))
     return found
 
 
@@ -181,21 +164,12 @@ def is_late(request: model.Request, now: datetime.datetime) -> bool:
 
 def sought_tags(request: model.Request, now: datetime.datetime) -> list[str]:
     """The tags of servers that may have come without being known."""
-    known: dict[int, int] = {}
-    for server in request.servers:
-        known[server.boot] = known.get(server.boot, 0) + 1
+    known = collections.Counter(server.boot for server in request.servers)
     return [
-        boot.tag
-        for boot in request.boots
-        if (
-            boot.state in OPEN_BOOTS
-            and known.get(boot.number, 0) < boot.count
-        )
-        or (
-            boot.state in VOID_BOOTS
-            and (now - boot.asked_at).total_seconds() < LATE_S
-        )
-    ]
+        boot.tag for boot in request.boots
+        if (boot.state in OPEN_BOOTS and known[boot.number] < boot.count)
+        or (boot.state in VOID_BOOTS
+            and (now - boot.asked_at).total_seconds() < LATE_S)]
 
 
 def sought_servers(request: model.Request) -> list[str]:
@@ -204,12 +178,8 @@ def sought_servers(request: model.Request) -> list[str]:
     Of a request that is closed only what is still to be cleared up.
     """
     states: tuple[str, ...] = (
-        model.BUILDING,
-        model.RUNNING,
-        model.AWAY,
-        model.ERROR,
-        model.UNPLACED,
-    )
+        model.BUILDING, model.RUNNING, model.AWAY, model.ERROR,
+        model.UNPLACED)
     if request.state in model.CLOSED and not request.ends_servers:
         states = model.BUILDING, model.UNPLACED
     return [item.uuid for item in request.servers if item.state in states]
@@ -236,11 +206,8 @@ def server_state(
     if seen.vm_state == "building" and before in _ON_ITS_WAY:
         return model.BUILDING
     if seen.vm_state == "error" and before in (*_ON_ITS_WAY, model.ERROR):
-        came_to_nothing = (
-            before != model.ERROR
-            and seen.launched_at is None
-            and is_for_now(seen.fault)
-        )
+        came_to_nothing = (before != model.ERROR and seen.launched_at is None
+                           and is_for_now(seen.fault))
         return model.UNPLACED if came_to_nothing else model.ERROR
     if seen.vm_state in _KEPT and victim in _KEPT_VICTIM:
         return model.AWAY
@@ -262,15 +229,9 @@ def is_for_now(fault: str) -> bool:
     when their compute service was stopped.
     """
     text = fault.lower()
-    return not text or any(
-        words in text
-        for words in (
-            "no valid host",
-            "exceeded maximum number of retries",
-            "exhausted all hosts",
-            "quota exceeded",
-        )
-    )
+    return not text or any(words in text for words in (
+        "no valid host", "exceeded maximum number of retries",
+        "exhausted all hosts", "quota exceeded"))
 
 
 def status(

@@ -63,22 +63,15 @@ def counts(
     """
     fewest = _number(server, "min_count")
     most = count or _number(server, "max_count") or fewest or least_count or 1
-    if least_count is not None:
-        least = least_count
-    elif fewest is not None:
-        least = fewest
-    elif count is not None:
-        least = count
-    else:
-        least = 1
+    least = next(
+        some for some in (least_count, fewest, count, 1) if some is not None)
     field = "count" if count else "body.server.max_count"
     if most > max_count:
         raise Refused(field, f"{most} is more than {max_count}, the most")
     if least > most:
         raise Refused(
             "least_count" if least_count else "body.server.min_count",
-            f"{least} is more than {most}, what is asked for",
-        )
+            f"{least} is more than {most}, what is asked for")
     return Counts(most, least)
 
 
@@ -143,15 +136,12 @@ def check_ladder(
         return
     if priorities is None:
         raise Refused("ladder", "it needs priorities")
-    for field in ("flavors", "count", "least_count"):
-        if others.get(field) is not None:
-            raise Refused(field, "with a ladder it follows from priorities")
-    for name in ("flavorRef", "min_count", "max_count"):
-        if name in server:
-            raise Refused(
-                f"body.server.{name}",
-                "with a ladder it follows from priorities",
-            )
+    said = [field for field in ("flavors", "count", "least_count")
+            if others.get(field) is not None]
+    said += [f"body.server.{name}" for name in (
+        "flavorRef", "min_count", "max_count") if name in server]
+    if said:
+        raise Refused(said[0], "with a ladder it follows from priorities")
 
 
 def check_change(request: model.Request, values: Mapping[str, Any]) -> None:
@@ -174,8 +164,7 @@ def check_change(request: model.Request, values: Mapping[str, Any]) -> None:
         if getattr(priorities, name) != now:
             raise Refused(
                 f"priorities.{name}",
-                f"with a ladder it cannot be changed, and is {now}",
-            )
+                f"with a ladder it cannot be changed, and is {now}")
 
 
 def check_group(ladder: str, body: Mapping[str, Any]) -> None:
@@ -185,16 +174,12 @@ def check_group(ladder: str, body: Mapping[str, Any]) -> None:
     :raises Refused:
     """
     for name, hints in body.items():
-        if (
-            ladder
-            and name != "server"
-            and isinstance(hints, Mapping)
-            and "group" in hints
-        ):
+        if ladder and name != "server" and isinstance(
+            hints, Mapping
+        ) and "group" in hints:
             raise Refused(
                 f"body.{name}.group",
-                "with a ladder the servers have a group of their own",
-            )
+                "with a ladder the servers have a group of their own")
 
 
 def check_reservations(body: Mapping[str, Any]) -> None:
@@ -221,22 +206,19 @@ def check_server(server: Mapping[str, Any], count: int) -> None:
     if server.get("return_reservation_id"):
         raise Refused(
             "body.server.return_reservation_id",
-            "a request has an id of its own, and shows its servers",
-        )
+            "a request has an id of its own, and shows its servers")
     if count == 1:
         return
     if server.get("hostname"):
         raise Refused(
-            "body.server.hostname", f"{count} servers cannot share one"
-        )
+            "body.server.hostname", f"{count} servers cannot share one")
     networks = server.get("networks")
     for network in networks if isinstance(networks, list) else ():
         for name in ("port", "fixed_ip"):
             if isinstance(network, Mapping) and network.get(name):
                 raise Refused(
                     "body.server.networks",
-                    f"{count} servers cannot share one {name}",
-                )
+                    f"{count} servers cannot share one {name}")
 
 
 def check_wishes(
@@ -261,8 +243,7 @@ def check_wishes(
             "class",
             f"{name!r} is none that may be asked for, but these are: {known}"
             if known
-            else f"{name!r} may not be asked for, nor any other class",
-        )
+            else f"{name!r} may not be asked for, nor any other class")
     not_before, not_after = values.get("not_before"), values.get("not_after")
     for field in ("not_after", "back_until"):
         at = values.get(field)
@@ -272,21 +253,16 @@ def check_wishes(
         raise Refused(
             "not_after",
             f"{not_after.isoformat()}Z is not after not_before, "
-            f"{not_before.isoformat()}Z",
-        )
+            f"{not_before.isoformat()}Z")
     longest_s = values.get("longest_wait_s")
-    if (
-        longest_s is not None
-        and not_before
-        and new & {"longest_wait_s", "not_before"}
-        and (not_before - values.get("created_at", now)).total_seconds()
-        >= longest_s
-    ):
+    if (longest_s is not None and not_before
+            and new & {"longest_wait_s", "not_before"}
+            and (not_before - values.get("created_at", now)).total_seconds()
+            >= longest_s):
         raise Refused(
             "longest_wait_s",
             f"{longest_s} s after it is made are over before not_before, "
-            f"{not_before.isoformat()}Z",
-        )
+            f"{not_before.isoformat()}Z")
     if not values.get("comes_back"):
         for field in ("back_until", "most_returns"):
             if values.get(field) is not None:
@@ -314,8 +290,7 @@ def class_of(
             raise Refused(
                 "class",
                 f"servers of {name!r} are preemptible, and those of flavor "
-                f"{item.name} are not",
-            )
+                f"{item.name} are not")
         if name and own not in ("", name):
             raise Refused("class", f"flavor {item.name} is of class {own!r}")
         found.add(membership.class_of(item.class_name, name, known))

@@ -69,7 +69,7 @@ class TestBodies(base.DatabaseTestCase):
         backlog.change(self.db, 'r1', model.OPEN, test_backlog.NOW,
                        state=model.CANCELLED)
         self.assertEqual({'r2': 'r2', 'r3': 'r3'}, self.follow())
-        self.assertEqual({'r2', 'r3'}, self.tracker._open._bodies.keys())
+        self.assertEqual({'r2', 'r3'}, self.tracker._bodies.keys())
 
     def test_one_that_is_forgotten_meanwhile(self):
         self.leave('r1', 'r2')

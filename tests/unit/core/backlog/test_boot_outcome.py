@@ -108,7 +108,10 @@ class TestTime(unittest.TestCase):
     def test_pauses_grow(self):
         self.assertEqual(
             [30, 60, 120, 240, 480, 600, 600],
-            [boot_outcome.pause_s(tries, OPTIONS) for tries in range(7)])
+            [(values['next_try_at'] - base.NOW).total_seconds() for values in (
+                boot_outcome.in_vain(base.request(tries=tries), '', '',
+                                     base.NOW, OPTIONS)
+                for tries in range(7))])
 
     def test_the_last_moment(self):
         for values, age_s, reason in (

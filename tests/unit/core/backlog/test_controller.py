@@ -272,12 +272,14 @@ class TestUses(unittest.TestCase):
                   # Nova chooses.
                   dispatch.Start('z', '2', 1)]
         self.assertEqual(
-            [('a', 0, 8), ('b', 3, 2), ('c', 9, 0)],
-            [(use.host, use.used['VCPU'], use.added.get('VCPU', 0))
-             for use in planning.uses(
-                 [dataclasses.replace(host(name, free), capacity={'VCPU': 8})
-                  for name, free in (('c', -1), ('b', 5), ('a', 8))],
-                 starts, requests)])
+            [{'name': name, 'resources': {'VCPU': {
+                'capacity': 8, 'used': used, 'used_after': used_after}}}
+             for name, used, used_after in (
+                 ('a', 0, 8), ('b', 3, 5), ('c', 9, 9))],
+            planning.uses(
+                [dataclasses.replace(host(name, free), capacity={'VCPU': 8})
+                 for name, free in (('c', -1), ('b', 5), ('a', 8))],
+                starts, requests))
 
     def test_nothing(self):
         self.assertEqual([], planning.uses([], [], {}))
