@@ -134,7 +134,6 @@ class Bench:
             conf, types.SimpleNamespace(session=lambda trust_id: None,
                                         delete=lambda trust_id: None),
             lambda *_arguments: self.nova)
-        chosen = choices.Choices(options, self.database)
         self.loop = loop.Loop(
             options, self.database, tracker.Tracker(
                 self.database, server_reader.ServerReader(
@@ -143,9 +142,10 @@ class Bench:
                 options, self.database, rooms.Rooms(
                     conf.preemption, self.cloud, self.cloud, lambda: NOW,
                     types.SimpleNamespace(why=lambda what: '')),
-                lambda: passes.load_order(options), chosen,
+                lambda: passes.load_order(options),
                 groups.Groups(lambda uuid: None)),
-            launcher.Launcher(options, acting, written, lambda: NOW, chosen))
+            launcher.Launcher(options, acting, written, lambda: NOW,
+                              choices.Choices(options, self.database)))
 
     @staticmethod
     def find(tags: Any, uuids: Any) -> instances.Found:

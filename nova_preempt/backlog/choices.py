@@ -61,11 +61,3 @@ class Choices:
                         {'uuid': request.uuid, 'exc': exc})
             return {}
         return {chosen.HINT: secret}
-
-    def of_boots(self):
-        """{(uuid of the request, number of the boot): {host: how many}}."""
-        return chosen_hosts.of_boots(self._database)
-
-    def clear(self, now):
-        """Forget those that are too old, also once nobody chooses any."""
-        chosen_hosts.forget(self._database, now)

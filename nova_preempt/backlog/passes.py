@@ -25,6 +25,7 @@ from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import passes
 from nova_preempt.core.backlog import room as core_room
 from nova_preempt.db import backlog as db
+from nova_preempt.db import chosen_hosts
 
 ORDERS = 'nova_preempt.order'
 
@@ -39,7 +40,6 @@ class CloudReader:
     :param database: a nova_preempt.db.Database
     :param rooms: a nova_preempt.backlog.rooms.Rooms
     :param ranking: returns the core.backlog.order.Order
-    :param choices: a nova_preempt.backlog.choices.Choices
     :param groups: a nova_preempt.backlog.groups.Groups
     :param ladders: what nova_preempt.backlog.ladders.load() returned
     :param batch: a nova_preempt.backlog.batch.Batch, or None
@@ -48,14 +48,13 @@ class CloudReader:
     :param monotonic: returns seconds of a clock that is never set
     """
 
-    def __init__(self, options, database, rooms, ranking, choices, groups,
+    def __init__(self, options, database, rooms, ranking, groups,
                  ladders=None, batch=None, places=lambda: None,
                  why_not=lambda request: '', monotonic=time.monotonic):
         self._options = options
         self._database = database
         self._rooms = rooms
         self.ranking = ranking
-        self._choices = choices
         self._groups = groups
         self._ladders = ladders
         self._batch = batch
@@ -83,8 +82,8 @@ class CloudReader:
                 rooms, waiting,
                 **({'lead_s': places.lead_s} if places else {})),
             self._batch and self._batch.planner(groups),
-            self._pace(now), self._choices.of_boots(), self._why_not,
-            self._alarm())
+            self._pace(now), chosen_hosts.of_boots(self._database),
+            self._why_not, self._alarm())
 
     def _alarm(self):
         """Tells whether a pass that begins now has taken for long enough.

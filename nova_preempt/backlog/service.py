@@ -39,6 +39,7 @@ from nova_preempt.cloud import trusts as cloud_trusts
 from nova_preempt.cloud import user_nova
 from nova_preempt.conf import backlog as conf_backlog
 from nova_preempt.core.backlog import planning
+from nova_preempt.db import chosen_hosts
 from nova_preempt.db import pauses
 from nova_preempt.db import purge
 from nova_preempt.reservation import retention
@@ -93,14 +94,14 @@ class Backlog:
         trusts = trusts or cloud_trusts.Trusts(conf)
         acting = users.Users(conf, trusts, make_nova, nova)
         self._orphans = orphan_trusts.OrphanTrusts(process.db, trusts)
-        self._choices = choices.Choices(options, process.db)
+        self._database = process.db
         cloud = passes.CloudReader(
             options, process.db,
             rooms.Rooms(process.options, inventory, known, process.clock,
                         process.pauses, lambda: conf.energy.demand_wakes),
             functools.cache(lambda: load_order(
                 options, classes and classes.claims(process.db))),
-            self._choices, groups.Groups(inventory.occupancy.get),
+            groups.Groups(inventory.occupancy.get),
             ladders.load(options), batch.load(options),
             rooms.load_places(conf),
             limits.Limits(acting, time.monotonic).why_not)
@@ -109,7 +110,7 @@ class Backlog:
                 process.db, server_reader.ServerReader(process.decisions),
                 acting, written), cloud,
             launcher.Launcher(options, acting, written, self._now,
-                              self._choices))
+                              choices.Choices(options, process.db)))
         if options.enabled:
             # What is wrong is to be known at once.
             cloud.ranking()
@@ -140,7 +141,8 @@ class Backlog:
         """
         now = self._now()
         orphans = self._orphans.clear(now)
-        self._choices.clear(now)
+        # Also once nobody chooses any.
+        chosen_hosts.forget(self._database, now)
         try:
             return self._loop.run(
                 now, is_paused=bool(self._pauses.why(pauses.BACKLOG)))

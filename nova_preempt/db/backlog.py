@@ -72,6 +72,13 @@ def create(database, request, begun=False, sealed=None):
     return True
 
 
+def _update(session, uuid, of, *conditions, **values):
+    """Whether a request was in one of these states; then it has the values."""
+    return session.execute(sa.update(_REQUEST).where(
+        _REQUEST.uuid == uuid, _REQUEST.state.in_(of), *conditions).values(
+        **backlog_rows.closing(values))).rowcount == 1
+
+
 def _has_trust(session, uuid, trust_id):
     return session.execute(sa.select(_REQUEST.uuid).where(
         _REQUEST.uuid == uuid,
@@ -168,15 +175,15 @@ def change(database, uuid, of, now, renewal=None, **values):
     :param values: by the names of model.Request
     :returns: whether it was in one of them, with the trust that is replaced
     """
-    which = [_REQUEST.uuid == uuid, _REQUEST.state.in_(of)]
+    conditions = []
     with database.writer() as session:
         if renewal is not None:
             if not backlog_begun.end(session, renewal.begun.uuid):
                 # Unless that was this call, and the answer was lost.
                 return _has_trust(session, uuid, values['trust_id'])
-            which.append(_REQUEST.trust_id == renewal.replaced)
-        found = session.execute(sa.update(_REQUEST).where(*which).values(
-            **backlog_rows.closing(values), updated_at=now)).rowcount == 1
+            conditions.append(_REQUEST.trust_id == renewal.replaced)
+        found = _update(session, uuid, of, *conditions, updated_at=now,
+                        **values)
         if renewal is not None:
             backlog_begun.begin_again(
                 session, renewal.left if found else renewal.begun)
@@ -214,10 +221,9 @@ def remove(database, begun, now):
     uuid = begun.uuid
     with database.writer() as session:
         # First, so that nobody begins anything for it from now on.
-        was_open = session.execute(sa.update(_REQUEST).where(
-            _REQUEST.uuid == uuid, _REQUEST.state.in_(model.OPEN)).values(
-            state=model.CANCELLED, sealed=None, reason=NOT_TAKEN,
-            ends_servers=True, updated_at=now)).rowcount
+        was_open = _update(
+            session, uuid, model.OPEN, state=model.CANCELLED,
+            reason=NOT_TAKEN, ends_servers=True, updated_at=now)
         if not was_open and session.execute(sa.select(_REQUEST.uuid).where(
                 _REQUEST.uuid == uuid)).first():
             return Removal(is_gone=False)
@@ -257,12 +263,10 @@ def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
         was written
     """
     with database.writer() as session:
-        found = session.execute(
-            sa.update(_REQUEST).where(
-                _REQUEST.uuid == uuid, _REQUEST.state.in_(of),
-                *_unchanged(decided, _STARTS)).values(
-                state=model.PLACING, reason=reason, position=None,
-                estimate_s=None, updated_at=boot.asked_at)).rowcount == 1
+        found = _update(
+            session, uuid, of, *_unchanged(decided, _STARTS),
+            state=model.PLACING, reason=reason, position=None,
+            estimate_s=None, updated_at=boot.asked_at)
         if found:
             session.execute(sa.insert(_BOOT).values(
                 request_uuid=uuid, **rows.values(boot)))
@@ -331,12 +335,8 @@ def record(database, uuid, of, now, verdict, decided=None):
 @retries.retried
 def _record(database, uuid, of, now, verdict, conditions):
     with database.writer() as session:
-        if not session.execute(sa.update(_REQUEST).where(
-                _REQUEST.uuid == uuid, _REQUEST.state.in_(of),
-                *conditions).values(
-                **backlog_rows.closing(
-                    {**verdict.values, 'state': verdict.state}),
-                updated_at=now)).rowcount:
+        if not _update(session, uuid, of, *conditions, **{
+                **verdict.values, 'state': verdict.state, 'updated_at': now}):
             return False
         for boot in verdict.boots:
             if not session.execute(sa.update(_BOOT).where(

@@ -327,8 +327,8 @@ class CapacityTracker:
             if not room.is_for(alternative):
                 continue
             suited += 1
-            if room.is_large_enough(alternative):
-                ever = True
+            is_large_enough = room.times_ever(alternative) > 0
+            ever = ever or is_large_enough
             if not self._left.is_open(number, alternative):
                 # Of its own reservation those are none that others leave.
                 reserved += alternative.hosts is None and not (
@@ -337,7 +337,7 @@ class CapacityTracker:
             lack = room.lack(alternative)
             for name in lack:
                 hosts[name] += 1
-            if lack and room.is_large_enough(alternative):
+            if lack and is_large_enough:
                 here = room.far(alternative), lack
                 nearest = min(nearest or here, here, key=lambda item: item[0])
         return Lack(

@@ -118,6 +118,7 @@ class Plans:
     :param requests: those that may be planned, in order
     :param window: so many are planned at once
     :param group_of: returns the server group of a request, None for none
+    :ivar behind: what is left beside all that is planned; None: nothing is
     """
 
     def __init__(
@@ -141,20 +142,15 @@ class Plans:
         self._why: dict[str, str] = {}
         # Up to which request it is planned, and what is left beside that.
         self._planned = 0
-        self._behind: CapacityTracker | None = None
+        self.behind: CapacityTracker | None = None
         self._plans = 0
-
-    @property
-    def behind(self) -> CapacityTracker | None:
-        """What is left beside all that is planned; None: nothing is."""
-        return self._behind
 
     def place(self, request: model.Request) -> Place | None:
         """Return where it is to start, None if it has to be looked for."""
         number = self._at.get(request.uuid)
         if number is None:
             return None
-        if self._behind is None or number >= self._planned:
+        if self.behind is None or number >= self._planned:
             self._plan(number)
         return self._places.pop(request.uuid, None)
 
@@ -169,7 +165,7 @@ class Plans:
     def upset(self) -> None:
         """Forget all plans: what they are about has been taken, or kept."""
         self._places.clear()
-        self._behind = None
+        self.behind = None
 
     def _plan(self, number: int) -> None:
         self.upset()
@@ -185,12 +181,12 @@ class Plans:
                 for request in some for item in request.alternatives
             }.values()),
         )
-        self._behind = self._ledger.copy()
+        self.behind = self._ledger.copy()
         for request in some:
             place = found.get(request.uuid)
             if isinstance(place, Place):
                 self._places[request.uuid] = place
-                self._behind.take_at(
+                self.behind.take_at(
                     place.alternative, place.hosts, self._group_of(request))
             elif place:
                 self._why[request.uuid] = place

@@ -96,12 +96,6 @@ class Room:
             return self.host in alternative.hosts
         return leases.is_long_enough(self.free_s, lead_s)
 
-    def is_large_enough(self, alternative: model.Alternative) -> bool:
-        """Whether an empty host would do."""
-        return self.is_for(alternative) and capacity.fits(
-            alternative.resources, self.capacity
-        )
-
     def has_kind(self, alternative: model.Alternative) -> bool:
         """Whether it is for such servers, and has some of each resource."""
         return self.is_for(alternative) and all(

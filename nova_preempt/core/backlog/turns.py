@@ -77,6 +77,7 @@ class Turns:
 
     :param known: those that the last pass has left, by project
     :param waiting: the uuids of all requests that wait
+    :ivar known: the last turn of each project, for the next pass
     """
 
     def __init__(
@@ -88,25 +89,20 @@ class Turns:
         self._now = now
         self._kept: set[str] = set()
         memory = datetime.timedelta(seconds=MEMORY_S)
-        self._turns = {
+        self.known = {
             project: dataclasses.replace(turn, far={
                 uuid: far for uuid, far in turn.far.items()
                 if uuid in waiting})
             for project, turn in known.items() if now - turn.since < memory}
 
-    @property
-    def known(self) -> Mapping[str, Turn]:
-        """Return the last turn of each project, for the next pass."""
-        return self._turns
-
     def is_on(self, project: str) -> bool:
         """Tell whether a project has its turn now."""
-        turn = self._turns.get(project)
+        turn = self.known.get(project)
         return turn is not None and self._now < turn.ends_at
 
     def rests_until(self, project: str) -> datetime.datetime | None:
         """Return until when a project rests, None if it does not."""
-        turn = self._turns.get(project)
+        turn = self.known.get(project)
         if turn is not None and turn.ends_at <= self._now < turn.rests_until:
             return turn.rests_until
         return None
@@ -114,7 +110,7 @@ class Turns:
     def since(self, project: str) -> datetime.datetime | None:
         """Return when its turn began, None if it has neither turn nor rest."""
         if self.is_on(project) or self.rests_until(project):
-            return self._turns[project].since
+            return self.known[project].since
         return None
 
     def rank(self, project: str) -> tuple[bool, float, int]:
@@ -123,7 +119,7 @@ class Turns:
         Those that have their turn or rest, then the others, by when their last
         turn began.
         """
-        turn = self._turns.get(project)
+        turn = self.known.get(project)
         if turn is None:
             return True, -math.inf, 0
         return (self.since(project) is None,
@@ -132,7 +128,7 @@ class Turns:
     def are_resting(self, hosts: Collection[str]) -> bool:
         """Tell whether one of them was kept for a project that rests now."""
         return any(self.rests_until(project) and not turn.hosts.isdisjoint(
-            hosts) for project, turn in self._turns.items())
+            hosts) for project, turn in self.known.items())
 
     def keep(
         self,
@@ -148,11 +144,11 @@ class Turns:
         :param place: of the request among those that were chosen
         """
         if not self.is_on(project):
-            self._turns[project] = Turn(self._now, self._now, place=place)
-        turn = self._turns[project]
+            self.known[project] = Turn(self._now, self._now, place=place)
+        turn = self.known[project]
         best = turn.far.get(uuid, held.far)
         is_nearer = held.far < best or self._is_late(turn, held.in_s)
-        self._turns[project] = dataclasses.replace(
+        self.known[project] = dataclasses.replace(
             turn,
             nearer_at=self._now if is_nearer else turn.nearer_at,
             hosts=frozenset(held.hosts if is_shared else ()).union(

@@ -19,8 +19,8 @@ from nova_preempt.core.backlog import groups as core
 from nova_preempt.core.backlog import model
 from nova_preempt.reservation import occupancy
 from tests.unit.core.backlog import base
+from tests.unit.core.backlog.base import host
 from tests.unit.core.backlog.test_groups import in_group
-from tests.unit.core.backlog.test_room import host
 
 
 class TestGroups(unittest.TestCase):

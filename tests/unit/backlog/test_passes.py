@@ -23,9 +23,10 @@ from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import expected_departures
 from nova_preempt.db import backlog as db
 from nova_preempt.db import backlog_turns
+from nova_preempt.db import chosen_hosts
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import vcpus
 
 NONE_LEFT = {'maxTotalInstances': 1, 'totalInstancesUsed': 1}
 
@@ -51,6 +52,8 @@ class PassesTestCase(unittest.TestCase):
         for name, answer in (('note', None), ('placed', [])):
             self.enterContext(mock.patch.object(
                 db, name, return_value=answer))
+        self.enterContext(mock.patch.object(
+            chosen_hosts, 'of_boots', return_value={}))
         for name in ('get', 'replace'):
             self.enterContext(mock.patch.object(
                 backlog_turns, name, getattr(self, f'{name}_turns')))
@@ -67,7 +70,7 @@ class PassesTestCase(unittest.TestCase):
                 departures=lambda: expected_departures.AS_FLAVORS_SAY),
             lambda: types.SimpleNamespace(
                 rank=lambda requests, now, shares: requests),
-            types.SimpleNamespace(of_boots=dict), None,
+            None,
             why_not=limits.Limits(
                 types.SimpleNamespace(limits=self.answer),
                 lambda: self.clock.now).why_not,

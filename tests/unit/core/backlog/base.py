@@ -16,6 +16,9 @@ import datetime
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passes
+from nova_preempt.core.backlog import room
+from nova_preempt.core.backlog import servers as core_servers
+from nova_preempt.core.model import ObservedServer
 
 NOW = datetime.datetime(2026, 1, 1, 12)
 
@@ -52,3 +55,57 @@ def decide(ranked, rooms, now, options, pace=None, ladders=None, planner=None,
         ranked, passes.Cloud(list(rooms), pace=pace, ladders=ladders,
                              planner=planner, **cloud),
         now, options, on_their_way, unseen, turns)
+
+
+def host(name, free, reclaimable=None, capacity=8, ends=()):
+    return room.Room(
+        name, {'VCPU': free},
+        {'VCPU': free if reclaimable is None else reclaimable},
+        {'VCPU': capacity},
+        tuple(room.End(in_s, {'VCPU': amount}) for in_s, amount in ends))
+
+
+def vcpus(number, **kwargs):
+    return alternative(str(number), VCPU=number, **kwargs)
+
+
+def starts(found):
+    return [(start.uuid, start.flavor_id, start.count)
+            for start in found.starts]
+
+
+def codes(found):
+    return {uuid: note.waits_for['code']
+            for uuid, note in found.notes.items()}
+
+
+def boot(number=1, state=model.ASKED, count=1, age_s=0):
+    return model.Boot(number, core_servers.tag('r1', number), 'small', count,
+                      ago(age_s), state)
+
+
+def own(uuid, state=model.RUNNING, number=1):
+    return model.OwnServer(uuid, number, state, NOW)
+
+
+def sight(uuid, vm_state='active', number=1, **values):
+    return ObservedServer(
+        uuid, vm_state, tags=(core_servers.tag('r1', number),), **values)
+
+
+def placing(*states, count=1, age_s=0, state=model.ASKED, **values):
+    """One with a boot that is under way, and servers of it."""
+    return request(
+        state=model.PLACING, count=count,
+        boots=(boot(state=state, count=count, age_s=age_s),),
+        servers=tuple(own(f's{number}', state)
+                      for number, state in enumerate(states)), **values)
+
+
+def running(*states, count=None, **values):
+    """One whose boot is over, with servers in these states."""
+    return request(
+        state=model.ACTIVE, count=count or len(states),
+        boots=(boot(state=model.SETTLED, count=len(states), age_s=9999),),
+        servers=tuple(own(f's{number}', state)
+                      for number, state in enumerate(states)), **values)

@@ -23,10 +23,10 @@ from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from tests.unit.core.backlog import base
+from tests.unit.core.backlog.base import boot
+from tests.unit.core.backlog.base import own
+from tests.unit.core.backlog.base import sight
 from tests.unit.core.backlog.test_lifecycle import OPTIONS
-from tests.unit.core.backlog.test_lifecycle import boot
-from tests.unit.core.backlog.test_lifecycle import own
-from tests.unit.core.backlog.test_lifecycle import sight
 
 
 def disagreement(request, *sights, victims=None):

@@ -26,11 +26,11 @@ from nova_preempt.core.backlog import passes
 from nova_preempt.core.backlog import planning
 from nova_preempt.core.backlog import servers
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_lifecycle import placing
-from tests.unit.core.backlog.test_lifecycle import running
-from tests.unit.core.backlog.test_lifecycle import sight
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import placing
+from tests.unit.core.backlog.base import running
+from tests.unit.core.backlog.base import sight
+from tests.unit.core.backlog.base import vcpus
 
 
 class Faulty:

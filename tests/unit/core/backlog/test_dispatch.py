@@ -26,8 +26,10 @@ from nova_preempt.core.backlog import planning
 from nova_preempt.core.backlog import room
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
+from tests.unit.core.backlog.base import codes
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import starts
+from tests.unit.core.backlog.base import vcpus
 
 LATER = base.NOW + datetime.timedelta(seconds=90)
 
@@ -35,16 +37,6 @@ LATER = base.NOW + datetime.timedelta(seconds=90)
 def decide(requests, rooms, now=base.NOW, pace=None, **options):
     return base.decide(requests, rooms, now, dispatch.Options(**options),
                            pace)
-
-
-def starts(found):
-    return [(start.uuid, start.flavor_id, start.count)
-            for start in found.starts]
-
-
-def codes(found):
-    return {uuid: note.waits_for['code']
-            for uuid, note in found.notes.items()}
 
 
 class TestDecide(unittest.TestCase):

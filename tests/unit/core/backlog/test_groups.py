@@ -21,9 +21,9 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import room
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import vcpus
 from tests.unit.core.backlog.test_room import held
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
 
 NEAR = groups.Group('near', groups.AFFINITY)
 FAR = groups.Group('far', groups.ANTI_AFFINITY)

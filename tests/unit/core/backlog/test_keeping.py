@@ -25,8 +25,8 @@ from nova_preempt.core.backlog import keeping
 from nova_preempt.core.backlog import turns
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import vcpus
 
 HOUR = 3600
 

@@ -18,8 +18,8 @@ from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import ladders
 from nova_preempt.core.backlog import model
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import vcpus
 
 HIGH = ('CUSTOM_REPUTATION_HIGH',)
 RUNGS = tuple(dataclasses.replace(vcpus(number), required=HIGH)

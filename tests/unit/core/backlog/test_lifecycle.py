@@ -20,43 +20,15 @@ from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
-from nova_preempt.core.model import ObservedServer
 from tests.unit.core.backlog import base
+from tests.unit.core.backlog.base import boot
+from tests.unit.core.backlog.base import own
+from tests.unit.core.backlog.base import placing
+from tests.unit.core.backlog.base import running
+from tests.unit.core.backlog.base import sight
 
 OPTIONS = boot_outcome.Options(undecided_s=180, building_s=3600, retry_s=30)
 NO_HOST = 'No valid host was found. There are not enough hosts available.'
-
-
-def boot(number=1, state=model.ASKED, count=1, age_s=0):
-    return model.Boot(number, servers.tag('r1', number), 'small', count,
-                      base.ago(age_s), state)
-
-
-def own(uuid, state=model.RUNNING, number=1):
-    return model.OwnServer(uuid, number, state, base.NOW)
-
-
-def sight(uuid, vm_state='active', number=1, **values):
-    return ObservedServer(uuid, vm_state, tags=(servers.tag('r1', number),),
-                          **values)
-
-
-def placing(*states, count=1, age_s=0, state=model.ASKED, **values):
-    """One with a boot that is under way, and servers of it."""
-    return base.request(
-        state=model.PLACING, count=count,
-        boots=(boot(state=state, count=count, age_s=age_s),),
-        servers=tuple(own(f's{number}', state)
-                      for number, state in enumerate(states)), **values)
-
-
-def running(*states, count=None, **values):
-    """One whose boot is over, with servers in these states."""
-    return base.request(
-        state=model.ACTIVE, count=count or len(states),
-        boots=(boot(state=model.SETTLED, count=len(states), age_s=9999),),
-        servers=tuple(own(f's{number}', state)
-                      for number, state in enumerate(states)), **values)
 
 
 def judge(request, *sights, now=base.NOW, **victims):

@@ -15,7 +15,7 @@ import unittest
 
 from nova_preempt.core.backlog import limits
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_room import vcpus
+from tests.unit.core.backlog.base import vcpus
 
 LIMITS = {'maxTotalInstances': 10, 'totalInstancesUsed': 9,
           'maxTotalCores': 20, 'totalCoresUsed': 16,

@@ -21,10 +21,10 @@ from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import vcpus
 from tests.unit.core.backlog.test_dispatch import LATER
 from tests.unit.core.backlog.test_dispatch import decide
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
 
 REFUSED = {'code': 'no_valid_host', 'text': 'No host.'}
 

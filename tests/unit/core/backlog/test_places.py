@@ -23,10 +23,10 @@ from nova_preempt.core.backlog import places
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.reservation import leases
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_dispatch import codes
-from tests.unit.core.backlog.test_dispatch import starts
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
+from tests.unit.core.backlog.base import codes
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import starts
+from tests.unit.core.backlog.base import vcpus
 from tests.unit.reservation import support
 
 GUARD = leases.Guard(

@@ -21,8 +21,8 @@ from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import planning
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import vcpus
 
 
 class Fixed:

@@ -21,21 +21,11 @@ from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.notice import NoticeRule
 from tests.unit.core.backlog import base
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import vcpus
 
 CAPACITY = {'VCPU': 8}
 APART = groups.Group('g', groups.ANTI_AFFINITY)
-
-
-def host(name, free, reclaimable=None, capacity=8, ends=()):
-    return room.Room(
-        name, {'VCPU': free},
-        {'VCPU': free if reclaimable is None else reclaimable},
-        {'VCPU': capacity},
-        tuple(room.End(in_s, {'VCPU': amount}) for in_s, amount in ends))
-
-
-def vcpus(number, **kwargs):
-    return base.alternative(str(number), VCPU=number, **kwargs)
 
 
 def held(ledger, *args):

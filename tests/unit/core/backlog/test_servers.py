@@ -19,7 +19,7 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from nova_preempt.core.model import ObservedServer
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_lifecycle import boot
+from tests.unit.core.backlog.base import boot
 
 
 def request(state=model.ASKED, known=(), count=3):

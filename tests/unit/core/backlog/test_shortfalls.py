@@ -21,11 +21,11 @@ from unittest import mock
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_dispatch import codes
+from tests.unit.core.backlog.base import codes
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import starts
+from tests.unit.core.backlog.base import vcpus
 from tests.unit.core.backlog.test_dispatch import decide
-from tests.unit.core.backlog.test_dispatch import starts
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
 
 #: Hosts without room for anybody: of nine hosts two are kept for a project.
 OTHERS = [host(f'other{number}', 0, capacity=1) for number in range(7)]

@@ -16,11 +16,11 @@ import unittest
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import turns
 from tests.unit.core.backlog import base
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import vcpus
 from tests.unit.core.backlog.test_keeping import HOUR
 from tests.unit.core.backlog.test_keeping import Cloud
 from tests.unit.core.backlog.test_keeping import later
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
 
 
 class TestTurns(unittest.TestCase):

@@ -29,6 +29,8 @@ from nova_preempt.core.batch import joint
 from nova_preempt.core.batch import model
 from nova_preempt.core.batch import waiting
 from tests.unit.core.backlog import base
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import vcpus
 from tests.unit.core.backlog.test_groups import FAR
 from tests.unit.core.backlog.test_groups import NEAR
 from tests.unit.core.backlog.test_groups import decide
@@ -37,8 +39,6 @@ from tests.unit.core.backlog.test_groups import in_group
 from tests.unit.core.backlog.test_groups import near
 from tests.unit.core.backlog.test_groups import waits
 from tests.unit.core.backlog.test_groups import with_group
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
 from tests.unit.core.batch import base as batch_base
 
 

@@ -21,8 +21,8 @@ from nova_preempt.core.batch import choice
 from nova_preempt.core.batch import model
 from nova_preempt.core.batch import waiting
 from tests.unit.core.backlog import base
-from tests.unit.core.backlog.test_room import host
-from tests.unit.core.backlog.test_room import vcpus
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import vcpus
 
 
 def planner(**options):
