@@ -92,15 +92,16 @@ class Launcher:
         request = dataclasses.replace(request, body=body)
         try:
             secrets = self._sealing.open(request, self._records.sealed)
+            nova = self._users.nova(request)
         except sealing.CannotOpen as exc:
             LOG.error('Request %(uuid)s cannot be started: %(exc)s',
                       {'uuid': request.uuid, 'exc': exc.detail})
             self._wait(request, boot_outcome.REFUSED, str(exc))
             return True
-        try:
-            nova = self._users.nova(request)
         except api.TrustGone as exc:
-            self._give_up(request, str(exc))
+            now = self._clock()
+            self._records.record(request, boot_outcome.refuse(
+                request, str(exc), now, self._lifecycle()), now)
             return True
         except (users.NotNow, api.KeystoneError) as exc:
             LOG.warning('Request %(uuid)s cannot be started yet: %(exc)s',
@@ -119,19 +120,15 @@ class Launcher:
                       self._choices.hints(request, boot, start.hosts))
         return True
 
-    def _give_up(self, request, text):
-        now = self._clock()
-        self._records.record(request, boot_outcome.refuse(
-            request, text, now, backlog_options.lifecycle(self._options)),
-            now)
+    def _lifecycle(self):
+        return backlog_options.lifecycle(self._options)
 
     def _wait(self, request, code, text):
         """Let others come first for a while; nothing is lost."""
         now = self._clock()
         self._records.record(request, boot_outcome.Verdict(
             request.state, boot_outcome.in_vain(
-                request, code, text, now,
-                backlog_options.lifecycle(self._options))), now)
+                request, code, text, now, self._lifecycle())), now)
 
     def _ask(self, nova, request, begun, boot, secrets, hints):
         try:
@@ -157,7 +154,7 @@ class Launcher:
         now = self._clock()
         self._records.record(begun, verdict or boot_outcome.answered(
             request, boot, how, text, reply.server_uuid, now,
-            backlog_options.lifecycle(self._options)), now)
+            self._lifecycle()), now)
 
     @staticmethod
     def _without_flavor(nova, request, boot):

@@ -83,7 +83,9 @@ class Submission:
         :raises BacklogDisabled, InvalidRequest, RequestLimit, NoTrust:
         :raises NoAnswer: Keystone or Nova cannot be asked
         """
-        self._check_enabled()
+        if not self._options.enabled:
+            raise exceptions.BacklogDisabled(
+                'No requests are taken: [backlog]enabled is false.')
         self._check_limit(context.project_id)
         request = self._checked(context, token, wanted,
                                 self._classes_for(any_class))
@@ -183,11 +185,6 @@ class Submission:
                        trust_id='')
 
     # -- what is checked -----------------------------------------------------
-
-    def _check_enabled(self):
-        if not self._options.enabled:
-            raise exceptions.BacklogDisabled(
-                'No requests are taken: [backlog]enabled is false.')
 
     def _check_limit(self, project_id, own=0, renews=False):
         """Bound open requests and, with those to be deleted, a day's trusts.

@@ -51,14 +51,9 @@ class Group:
     project_id: str = ""
 
 
-def hints(request: model.Request) -> Mapping[str, object]:
-    """Return the scheduler hints that the user gave."""
-    return places.hints(request.body)
-
-
 def named(request: model.Request) -> str:
     """Return the uuid of the group that it names, '' if it names none."""
-    found = hints(request).get("group")
+    found = places.hints(request.body).get("group")
     return found if isinstance(found, str) else ""
 
 

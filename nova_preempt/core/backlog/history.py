@@ -42,6 +42,7 @@ MOST_CHANGES = 1000
 _RUNS = (model.ACTIVE, model.PARTLY_ACTIVE)
 _TRIED = (model.WAITING, model.EVICTED, model.PARTLY_ACTIVE)
 _US = datetime.timedelta(microseconds=1)
+_SECOND = datetime.timedelta(seconds=1)
 _LONG_AGO = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - as times are here
 
 
@@ -85,14 +86,10 @@ def _waits_s(history: History, since: datetime.datetime) -> Iterator[int]:
             queued = max(change.at, first)
         elif change.state in _RUNS and queued is not None:
             if change.at >= since:
-                yield max(0, (change.at - queued) // _second())
+                yield max(0, (change.at - queued) // _SECOND)
             queued = None
         elif change.state == model.EVICTED:
             queued = None
-
-
-def _second() -> datetime.timedelta:
-    return datetime.timedelta(seconds=1)
 
 
 def _first(history: History) -> datetime.datetime:

@@ -26,6 +26,7 @@ import dataclasses
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model as backlog_model
+from nova_preempt.core.backlog import places
 from nova_preempt.core.backlog.groups import Group
 from nova_preempt.core.backlog.planning import Place
 from nova_preempt.core.backlog.room import Room
@@ -102,7 +103,7 @@ class Planner:
     ) -> str:
         """Say why it is not for a batch, '' if it is."""
         server = request.body.get("server", {})
-        hints = set(groups.hints(request))
+        hints = set(places.hints(request.body))
         if groups.of(request, self._known) is not None:
             hints.discard("group")
         if hints or any(
