@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 import dataclasses
 import sys
 
@@ -25,6 +25,7 @@ from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.groups import Group
 from nova_preempt.core.backlog.remaining import Remaining
+from nova_preempt.core.backlog.remaining import spread
 from nova_preempt.core.backlog.room import Held
 from nova_preempt.core.backlog.room import Kind
 from nova_preempt.core.backlog.room import Lack
@@ -55,9 +56,7 @@ class CapacityTracker:
         stays: ExpectedDepartures = AS_FLAVORS_SAY,
     ) -> None:
         rooms = sorted(rooms, key=lambda room: room.host)
-        self._number = {
-            room.host: number for number, room in enumerate(rooms)
-        }
+        self._number = {room.host: number for number, room in enumerate(rooms)}
         self._left = Remaining(rooms, lead_s, stays)
         # The affinity groups that a host is held for.
         self._kept: set[str] = set()
@@ -115,7 +114,7 @@ class CapacityTracker:
         :param group: they are of it
         :param least: fewer are none
         """
-        key = kind(alternative), group.uuid if group is not None else ""
+        key = _key(alternative, group)
         if self._bounds.get(key, least) < least:
             return 0
         found = sum(self._find(alternative, most, group).values())
@@ -134,10 +133,8 @@ class CapacityTracker:
         :param group: it is of it
         :param least: a host of an affinity group needs room for so many
         """
-        at_once = 1
-        if group is not None and group.policy == groups.AFFINITY:
-            at_once = least
-        key = kind(alternative), group.uuid if group else "", at_once
+        at_once = least if groups.is_together(group) else 1
+        key = *_key(alternative, group), at_once
         looked: Iterable[str] = self._number
         found = frozenset(looked)
         if key in self._hosts:
@@ -145,8 +142,7 @@ class CapacityTracker:
             looked = self._left.shrunk[known:]
         gone = {
             host for host in looked
-            if not (group is None
-                    or self._seats.most(group, self._number[host], 1))
+            if not self._seats.most(group, self._number[host], 1)
             or at_once > self._left.times(
                 self._number[host], alternative, at_once)}
         if gone:
@@ -172,18 +168,17 @@ class CapacityTracker:
             return self.emptied.most(alternative, most) >= least
         hosts = self._seats.only(group)
         if group.elsewhere or hosts is None:
-            return group.elsewhere or (
-                self.emptied.most(alternative) >= least)
+            return group.elsewhere or (self.emptied.most(alternative) >= least)
         return any(
             self._left.rooms[number].times_ever(alternative) >= least
             for number in hosts
         )
 
-    def is_settled(self, group: Group) -> bool:
+    def is_settled(self, group: Group | None) -> bool:
         """Whether the group has servers on a host that is in use."""
         return self._seats.is_settled(group)
 
-    def is_astray(self, group: Group) -> bool:
+    def is_astray(self, group: Group | None) -> bool:
         """Whether its host is being chosen, and nobody knows it yet."""
         return self._seats.is_astray(group)
 
@@ -201,8 +196,7 @@ class CapacityTracker:
         numbers = {self._number[host]: n for host, n in hosts.items()}
         for number, times in numbers.items():
             self._left.take(number, alternative, times)
-        if group is not None:
-            self._seats.add(group, numbers, is_sure)
+        self._seats.add(group, numbers, is_sure)
 
     def take(
         self,
@@ -245,10 +239,9 @@ class CapacityTracker:
                 some = self._left.times(number, alternative, min(count, times))
                 self._left.take(number, alternative, some)
                 count -= some
-                if group is not None:
-                    self._seats.add(group, {number: times}, is_sure=True)
+                self._seats.add(group, {number: times}, is_sure=True)
         self.take(alternative, self.count(alternative, count))
-        if group is not None and count:
+        if count:
             self._seats.add(group, {}, is_sure=False)
 
     def hold(
@@ -268,17 +261,14 @@ class CapacityTracker:
 
         :param most_hosts: no more are kept
         """
-        if group is not None and group.policy == groups.AFFINITY:
+        if groups.is_together(group):
             if group.uuid in self._kept:
                 return None
             # One host for all of them.
             alternative, count = several(alternative, count), 1
         most = {
-            number: min(
-                count if group is None
-                else self._seats.most(group, number, count),
-                room.times_ever(alternative),
-            )
+            number: min(self._seats.most(group, number, count),
+                        room.times_ever(alternative))
             for number, room in enumerate(self._left.rooms)
             if number not in self._left.held
             and self._left.is_open(number, alternative)
@@ -286,7 +276,7 @@ class CapacityTracker:
         nearest = sorted(
             (number for number, n in most.items() if n),
             key=lambda number: self._left.rooms[number].far(alternative))
-        found = _spread(count, most, nearest[:most_hosts]) or _spread(
+        found = spread(count, most, nearest[:most_hosts]) or spread(
             count, most, sorted(
                 nearest, key=lambda number: -most[number])[:most_hosts])
         if not found:
@@ -298,7 +288,7 @@ class CapacityTracker:
             self._left.held[number] = in_s, wanted.resources
             times.append(in_s)
             far += room.far(wanted)[0]
-        if group is not None and group.policy == groups.AFFINITY:
+        if groups.is_together(group):
             self._kept.add(group.uuid)
         # What was found to have room may be what is held now.
         self._next.clear()
@@ -356,19 +346,19 @@ class CapacityTracker:
 
         Of an affinity group on one, the first that has room for the most.
         """
-        if group is not None and group.policy == groups.AFFINITY:
+        if groups.is_together(group):
             return self._find_one(alternative, most, group)
         found: dict[int, int] = {}
-        number = self._first(alternative, group)
-        while most and number < len(self._left.rooms):
-            left = most
-            if group is not None:
-                left = self._seats.most(group, number, most)
-            times = self._left.times(number, alternative, left)
+        for number in range(
+            self._first(alternative, group), len(self._left.rooms)
+        ):
+            if not most:
+                break
+            times = self._left.times(
+                number, alternative, self._seats.most(group, number, most))
             if times:
                 found[number] = times
             most -= times
-            number += 1
         return found
 
     def _find_one(
@@ -390,10 +380,10 @@ class CapacityTracker:
         self, alternative: model.Alternative, group: Group | None = None
     ) -> int:
         """The first host that may have room for such a server."""
-        key = kind(alternative), group.uuid if group is not None else ""
+        key = _key(alternative, group)
         number = self._next.get(key, 0)
         while number < len(self._left.rooms) and not (
-            (group is None or self._seats.most(group, number, 1))
+            self._seats.most(group, number, 1)
             and self._left.times(number, alternative, 1)
         ):
             number += 1
@@ -401,23 +391,8 @@ class CapacityTracker:
         return number
 
 
-def _spread(
-    count: int, most: Mapping[int, int], hosts: Sequence[int]
-) -> dict[int, int]:
-    """Return how many servers each host gets, one more in each round.
-
-    :param most: how many each may have
-    :param hosts: the first to get one first
-    :returns: of none where there is not room for all
-    """
-    found: dict[int, int] = {}
-    if count > sum(most[number] for number in hosts):
-        return found
-    some = list(hosts)[:count]
-    while some:
-        for number in some:
-            found[number] = found.get(number, 0) + 1
-        count -= len(some)
-        some = [number for number in some
-                if found[number] < most[number]][:count]
-    return found
+def _key(
+    alternative: model.Alternative, group: Group | None
+) -> tuple[Kind, str]:
+    """What is the same of servers that find room alike, with their groups."""
+    return kind(alternative), "" if group is None else group.uuid

@@ -60,11 +60,7 @@ class Choice(Boot):
     used: bool = False
 
 
-def refusal(
-    choice: Choice | None,
-    asked: Boot,
-    now: datetime.datetime,
-) -> str:
+def refusal(choice: Choice | None, asked: Boot, now: datetime.datetime) -> str:
     """Say why a request does not get the hosts, '' if it does.
 
     :param choice: what its secret stands for, None if that is nothing

@@ -233,7 +233,7 @@ class _Pass:
 
     def _start(self, request: model.Request) -> Mapping[str, Any] | None:
         group = self._cloud.group(request)
-        if group is not None and self._ledger.is_astray(group):
+        if self._ledger.is_astray(group):
             return {"code": shortfalls.GROUP, "text": groups.ASTRAY}
         start = self._find(request, group)
         if start is None:

@@ -66,7 +66,7 @@ class Emptied:
         :param group: they are of it
         """
         most, at_once = count, 1
-        if group is not None and group.policy == groups.AFFINITY:
+        if groups.is_together(group):
             at_once = count
         elif group is not None:
             most = group.most

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
+from typing import TypeGuard
 
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import places
@@ -49,6 +50,11 @@ class Group:
     members: frozenset[str] = frozenset()
     elsewhere: bool = False
     project_id: str = ""
+
+
+def is_together(group: Group | None) -> TypeGuard[Group]:
+    """Whether servers have to be on one host, by their group if any."""
+    return group is not None and group.policy == AFFINITY
 
 
 def named(request: model.Request) -> str:
@@ -165,6 +171,8 @@ _NOWHERE: Mapping[int, int] = {}
 class Seats:
     """Where the servers of groups are, while a pass gives room away.
 
+    None as a group are servers of no group.
+
     :param members: of each host, {uuid of a group: how many}
     """
 
@@ -192,42 +200,43 @@ class Seats:
                 found.setdefault(number, {})[uuid] = count
         return found
 
-    def most(self, group: Group, number: int, most: int) -> int:
+    def most(self, group: Group | None, number: int, most: int) -> int:
         """Return how many more of a group a host takes, of so many."""
+        if group is None:
+            return most
         if group.policy == ANTI_AFFINITY:
             there = self._there.get(group.uuid, _NOWHERE).get(number, 0)
             return min(most, max(0, group.most - there))
         hosts = self.only(group)
         return most if hosts is None or number in hosts else 0
 
-    def only(self, group: Group) -> Collection[int] | None:
+    def only(self, group: Group | None) -> Collection[int] | None:
         """Return the only hosts that it may be on, None if it is any."""
-        if group.policy == ANTI_AFFINITY:
+        if not is_together(group):
             return None
         there = self._there.get(group.uuid, _NOWHERE)
         return there if there or group.elsewhere else None
 
-    def is_settled(self, group: Group) -> bool:
+    def is_settled(self, group: Group | None) -> bool:
         """Whether the group has servers on a host that is in use."""
-        return bool(self._there.get(group.uuid))
+        return group is not None and bool(self._there.get(group.uuid))
 
-    def is_astray(self, group: Group) -> bool:
+    def is_astray(self, group: Group | None) -> bool:
         """Whether its host is being chosen, and nobody knows it yet."""
-        return group.uuid in self._astray and not self.is_settled(group)
+        return (group is not None and group.uuid in self._astray
+                and not self.is_settled(group))
 
     def add(
-        self, group: Group, hosts: Mapping[int, int], is_sure: bool
+        self, group: Group | None, hosts: Mapping[int, int], is_sure: bool
     ) -> None:
         """Put servers there.
 
         :param hosts: {number: how many}
         :param is_sure: otherwise Nova may choose others
         """
-        if (
-            group.policy == AFFINITY
-            and not is_sure
-            and not self.is_settled(group)
-        ):
+        if group is None:
+            return
+        if is_together(group) and not (is_sure or self.is_settled(group)):
             self._astray.add(group.uuid)
             return
         there = self._there.setdefault(group.uuid, {})

@@ -178,8 +178,7 @@ class Keeping:
     ) -> None:
         self._now = now
         self._options = options
-        self.turns = Turns(
-            turns, {request.uuid for request in requests}, now)
+        self.turns = Turns(turns, {request.uuid for request in requests}, now)
         # By uuid: how many hosts may be kept for those that are chosen, who of
         # them names a reservation, and why none are for others that have
         # waited for as long.
@@ -348,9 +347,7 @@ class _Given:
         """Note that these are kept for a project."""
         self._of.setdefault(project, set()).update(hosts)
 
-    def left(
-        self, project: str, hosts: frozenset[str] | None = None
-    ) -> int:
+    def left(self, project: str, hosts: frozenset[str] | None = None) -> int:
         """Return how many more may be kept for a project.
 
         :param hosts: of these, None: of all

@@ -64,8 +64,7 @@ def coming_back(request: model.Request, now: datetime.datetime) -> list[str]:
         request.back_until is not None and now >= request.back_until
     ):
         return []
-    return [item.uuid for item in request.servers
-            if item.state == model.AWAY]
+    return [item.uuid for item in request.servers if item.state == model.AWAY]
 
 
 def closing(
@@ -144,8 +143,7 @@ class _Judgement:
                 self._delete(seen)
                 continue
             before = known.state if known else None
-            state = servers.server_state(
-                before, seen, self._victims.get(uuid))
+            state = servers.server_state(before, seen, self._victims.get(uuid))
             if state == model.BUILDING and (stop or self._is_stuck(seen)):
                 state = model.UNPLACED
             if seen is None and self._was_withdrawn(known):
@@ -259,9 +257,7 @@ class _Judgement:
             return model.IN_VAIN
         return model.SETTLED
 
-    def _note_try(
-        self, boot: model.Boot, state: str, own: list[str]
-    ) -> None:
+    def _note_try(self, boot: model.Boot, state: str, own: list[str]) -> None:
         """Wait longer after a try in vain."""
         if state == model.LOST:
             code, text = boot_outcome.NO_ANSWER, "Nova has not answered."

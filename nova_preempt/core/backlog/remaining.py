@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import math
 
 from nova_preempt.core import capacity
@@ -82,3 +82,25 @@ class Remaining:
         """Give the room of so many servers on a host away."""
         self.shrunk.append(self.rooms[number].host)
         self.rooms[number] = self.rooms[number].without(alternative, times)
+
+
+def spread(
+    count: int, most: Mapping[int, int], hosts: Sequence[int]
+) -> dict[int, int]:
+    """Return how many servers each host gets, one more in each round.
+
+    :param most: how many each may have
+    :param hosts: the first to get one first
+    :returns: of none where there is not room for all
+    """
+    found: dict[int, int] = {}
+    if count > sum(most[number] for number in hosts):
+        return found
+    some = list(hosts)[:count]
+    while some:
+        for number in some:
+            found[number] = found.get(number, 0) + 1
+        count -= len(some)
+        some = [number for number in some
+                if found[number] < most[number]][:count]
+    return found

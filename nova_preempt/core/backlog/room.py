@@ -149,9 +149,7 @@ class Room:
         return None
 
 
-def several(
-    alternative: model.Alternative, count: int
-) -> model.Alternative:
+def several(alternative: model.Alternative, count: int) -> model.Alternative:
     """So many servers on a host, as if they were one."""
     return dataclasses.replace(alternative, resources={
         name: amount * count for name, amount in alternative.resources.items()
@@ -193,8 +191,7 @@ def with_leavers(room: Room, leavers: Iterable[Leaver]) -> Room:
     return dataclasses.replace(
         room,
         reclaimable=capacity.total(
-            (room.free, *(each.frees for each in leavers
-                          if each.reclaimable))
+            (room.free, *(each.frees for each in leavers if each.reclaimable))
         ),
         ends=tuple(
             End(each.in_s, each.frees, each.reclaimable)

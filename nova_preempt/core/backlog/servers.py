@@ -97,8 +97,7 @@ def next_boot(
 ) -> model.Boot:
     """The boot to write down before Nova is asked."""
     number = max((boot.number for boot in request.boots), default=0) + 1
-    return model.Boot(
-        number, tag(request.uuid, number), flavor_id, count, now)
+    return model.Boot(number, tag(request.uuid, number), flavor_id, count, now)
 
 
 def forgotten_boots(
@@ -234,9 +233,7 @@ def is_for_now(fault: str) -> bool:
         "exhausted all hosts", "quota exceeded"))
 
 
-def status(
-    request: model.Request, over: str, fault: str
-) -> tuple[str, str]:
+def status(request: model.Request, over: str, fault: str) -> tuple[str, str]:
     """Return state and reason of a request that is open.
 
     :param over: why it does not come back, '' if it may
