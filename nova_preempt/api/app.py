@@ -31,7 +31,7 @@ from nova_preempt.backlog import ladders
 from nova_preempt.backlog import notifications
 from nova_preempt.backlog import submission
 from nova_preempt.cloud import trusts
-from nova_preempt.cloud import user_reading
+from nova_preempt.cloud import user_nova
 from nova_preempt.handover import eviction_policy
 from nova_preempt.power import figure_cache
 from nova_preempt.reservation import schedule
@@ -53,7 +53,7 @@ def make_services(conf):
         figures=figure_cache.FigureCache(conf.energy, lambda: database),
         classes=known_classes, intake=submission.Submission(
             conf, database, trusts.Trusts(conf),
-            user_reading.UserReading(conf),
+            user_nova.UserReading(conf),
             known_classes, ladders=ladders.load(conf.backlog),
             tell=notifications.RequestNotifications(
                 conf, socket.gethostname(), _later).changed))

@@ -23,7 +23,7 @@ from nova_preempt.api import auth
 from nova_preempt.backlog import sealing
 from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import nova_conf
-from nova_preempt.cloud import user_reading
+from nova_preempt.cloud import user_nova
 import nova_preempt.conf
 from nova_preempt.conf import values
 from nova_preempt.db import database
@@ -76,7 +76,7 @@ def load(conf):
     """
     if conf.backlog.enabled:
         boot_schema.load()
-        user_reading.load()
+        user_nova.load()
 
 
 def arguments(environ):

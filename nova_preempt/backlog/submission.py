@@ -30,7 +30,7 @@ from nova_preempt.backlog import sealing
 from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts
-from nova_preempt.cloud import user_reading
+from nova_preempt.cloud import user_nova
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import redaction
 from nova_preempt.core.backlog import trust_marker
@@ -50,7 +50,7 @@ class Submission:
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
     :param database: a db.Database
     :param made: a cloud.trusts.Trusts
-    :param reading: a cloud.user_reading.UserReading
+    :param reading: a cloud.user_nova.UserReading
     :param classes: see nova_preempt.handover.eviction_policy.load_classes()
     :param clock: returns now, naive and in UTC
     :param ladders: what backlog.ladders.load() returned
@@ -211,7 +211,7 @@ class Submission:
             validation.check_wishes(wanted.wishes, now, classes)
             find = self._rungs if wanted.ladder else self._flavors
             alternatives, counts = find(token, wanted, server)
-            alternatives = user_reading.as_hinted(
+            alternatives = user_nova.as_hinted(
                 self._preemption, wanted.body, alternatives)
             class_name = self._class_of(
                 wanted.wishes.get('class_name', ''), alternatives)
@@ -325,7 +325,7 @@ class Submission:
         """Say of which field it is that Nova refuses something."""
         try:
             yield
-        except (user_reading.NotFound, user_reading.Refused) as exc:
+        except (user_nova.NotFound, user_nova.Refused) as exc:
             raise validation.Refused(field, str(exc)) from None
         except nova_api.NovaError as exc:
             LOG.warning('Nova cannot be asked about a request: %.300s', exc)

@@ -66,6 +66,12 @@ def load_auth(conf):
     return ks_loading.load_auth_from_conf_options(conf, preemption.GROUP)
 
 
+def load_session(conf):
+    """A keystoneauth1 Session with these credentials."""
+    return ks_loading.load_session_from_conf_options(
+        conf, preemption.GROUP, auth=load_auth(conf))
+
+
 def check(conf):
     """Fail where Nova could not be asked for anything.
 
@@ -106,11 +112,10 @@ class NovaAPI:
     def _get_client(self):
         if self._client is None:
             group = self._conf[preemption.GROUP]
-            session = ks_loading.load_session_from_conf_options(
-                self._conf, preemption.GROUP, auth=load_auth(self._conf))
             interfaces = group.valid_interfaces or ['internal']
             self._client = nova_client.Client(
-                VERSION, session=session, service_type=group.service_type,
+                VERSION, session=load_session(self._conf),
+                service_type=group.service_type,
                 region_name=group.region_name, endpoint_type=interfaces[0],
                 endpoint_override=group.endpoint_override)
         return self._client

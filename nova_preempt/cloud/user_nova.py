@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Nova's API as a user: what is done in the name of who left a request.
+"""Nova's API as a user: what is read and done in the user's name.
 
 No credentials of ours: quotas, policies and key pairs are the user's.
 """
@@ -18,16 +18,26 @@ import dataclasses
 
 from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import exceptions as ks_exc
+from nova import objects
+from nova.scheduler import utils as nova_utils
 
 from nova_preempt import segments
+from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import nova_api
 from nova_preempt.conf import preemption
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import places
 
 # What is done to a server whose body did not say a version.
 VERSION = '2.52'
 # The last in which a policy of a server group is one of a list.
 _GROUPS = '2.63'
 _PAGE = 1000
+# Extra specs with the flavor.
+_FLAVORS = '2.61'
+# The last with images, and one with key pairs as they are now.
+_IMAGES = '2.35'
+_KEY_PAIRS = '2.10'
 
 _OK = (200, 202, 204)
 
@@ -58,6 +68,14 @@ class NoGroup(Exception):
         self.reply = reply
 
 
+class NotFound(Exception):
+    """There is no such thing, or the user may not see it."""
+
+
+class Refused(Exception):
+    """Nova does not let this user ask; has Nova's words."""
+
+
 class UserNova:
     """Boots, looks at and ends servers of a user.
 
@@ -67,26 +85,15 @@ class UserNova:
     """
 
     def __init__(self, session, conf, timeout_s):
-        group = conf[preemption.GROUP]
         self._timeout_s = timeout_s
-        self._adapter = ks_adapter.Adapter(
-            session, service_type=group.service_type,
-            region_name=group.region_name,
-            interface=group.valid_interfaces or ['internal'],
-            endpoint_override=group.endpoint_override)
+        self._adapter = _adapter(session, conf)
 
     def check(self):
         """Find out where Nova is, so that what fails later is its own.
 
         :raises NovaError: nobody can be asked
         """
-        try:
-            found = self._adapter.get_endpoint()
-        except ks_exc.ClientException as exc:
-            raise nova_api.NovaError(f'Where Nova is: {exc}') from exc
-        if not found:
-            raise nova_api.NovaError(
-                'The catalog of the user has no endpoint of Nova.')
+        _endpoint(self._adapter)
 
     def create(self, body, version):
         """Ask for servers, once.
@@ -180,6 +187,150 @@ class UserNova:
             url, method, microversion=version, raise_exc=False,
             connect_retries=0, status_code_retries=0,
             timeout=self._timeout_s, **kwargs)
+
+
+class UserReading:
+    """Looks things up as a user.
+
+    :param conf: a ConfigOpts with [preemption], which says where Nova is
+    """
+
+    def __init__(self, conf):
+        self._conf = conf
+        self._adapter = None
+
+    # All of these raise NotFound, Refused, or NovaError where nobody knows.
+
+    def flavor(self, token, flavor_id, from_volume=False):
+        """A model.Alternative.
+
+        :param from_volume: whether its root disk is a volume
+        """
+        return _alternative(
+            self._get(token, _FLAVORS, 'flavors', flavor_id)['flavor'],
+            from_volume)
+
+    def ladder(self, token, name, from_volume=False):
+        """[model.Alternative] of the flavors with this name of a ladder."""
+        found, marker = [], {}
+        while page := self._ask(token, _FLAVORS, 'flavors', 'detail',
+                                **marker)['flavors']:
+            found += [_alternative(flavor, from_volume) for flavor in page
+                      if specs.ladder(flavor.get('extra_specs') or {})
+                      == name]
+            marker = {'marker': page[-1]['id']}
+        return found
+
+    def image(self, token, image_id):
+        """Complain if there is none."""
+        self._get(token, _IMAGES, 'images', image_id)
+
+    def key_pair(self, token, name):
+        """Complain if there is none."""
+        self._get(token, _KEY_PAIRS, 'os-keypairs', name, others=())
+
+    def _get(self, token, version, kind, name, others=segments.DETAIL):
+        try:
+            return self._ask(token, version, kind,
+                             segments.segment(str(name), others))
+        except segments.NotASegment as exc:
+            raise NotFound(str(exc)) from None
+
+    def _ask(self, token, version, kind, name, **query):
+        nova = self._own()
+        # What fails there is ours, not the user's.
+        endpoint = _endpoint(nova)
+        try:
+            return nova.get(
+                f'/{kind}/{name}', endpoint_override=endpoint,
+                authenticated=False, params=query,
+                headers={'X-Auth-Token': token,
+                         'OpenStack-API-Version': f'compute {version}'}
+            ).json()
+        except ks_exc.NotFound:
+            raise NotFound(f'There is no such {kind}.') from None
+        except (ks_exc.BadRequest, ks_exc.Forbidden) as exc:
+            raise Refused(exc.message) from exc
+        except ks_exc.Unauthorized as exc:
+            raise Refused(f'Nova does not take the token: {exc.message}'
+                          ) from exc
+        except ks_exc.ClientException as exc:
+            # Without the name, which is the user's.
+            raise nova_api.NovaError(f'GET /{kind}: {exc}') from exc
+
+    def _own(self):
+        if self._adapter is None:
+            self._adapter = _adapter(
+                nova_api.load_session(self._conf), self._conf)
+        return self._adapter
+
+
+def load():
+    """Load Nova's objects, which flavors are read with."""
+    objects.register_all()
+
+
+def _alternative(found, from_volume):
+    """A model.Alternative, with what Nova's scheduler asks Placement for.
+
+    :param found: a flavor as Nova's API has it
+    """
+    extra_specs = found.get('extra_specs') or {}
+    load()
+    flavor = objects.Flavor(
+        flavorid=found['id'], name=found['name'], vcpus=found['vcpus'],
+        memory_mb=found['ram'], root_gb=found['disk'],
+        ephemeral_gb=found.get('OS-FLV-EXT-DATA:ephemeral', 0),
+        swap=found.get('swap') or 0,
+        extra_specs=dict(extra_specs))
+    asked = nova_utils.ResourceRequest.from_request_spec(
+        objects.RequestSpec(flavor=flavor, is_bfv=from_volume))
+    group = asked.get_request_group(None)
+    return model.Alternative(
+        found['id'], found['name'], asked.merged_resources(),
+        specs.flavor_is_preemptible(extra_specs),
+        specs.maximum_runtime_s(extra_specs),
+        tuple(sorted(group.required_traits)),
+        tuple(sorted(group.forbidden_traits)),
+        specs.minimum_runtime_s(extra_specs), specs.notice_s(extra_specs),
+        class_name=specs.class_name(extra_specs))
+
+
+def as_hinted(options, body, alternatives):
+    """The same, preemptible if a hint makes them so and that is allowed.
+
+    :param options: [preemption] of the configuration
+    :param body: Nova's, with its hints beside the server
+    """
+    if not (options.allow_hint
+            and specs.hint_is_preemptible(places.hints(body))):
+        return alternatives
+    return tuple(dataclasses.replace(item, preemptible=True)
+                 for item in alternatives)
+
+
+def _adapter(session, conf):
+    """Nova's API as the catalog of a session has it, or [preemption]."""
+    group = conf[preemption.GROUP]
+    return ks_adapter.Adapter(
+        session, service_type=group.service_type,
+        region_name=group.region_name,
+        interface=group.valid_interfaces or ['internal'],
+        endpoint_override=group.endpoint_override)
+
+
+def _endpoint(adapter):
+    """Where Nova is.
+
+    :raises NovaError: nobody can be asked
+    """
+    try:
+        found = adapter.get_endpoint()
+    except ks_exc.ClientException as exc:
+        raise nova_api.NovaError(f'Where Nova is: {exc}') from exc
+    if not found:
+        raise nova_api.NovaError('The catalog has no endpoint of Nova.')
+    return found
 
 
 def _server_uuid(answer):

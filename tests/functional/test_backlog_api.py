@@ -22,7 +22,7 @@ import webob
 
 from nova_preempt.api import app
 from nova_preempt.backlog import submission
-from nova_preempt.cloud import user_reading
+from nova_preempt.cloud import user_nova
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.core.backlog import model
 from nova_preempt.embedded import cloud
@@ -47,7 +47,7 @@ class TestApi(test_backlog.BacklogTestCase):
         self.app = app.make_app(conf, dataclasses.replace(
             services, intake=submission.Submission(
                 conf, services.database, self.trusts,
-                user_reading.UserReading(conf), clock=self.at)))
+                user_nova.UserReading(conf), clock=self.at)))
 
     def ask(self, method, path='', code=200, **values):
         request = webob.Request.blank(f'/v1/requests{path}', method=method)

@@ -36,7 +36,7 @@ from nova_preempt.backlog import ladders
 from nova_preempt.backlog import submission
 from nova_preempt.cloud import contexts
 from nova_preempt.cloud import trusts
-from nova_preempt.cloud import user_reading
+from nova_preempt.cloud import user_nova
 import nova_preempt.conf
 from nova_preempt.core.backlog import model
 from nova_preempt.core.reservation import host_query
@@ -299,7 +299,7 @@ class Reading:
         if self.fails:
             raise self.fails
         if name not in known:
-            raise user_reading.NotFound(f'There is no {name}.')
+            raise user_nova.NotFound(f'There is no {name}.')
 
 
 class DatabaseTestCase(unittest.TestCase):

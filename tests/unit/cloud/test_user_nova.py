@@ -24,6 +24,8 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import user_nova
 from nova_preempt.conf import preemption
 
+NOT_ASKED = AssertionError('Nova was asked')
+
 
 def answer(status, body):
     return types.SimpleNamespace(status_code=status, reason='',
@@ -53,7 +55,6 @@ class TestGroups(unittest.TestCase):
     def test_there_is_none_to_delete(self):
         self.nova.delete_group('g')
         self.assertEqual(1, self.call.call_count)
-
 
     def test_no_answer_is_told_from_a_refusal(self):
         for status, expected in ((403, nova_api.NovaError),
@@ -96,3 +97,38 @@ class TestSecrets(unittest.TestCase):
 
 if __name__ == '__main__':
     unittest.main()
+
+
+class TestNames(unittest.TestCase):
+
+    def test_a_key_pair_may_be_called_detail(self):
+        reading = user_nova.UserReading(None)
+        with mock.patch.object(reading, '_ask') as ask:
+            reading.key_pair('token', 'detail')
+        self.assertEqual('detail', ask.call_args.args[-1])
+
+    def test_no_error_has_them(self):
+        reading = user_nova.UserReading(None)
+        with (mock.patch.object(reading, '_own') as own,
+              self.assertRaises(nova_api.NovaError) as caught):
+            own.return_value.get.side_effect = ks_exc.HttpError('too long')
+            reading.key_pair('token', 'mine')
+        self.assertEqual('GET /os-keypairs: too long (HTTP 0)',
+                         str(caught.exception))
+
+    def test_that_nothing_can_have(self):
+        reading = user_nova.UserReading(None)
+        with mock.patch.object(reading, '_ask', side_effect=NOT_ASKED):
+            for read in (reading.flavor, reading.image):
+                for name in ('detail', '..', '\ud800'):
+                    with self.assertRaises(user_nova.NotFound):
+                        read('token', name)
+
+    def test_who_we_are_is_not_the_users_fault(self):
+        reading = user_nova.UserReading(None)
+        with mock.patch.object(reading, '_own') as own:
+            own.return_value.get_endpoint.side_effect = ks_exc.Unauthorized()
+            self.assertRaises(nova_api.NovaError, reading.image, 'token', 'i')
+            own.return_value.get_endpoint.side_effect = None
+            own.return_value.get.side_effect = ks_exc.Unauthorized()
+            self.assertRaises(user_nova.Refused, reading.image, 'token', 'i')

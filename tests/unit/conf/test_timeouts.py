@@ -19,7 +19,7 @@ from oslo_config import cfg
 
 from nova_preempt import conf as nova_preempt_conf
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import user_reading
+from nova_preempt.cloud import user_nova
 from nova_preempt.conf import preemption
 
 
@@ -38,8 +38,8 @@ class TestTimeouts(unittest.TestCase):
     def test_nova(self):
         client = nova_api.NovaAPI(self.conf)._get_client()
         self.assertEqual(60, client.client.session.timeout)
-        self.assertEqual(60, user_reading.UserReading(
-            self.conf)._own().timeout)
+        self.assertEqual(60, user_nova.UserReading(
+            self.conf)._own().session.timeout)
 
     def test_placement_and_cyborg(self):
         for group in ('placement', 'cyborg'):
