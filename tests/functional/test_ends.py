@@ -374,7 +374,8 @@ class TestActions(EndsTestCase):
         self.scheduler.preemption.handover.outcomes.note()
         failed = self.boot('c', self.create_flavor('huge', 99, 1024, 10))
         self.assertRaises(cloud.CloudError, self.wait, failed)
-        found = outcomes.Outcomes(self.db, None)._look({*servers, failed})[0]
+        found = outcomes.Outcomes(self.db, None)._look(
+            {*servers, failed}, deleted=True)[0]
         self.assertEqual({'served'}, {
             queries.get_preemption(self.db, decision.uuid).outcome
             for decision in self.decisions.get_decisions(
