@@ -113,7 +113,7 @@ def _freed(providers, uuid, action):
 def _room(host, providers, free_s):
     """A core Room: the sums of what is in its tree; nobody leaves it.
 
-    :param host: a nova_preempt.reservation.known_host.Host
+    :param host: a nova_preempt.core.reservation.observed.Host
     :param providers: core Providers, the root first
     :param free_s: until it is reserved
     """

@@ -74,7 +74,7 @@ class Cleanup:
     def clear(self, reservation, hosts, running):
         """Do the next step for one of these.
 
-        :param hosts: {name: known_host.Host}
+        :param hosts: {name: core.reservation.observed.Host}
         :param running: {id: Reservation} of others that have started
         :returns: whether it is done
         """
@@ -155,9 +155,7 @@ class _View:
 
     @property
     def dark(self):
-        return any(host.host in self.hosts
-                   and self.hosts[host.host].service_host
-                   in self.inventory.occupancy.dark
+        return any(host.host in self.hosts and self.hosts[host.host].dark
                    for host in self.reservation.hosts)
 
     def servers(self, host):

@@ -16,7 +16,6 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.core.reservation import brake
-from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import healing
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import intents
@@ -59,12 +58,17 @@ class Healing:
     def look(self, reservations, hosts):
         """Take note of which hosts of these reservations are down.
 
-        :param hosts: {name: known_host.Host}
+        :param hosts: {name: core.reservation.observed.Host}
         """
         before = self._memory.why
         step = brake.step(
-            _View(self, reservations, hosts), self._memory,
-            rows.to_us(self._clock()))
+            brake.Observed(
+                reservations, self.find_down(reservations, hosts),
+                brake.Brake(self.options.brake_percent,
+                            self.options.brake_hosts),
+                self.options.host_grace_s, self.sight,
+                lambda each: self.candidates(each, hosts)),
+            self._memory, rows.to_us(self._clock()))
         self._memory = step.memory
         self._tell_brake(before, step.memory.why)
         for intent in step.intents:
@@ -72,13 +76,10 @@ class Healing:
 
     def find_down(self, reservations, hosts):
         """A core.reservation.healing.Down."""
-        dark = self._inventory.occupancy.dark
         return healing.find_down(
             {name for reservation in reservations
              for name in reservation.held},
-            {name: healing.Health(host.is_usable, host.status == 'enabled',
-                                  host.service_host in dark)
-             for name, host in hosts.items()}, partial=bool(dark))
+            hosts, partial=bool(self._inventory.occupancy.dark))
 
     def _tell_owner(self, intent):
         """Say in a reservation that its host is not replaced yet."""
@@ -153,13 +154,11 @@ class Healing:
 
     def former(self, reservation, hosts):
         """Names of hosts that a reservation has lost and that are free."""
-        lost = [host.host for host in reservation.hosts
-                if host.status == rows.LOST]
-        busy = self._reservations.calendar() if lost else None
-        return [name for name in lost
-                if name in hosts and hosts[name].is_usable
-                and busy.is_free(name, rows.to_s(self._clock()),
-                                 reservation.end_s)]
+        if not healing.lost_hosts(reservation):
+            return []
+        return healing.former(
+            reservation, hosts.get, self._reservations.calendar().busy,
+            rows.to_s(self._clock()))
 
     def give_back(self, reservation, intent):
         """Give a host back on which servers of a reservation run.
@@ -182,45 +181,22 @@ class Healing:
 
     def candidates(self, reservation, hosts):
         """Names of hosts that could be added, the best ones first."""
-        place = healing.make_place(
-            reservation, rows.to_s(self._clock()),
-            self.options.evacuation_lead_s, self._memory.down_since)
+        counts = self._inventory.occupancy.counts()
         try:
-            matches = host_query.parse(reservation.host_properties).matches
+            return healing.candidates(
+                reservation, hosts.values(),
+                self._reservations.calendar().busy,
+                now_s=rows.to_s(self._clock()),
+                lead_s=self.options.evacuation_lead_s, ranking=self._ranking,
+                is_vacant=lambda name: self._inventory.is_vacant(
+                    hosts[name], counts),
+                servers={name: total for name, (total, _) in counts.items()},
+                down=self._memory.down_since)
         except host_query.InvalidQuery as exc:
             # Of an earlier release, which took more.
             LOG.warning('Reservation %(uuid)s gets no other host: %(exc)s',
                         {'uuid': reservation.uuid, 'exc': exc})
             return []
-        busy = self._reservations.calendar().busy
-        counts = self._inventory.occupancy.counts()
-        return healing.substitutes(
-            place,
-            [healing.Spare(
-                calendar.ReservableHost(name, busy.get(name, ()),
-                                        host.flops_per_watt),
-                host.reservable, host.is_usable, matches(host.properties),
-                counts.get(name, (0, 0))[0], host.asleep)
-             for name, host in hosts.items()],
-            self._ranking,
-            lambda name: self._inventory.is_vacant(hosts[name], counts))
-
-
-class _View:
-    """See the core's View."""
-
-    def __init__(self, found, reservations, hosts):
-        self.reservations = reservations
-        self.down = found.find_down(reservations, hosts)
-        self.rule = brake.Brake(found.options.brake_percent,
-                                found.options.brake_hosts)
-        self.grace_s = found.options.host_grace_s
-        self.blind = found.sight
-        self._healing = found
-        self._hosts = hosts
-
-    def candidates(self, reservation):
-        return self._healing.candidates(reservation, self._hosts)
 
 
 def _why_down(name, host):

@@ -29,10 +29,10 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import providers as provider_cache
 from nova_preempt.core.energy import steps
 from nova_preempt.core.reservation import host_query
+from nova_preempt.core.reservation import observed
 from nova_preempt.core.reservation import occupancy
 from nova_preempt.core.reservation import properties
 from nova_preempt.handover import claim
-from nova_preempt.reservation import known_host
 
 LOG = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class Inventory:
         return dataclasses.replace(
             host, properties={**found, **changed}, reservable=reservable,
             flops_per_watt=flops_per_watt, asleep=asleep if changed else None,
-            **changed)
+            dark=host.service_host in self.occupancy.dark, **changed)
 
     def rooms(self):
         """[(Host, core Providers of its tree)] of those in use, as of now.
@@ -199,10 +199,8 @@ class Inventory:
 
     def is_vacant(self, host, counts):
         """Whether nothing runs there but preemptible servers that can end."""
-        if host.service_host in self.occupancy.dark:
-            return False           # nobody knows
-        if host.asleep and host.asleep.why_late:
-            return False           # nobody wakes it in time
+        if host.dark or (host.asleep and host.asleep.why_late):
+            return False           # nobody knows, or wakes it in time
         if counts.get(host.name, (0, 0))[1]:
             return False
         residents = self.occupancy.on_node(host.name)
@@ -309,7 +307,7 @@ class Inventory:
                 continue               # never reported, or could not be read
             root, inventories, traits = trees[name]
             service = services.get(service_host, {})
-            hosts[name] = known_host.Host(
+            hosts[name] = observed.Host(
                 name, service_host, root,
                 'down' if service.get('forced_down') else
                 hypervisor['state'], hypervisor['status'],

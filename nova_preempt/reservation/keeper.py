@@ -58,7 +58,7 @@ class Keeper:
     def keep(self, reservation, hosts, running):
         """Do the next step for an open reservation.
 
-        :param hosts: {name: known_host.Host}
+        :param hosts: {name: core.reservation.observed.Host}
         :param running: {id: Reservation} of those whose servers stay
         :returns: when to come again, in microseconds since the epoch, None if
             nothing is to come

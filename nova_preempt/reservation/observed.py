@@ -19,7 +19,6 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import intents
-from nova_preempt.core.reservation import observed as core
 from nova_preempt.core.reservation import occupancy
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import migration as moving
@@ -78,7 +77,7 @@ class View:
     """See the core's View.
 
     :param reader: a Reader
-    :param hosts: {name: known_host.Host}
+    :param hosts: {name: core.reservation.observed.Host}
     :param running: {id: Reservation} of those whose servers stay
     """
 
@@ -97,10 +96,7 @@ class View:
         return self._reader.leads_s()
 
     def host(self, name):
-        host = self._hosts.get(name)
-        return host and core.Host(
-            host.service_host in self._reader.inventory.occupancy.dark,
-            host.is_usable, host.asleep)
+        return self._hosts.get(name)
 
     def servers(self, name):
         return [self._server(item) for item

@@ -21,20 +21,18 @@ from typing import Any
 from nova_preempt.core.energy import candidates
 from nova_preempt.core.model import SECOND, Cap
 from nova_preempt.core.model import Server as Record
-from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import controller
 from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import healing
-from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import intents
 from nova_preempt.core.reservation import lease_events
 from nova_preempt.core.reservation import model
 from nova_preempt.core.reservation import observed
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import memory
-from nova_preempt.simulator import moving
+from nova_preempt.simulator import migration
 from nova_preempt.simulator import power
-from nova_preempt.simulator import reservations
+from nova_preempt.simulator import reservation_book
 from nova_preempt.simulator import setting
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.parts import Parts
@@ -50,14 +48,14 @@ _BUSY = frozenset((State.BOOTING, State.ENDING, State.DELETED))
 class Cloud:
     """Hosts as reservations see them.
 
-    :param book: a reservations.Book
+    :param book: a reservation_book.Book
     :param ends: an endings.Endings
-    :param moves: a moving.Moves
+    :param moves: a migration.Migration
     :param fleet: returns a power.Power, None if all hosts are always on
     """
 
-    def __init__(self, parts: Parts, book: reservations.Book,
-                 ends: endings.Endings, moves: moving.Moves,
+    def __init__(self, parts: Parts, book: reservation_book.Book,
+                 ends: endings.Endings, moves: migration.Migration,
                  fleet: Callable[[], power.Power | None]) -> None:
         self.parts = parts
         self.book = book
@@ -81,10 +79,11 @@ class Cloud:
         fleet = self._fleet()
         return None if fleet is None else fleet.off(name)
 
-    def is_reservable(self, name: str) -> bool:
-        """Whether it may be reserved at all."""
-        said = self.book.hosts[name].kind.reservable
-        return (self.options.reservable_default if said is None else said)
+    def seen(self, name: str) -> observed.Host:
+        """Return a host as it is now."""
+        return dataclasses.replace(
+            self.book.hosts[name], asleep=self.off(name),
+            state='up' if self.is_usable(name) else 'down')
 
     def is_vacant(self, name: str) -> bool:
         """Whether nothing is there but preemptible servers that can end."""
@@ -154,7 +153,7 @@ class _View:
         self.leads_s = cloud.options.leads_s()
 
     def host(self, name: str) -> observed.Host:
-        return observed.Host(off=self._cloud.off(name))
+        return self._cloud.seen(name)
 
     def servers(self, name: str) -> list[drain.Server]:
         return [self._cloud.observe(server)
@@ -174,28 +173,18 @@ class _View:
 
     def candidates(self) -> list[str]:
         cloud = self._cloud
-        matches = host_query.parse(self.reservation.host_properties).matches
-        busy = cloud.book.leases.busy
-        return healing.substitutes(
-            healing.make_place(self.reservation, cloud.book.now_s(),
-                               cloud.options.evacuation_lead_s),
-            (healing.Spare(
-                calendar.ReservableHost(
-                    host.name, busy.get(host.name, ()),
-                    host.kind.figures.flops_per_watt),
-                cloud.is_reservable(host.name), cloud.is_usable(host.name),
-                matches(host.properties),
-                len(cloud.host(host.name).servers), cloud.off(host.name))
-             for host in cloud.book.hosts.values()),
-            cloud.options.ranking, cloud.is_vacant)
+        return healing.candidates(
+            self.reservation, map(cloud.seen, cloud.book.hosts),
+            cloud.book.leases.busy, now_s=cloud.book.now_s(),
+            lead_s=cloud.options.evacuation_lead_s,
+            ranking=cloud.options.ranking, is_vacant=cloud.is_vacant,
+            servers={name: len(cloud.host(name).servers)
+                     for name in cloud.book.hosts})
 
     def former(self) -> list[str]:
         book = self._cloud.book
-        return [host.host for host in self.reservation.hosts
-                if host.status == model.LOST
-                and self._cloud.is_usable(host.host)
-                and book.leases.is_free(host.host, book.now_s(),
-                                        self.reservation.end_s)]
+        return healing.former(self.reservation, self._cloud.seen,
+                              book.leases.busy, book.now_s())
 
 
 class Keeper:

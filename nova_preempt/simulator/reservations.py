@@ -13,217 +13,73 @@
 
 When hosts are free, which of them are given and what may be asked for is the
 core's to say, as it is where a request may go; see keeper for what is done
-so that hosts are empty in time, and clearing for what follows.
+so that hosts are empty in time, and cleanup for what follows.
 """
 
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 import dataclasses
-import datetime
-from typing import TYPE_CHECKING, Any
 
 from nova_preempt.core.backlog import places
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import admission
 from nova_preempt.core.reservation import calendar
-from nova_preempt.core.reservation import controller
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import lease_events
 from nova_preempt.core.reservation import leases
 from nova_preempt.core.reservation import limits
 from nova_preempt.core.reservation import model
-from nova_preempt.core.reservation import properties
-from nova_preempt.simulator import servers
+from nova_preempt.simulator import cleanup
+from nova_preempt.simulator import endings
+from nova_preempt.simulator import keeper
+from nova_preempt.simulator import migration
+from nova_preempt.simulator import power
+from nova_preempt.simulator import reservation_book
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.floors import Mask
 from nova_preempt.simulator.parts import Parts
+from nova_preempt.simulator.reservation_book import BEGIN_S
 from nova_preempt.simulator.servers import Server
-from nova_preempt.simulator.setting import HostKind
 from nova_preempt.simulator.setting import Setting
 from nova_preempt.simulator.traces.model import Reserve
 
-if TYPE_CHECKING:
-    from nova_preempt.simulator import keeper
-
 _DAY_US = 86400 * SECOND
-_BEGIN_S = model.to_s(servers.EPOCH.replace(tzinfo=None))
-
-
-@dataclasses.dataclass(frozen=True)
-class Known:
-    """A host as those see it who give hosts to reservations."""
-
-    name: str
-    kind: HostKind
-    properties: dict[str, Any]
 
 
 class Refused(Exception):
     """No hosts are given; the message says why."""
 
 
-class Book:
-    """The reservations that there are, and their hosts.
-
-    :ivar opened: {id: Reservation} of those that are not over
-    :ivar over: those whose servers are still to be cleared away
-    :ivar leases: what others are told of them
-    :ivar hosts: {name: Known}
-    """
-
-    def __init__(self, parts: Parts, setup: Setting) -> None:
-        self._parts = parts
-        self.opened: dict[str, model.Reservation] = {}
-        self.over: dict[str, model.Reservation] = {}
-        self.leases = leases.Leases()
-        self._setup = setup
-        self._hosts: dict[str, Known] | None = None
-        #: Those that have started, until they have left no server.
-        self.running: dict[str, model.Reservation] = {}
-        #: Called with the id of one on whose host a server of others is.
-        self.stranger: Callable[[str], None] = lambda uuid: None
-        # A host that a reservation has for itself: the id of that.
-        self._taken: dict[str, str] = {}
-        # A reservation that has begun: its hosts; a host: its own servers.
-        self._begun: dict[str, int] = {}
-        self._own: dict[tuple[str, str], frozenset[str]] = {}
-
-    @property
-    def hosts(self) -> dict[str, Known]:
-        """{name: Known}."""
-        if self._hosts is None:
-            self._hosts = {
-                host.name: Known(host.name, kind, _properties(
-                    host.name, kind))
-                for kind in self._setup.hosts for host in kind.hosts()}
-        return self._hosts
-
-    def now(self) -> datetime.datetime:
-        """Return the time as reservations have it."""
-        return servers.at(self._parts.events.now_us).replace(tzinfo=None)
-
-    def now_us(self) -> int:
-        return _BEGIN_S * SECOND + int(self._parts.events.now_us)
-
-    def now_s(self) -> int:
-        return _BEGIN_S + self._parts.events.now_us // SECOND
-
-    def put(self, reservation: model.Reservation) -> None:
-        """Note what one has become."""
-        uuid = reservation.uuid
-        if reservation.status in model.OPEN:
-            self.opened[uuid] = reservation
-            self.leases = self.leases.updated([leases.of(reservation)])
-        elif self.opened.pop(uuid, None) is not None:
-            self.leases = self.leases.updated((), [uuid])
-        if uuid in self._begun:
-            self._count_hosts(reservation)
-        if reservation.ready_at is not None:
-            self.running[uuid] = reservation
-            self._take(reservation)
-
-    def _take(self, reservation: model.Reservation) -> None:
-        held = (reservation.held if reservation.status in model.OPEN else ())
-        for host in reservation.hosts:
-            if host.host in held:
-                self._taken[host.host] = reservation.uuid
-            elif self._taken.get(host.host) == reservation.uuid:
-                del self._taken[host.host]
-
-    def close(self, uuid: str) -> None:
-        """One that is over has left no server."""
-        del self.over[uuid]
-        self.running.pop(uuid, None)
-
-    def near(self) -> Iterator[model.Reservation]:
-        """Yield those that have begun, or are prepared."""
-        options = self._parts.options.reservation_options
-        return (each for each in self.opened.values() if controller.is_near(
-            each, options.leads_s(), self.now_us()))
-
-    def find(self, uuid: str) -> model.Reservation | None:
-        """Return one that was granted, None once it has left no server."""
-        return self.opened.get(uuid) or self.over.get(uuid)
-
-    def view(self) -> leases.LeaseView:
-        """Return what a request is told."""
-        return leases.LeaseView(self.leases, True, False, self.now_s())
-
-    # -- how much is reserved, and used ------------------------------------
-
-    def begin(self, reservation: model.Reservation) -> None:
-        """Count its hosts from now on."""
-        self._begun[reservation.uuid] = 0
-        self._count_hosts(reservation)
-
-    def _count_hosts(self, reservation: model.Reservation) -> None:
-        held = (len(reservation.held)
-                if reservation.status in model.OPEN else 0)
-        change = held - self._begun[reservation.uuid]
-        self._begun[reservation.uuid] = held
-        if change:
-            self._parts.report.level('hosts reserved', change)
-
-    def hold(self, server: Server, sign: int) -> None:
-        """A server takes its place, or leaves."""
-        key = uuid, host = server.boot.reservation, server.current_host.name
-        if sign > 0 and self._taken.get(host, uuid) != uuid:
-            self.stranger(self._taken[host])
-        if not uuid:
-            return
-        own = self._own.get(key, frozenset())
-        if sign > 0:
-            reservation = self.opened.get(uuid)
-            # One that has been there before goes on without it.
-            is_own = reservation is not None and host in reservation.held
-            left = own | {server.boot.id} if is_own else own
-        else:
-            left = own - {server.boot.id}
-        self._own[key] = left
-        if not left:
-            del self._own[key]
-        if bool(left) != bool(own):
-            self._parts.report.level('hosts reserved and used', sign)
-
-
 def _absolute_s(time_s: int | None) -> int | None:
-    return None if time_s is None else _BEGIN_S + time_s
-
-
-def _properties(name: str, kind: HostKind) -> dict[str, Any]:
-    """What queries see of a host."""
-    totals = {resource_class: inventory.total for resource_class, inventory
-              in kind.inventories.items()}
-    found = properties.of_host({
-        'hypervisor_hostname': name, 'state': 'up', 'status': 'enabled',
-        'service': {'host': name}, 'vcpus': totals.get('VCPU'),
-        'memory_mb': totals.get('MEMORY_MB'),
-        'local_gb': totals.get('DISK_GB')}, None, (), totals, ())
-    if kind.figures.flops_per_watt is not None:
-        found[properties.FLOPS_PER_WATT] = kind.figures.flops_per_watt
-    return found
+    return None if time_s is None else BEGIN_S + time_s
 
 
 class Reservations:
     """Grants them, and has them begin and end.
 
-    :param book: a Book
-    :param keeper: a keeper.Keeper
-    :param cloud: a keeper.Cloud
-    :param clear: called with a Reservation that is over
+    :param decide: called with a Server that needs a host
+    :param not_coming: called with a server that was being built, or coming
+        back, and is not any more
+    :param fleet: returns a power.Power, None if all hosts are always on
+    :ivar migration: what moves servers for them
     """
 
-    def __init__(self, parts: Parts, book: Book,
-                 keeper: keeper.Keeper, cloud: keeper.Cloud,
-                 clear: Callable[[model.Reservation], None]) -> None:
+    def __init__(self, parts: Parts, setup: Setting, ends: endings.Endings,
+                 decide: Callable[[Server], None],
+                 not_coming: Callable[[Server], None],
+                 fleet: Callable[[], power.Power | None]) -> None:
         self._parts = parts
         self._options = parts.options.reservations
-        self._book = book
-        self._keeper = keeper
-        self._cloud = cloud
-        self._clear = clear
+        self._book = reservation_book.Book(parts, setup)
+        self.migration = migration.Migration(parts, decide, ends.not_wanted)
+        self._cloud = keeper.Cloud(parts, self._book, ends, self.migration,
+                                   fleet)
+        self._keeper = keeper.Keeper(self._cloud)
+        self._cleanup = cleanup.Cleanup(parts, self._book, ends, not_coming)
+        parts.report.reserved = self._book.hold
+        ends.requests.reserved = self._book.find
         self._ids: set[str] = set()
         self._made: dict[str, collections.deque[int]] = {}
         # lead: (leases, until when, mask)
@@ -244,7 +100,7 @@ class Reservations:
             return
         report.reservation(
             'granted', event.id, hosts=len(found.hosts),
-            start=found.start_s - _BEGIN_S, end=found.end_s - _BEGIN_S,
+            start=found.start_s - BEGIN_S, end=found.end_s - BEGIN_S,
             on=list(found.held))
         self._book.put(found)
         for moment in lease_events.moments(found):
@@ -265,12 +121,13 @@ class Reservations:
                               window.start_s - now_s)
         matches = host_query.parse(event.query).matches
         hosts = admission.candidates(
-            [admission.Offer(host.name, host.kind.figures.flops_per_watt,
+            [admission.Offer(host.name, host.flops_per_watt,
                              self._cloud.is_vacant(host.name))
              for host in self._book.hosts.values()
              if self._cloud.is_usable(host.name)
              and matches(host.properties)],
-            self._book.leases.busy, self._cloud.is_reservable,
+            self._book.leases.busy,
+            lambda name: self._book.hosts[name].reservable,
             now_s + options.evacuation_lead_s)
         made = self._made.setdefault(event.project, collections.deque())
         while made and made[0] <= self._parts.events.now_us - _DAY_US:
@@ -326,7 +183,7 @@ class Reservations:
         if kind is lease_events.Kind.BEFORE_END:
             # Nobody listens to the bus.
             return
-        at_us = (model.to_s(when) - _BEGIN_S) * SECOND
+        at_us = (model.to_s(when) - BEGIN_S) * SECOND
         self._parts.events.add(
             max(self._parts.events.now_us, at_us),
             Turn.END if kind is lease_events.Kind.END else Turn.STEP,
@@ -351,7 +208,7 @@ class Reservations:
         self._book.put(reservation)
         self._parts.report.reservation(event, reservation.uuid)
         self._keeper.forget(reservation.uuid)
-        self._clear(reservation)
+        self._cleanup.begin(reservation)
 
     # -- where servers may go ----------------------------------------------
 

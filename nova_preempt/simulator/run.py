@@ -34,10 +34,10 @@ from nova_preempt.simulator import delays
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import events
 from nova_preempt.simulator import headroom
-from nova_preempt.simulator import leasing
 from nova_preempt.simulator import memory
 from nova_preempt.simulator import power
 from nova_preempt.simulator import report
+from nova_preempt.simulator import reservations
 from nova_preempt.simulator import returning
 from nova_preempt.simulator import servers
 from nova_preempt.simulator import waiting
@@ -94,9 +94,10 @@ class Simulation:
         self._returns = returning.Returns(
             self._parts, self._decide_again, self._headroom.has_room,
             self._classes)
-        self._reservations, self._moves = leasing.make(
+        self._reservations = reservations.Reservations(
             self._parts, setting, self._endings, self._decide,
             self._returns.is_back, lambda: self._power)
+        self._moves = self._reservations.migration
         self._power = power.make(
             self._parts, setting, self._decide_again, self._refuse,
             lambda within_s: self._reservations.needed(within_s))

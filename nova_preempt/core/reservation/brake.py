@@ -17,9 +17,8 @@ that is away, a switch, an operator who disables a rack.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import dataclasses
-from typing import Protocol
 
 from nova_preempt.core import controller
 from nova_preempt.core.model import SECOND
@@ -143,30 +142,24 @@ def told(
     return {}
 
 
-class View(Protocol):
-    """The hosts of open reservations, as they are now."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """The hosts of open reservations, as they are now.
 
-    @property
-    def reservations(self) -> Collection[model.Reservation]:
-        """The open reservations."""
+    :ivar reservations: the open reservations
+    :ivar rule: how many hosts may be down
+    :ivar grace_s: how long a host may be down
+    :ivar blind: returns why nobody can tell which hosts are down, "" if all
+        can
+    :ivar candidates: returns the hosts that a reservation could be given
+    """
 
-    @property
-    def down(self) -> healing.Down:
-        """The hosts that are down."""
-
-    @property
-    def rule(self) -> Brake:
-        """How many may be."""
-
-    @property
-    def grace_s(self) -> float:
-        """How long a host may be down."""
-
-    def blind(self) -> str:
-        """Return why nobody can tell which hosts are down, '' if all can."""
-
-    def candidates(self, reservation: model.Reservation) -> Sequence[str]:
-        """Return the hosts that a reservation could be given."""
+    reservations: Collection[model.Reservation]
+    down: healing.Down
+    rule: Brake
+    grace_s: float
+    blind: Callable[[], str]
+    candidates: Callable[[model.Reservation], Sequence[str]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -209,7 +202,7 @@ class Memory:
 
 
 def step(
-    view: View, memory: Memory, now_us: int
+    view: Observed, memory: Memory, now_us: int
 ) -> controller.Step[TellOwner, Memory]:
     """Note which hosts are down, and decide what their owners are told."""
     now_s = now_us // SECOND
@@ -234,7 +227,7 @@ def step(
 
 
 def _why_many(
-    view: View, since_s: int | None, now_s: int
+    view: Observed, since_s: int | None, now_s: int
 ) -> tuple[str, int | None]:
     """Return why none is given up, and since when too many are down."""
     down = view.down

@@ -216,13 +216,13 @@ class _Looks:
         if found.blocking and self._may_swap(name):
             names = self._view.candidates()
         or_lose = not names and self._is_late(
-            name, found, found.lead_s if seen.off is not None
+            name, found, found.lead_s if seen.asleep is not None
             else drain.patience_s(found))
         if not names and not or_lose:
             self._set(host, model.EMPTYING)
             return False
         names = names or self._view.candidates()
-        loss = (intents.Loss.OCCUPIED if seen.off is None
+        loss = (intents.Loss.OCCUPIED if seen.asleep is None
                 else intents.Loss.ASLEEP)
         self._intents.append(intents.ReplaceHost(
             name, tuple(names), loss, or_lose, residents, found.blocking))
@@ -234,9 +234,9 @@ class _Looks:
         """Return what is to be done on a host, and who is there."""
         waits = drain.Step(waiting=True)
         residents: tuple[drain.Resident, ...] = ()
-        if seen.off is not None and not seen.dark:
-            found = drain.wake(name, seen.off, self._to_start_s)
-        elif seen.dark or not seen.usable:
+        if seen.asleep is not None and not seen.dark:
+            found = drain.wake(name, seen.asleep, self._to_start_s)
+        elif seen.dark or not seen.is_usable:
             found = waits
         else:
             servers = self._view.servers(name)

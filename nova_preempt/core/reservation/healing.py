@@ -22,13 +22,15 @@ import dataclasses
 import datetime
 from typing import Any
 
-from nova_preempt.core.energy import candidates
 from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import observed
 
 #: Between two looks at all hosts there is less, in seconds, unless something
 #: is wrong.
 PASS_S = 60
+
 
 def is_too_long_ago(
     looked_s: float | None, now_s: float, grace_s: float
@@ -65,20 +67,6 @@ def down_since(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Health:
-    """What is known of whether a host is there.
-
-    :ivar usable: it is up, and nobody has disabled it
-    :ivar enabled: nobody has disabled it
-    :ivar dark: the cell that it is in cannot be read
-    """
-
-    usable: bool
-    enabled: bool
-    dark: bool = False
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Down:
     """Hosts that are down, disabled or gone.
 
@@ -93,7 +81,8 @@ class Down:
 
 
 def find_down(
-    held: Collection[str], hosts: Mapping[str, Health], *, partial: bool
+    held: Collection[str], hosts: Mapping[str, observed.Host], *,
+    partial: bool,
 ) -> Down:
     """Return which hosts are down.
 
@@ -102,12 +91,13 @@ def find_down(
         be in one of them, and is not taken for gone
     """
     kept = {name for name in held if name in hosts or not partial}
-    matter = kept | {name for name, host in hosts.items() if host.enabled}
+    matter = kept | {name for name, host in hosts.items()
+                     if host.status == "enabled"}
     down = {
         name
         for name in matter
         if name not in hosts
-        or not (hosts[name].usable or hosts[name].dark)
+        or not (hosts[name].is_usable or hosts[name].dark)
     }
     return Down(frozenset(down & kept), len(down), len(matter))
 
@@ -119,106 +109,80 @@ def is_given_up(
     return since_s is not None and not braked and now_s - since_s >= grace_s
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Spare:
-    """A host that may take the place of another.
-
-    :ivar reservable: whether it may be reserved at all
-    :ivar off: what is known of it if it is not on
-    :ivar servers: how many preemptible servers run there
-    """
-
-    host: calendar.ReservableHost
-    reservable: bool = True
-    usable: bool = True
-    matches: bool = True
-    servers: int = 0
-    off: candidates.Off | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Place:
-    """A place in a reservation that is free.
-
-    :ivar since_s: when it has to be taken
-    :ivar soon: whether there is no time to move anybody away until then
-    :ivar not_these: the names of hosts that it has, or that are down
-    :ivar lost: those of hosts that it has lost
-    """
-
-    since_s: int
-    end_s: int
-    soon: bool = False
-    not_these: Collection[str] = frozenset()
-    lost: Collection[str] = frozenset()
-
-
-def make_place(
+def candidates(
     reservation: model.Reservation,
+    hosts: Iterable[observed.Host],
+    busy: Mapping[str, tuple[calendar.Interval, ...]],
+    *,
     now_s: int,
     lead_s: int,
-    down: Collection[str] = (),
-) -> Place:
-    """Return the Place of a host that a reservation misses.
-
-    :param lead_s: how long before a start normal servers are moved away
-    :param down: the names of hosts that are down
-    """
-    since_s = max(now_s, reservation.start_s)
-    return Place(
-        since_s,
-        reservation.end_s,
-        since_s <= now_s + lead_s,
-        frozenset((*reservation.held, *down)),
-        frozenset(
-            host.host
-            for host in reservation.hosts
-            if host.status == model.LOST
-        ),
-    )
-
-
-def substitutes(
-    place: Place,
-    spares: Iterable[Spare],
     ranking: calendar.Ranking,
     is_vacant: Callable[[str], bool],
+    servers: Mapping[str, int],
+    down: Collection[str] = (),
 ) -> list[str]:
-    """Return the names of hosts that could be given, the best ones first.
+    """Return the names of hosts that could be added, the best ones first.
 
-    One that was not lost before others, where it is soon one on which fewer
-    servers run and one that is on, and then as the ranking says. Where it is
-    soon only those that are vacant, or will be once preemptible servers have
-    ended, and that are on in time.
+    A host that was not lost comes before others, where it is soon one on
+    which fewer servers run and one that is on, and then as the ranking says.
+    It is soon where there is no time to move anybody away: then only those
+    that are vacant, or will be once preemptible servers have ended, and that
+    are on in time.
 
+    :param busy: when hosts are leased
+    :param lead_s: how long before a start normal servers are moved away
     :param is_vacant: asked only where it matters
+    :param servers: how many run on each host
+    :param down: the names of hosts that are down
+    :raises InvalidQuery: an earlier release took a query that this one does
+        not
     """
+    since_s = max(now_s, reservation.start_s)
+    soon = since_s <= now_s + lead_s
+    matches = host_query.parse(reservation.host_properties).matches
+    not_these = {*reservation.held, *down}
+    lost = set(lost_hosts(reservation))
     found = {
-        spare.host.name: spare
-        for spare in spares
-        if spare.reservable
-        and spare.usable
-        and spare.matches
-        and not (place.soon and spare.off and spare.off.why_late)
-        and spare.host.name not in place.not_these
+        host.name: host for host in hosts
+        if host.reservable and host.is_usable and matches(host.properties)
+        and not (soon and host.asleep and host.asleep.why_late)
+        and host.name not in not_these
     }
     ranked = calendar.ranked(
-        [spare.host for spare in found.values()],
-        place.since_s,
-        place.end_s,
-        ranking,
-    )
-    if place.soon:
+        [calendar.ReservableHost(name, busy.get(name, ()),
+                                 host.flops_per_watt)
+         for name, host in found.items()],
+        since_s, reservation.end_s, ranking)
+    if soon:
         ranked = [name for name in ranked if is_vacant(name)]
     # Those that are equal stay in their order.
-    return sorted(
-        ranked,
-        key=lambda name: (
-            name in place.lost,
-            found[name].servers if place.soon else 0,
-            place.soon and found[name].off is not None,
-        ),
-    )
+    return sorted(ranked, key=lambda name: (
+        name in lost, servers.get(name, 0) if soon else 0,
+        soon and found[name].asleep is not None))
+
+
+def lost_hosts(reservation: model.Reservation) -> list[str]:
+    """Return the names of the hosts that a reservation has lost."""
+    return [host.host for host in reservation.hosts
+            if host.status == model.LOST]
+
+
+def former(
+    reservation: model.Reservation,
+    host: Callable[[str], observed.Host | None],
+    busy: Mapping[str, tuple[calendar.Interval, ...]],
+    now_s: int,
+) -> list[str]:
+    """Return the hosts that a reservation has lost and that are free again.
+
+    :param host: returns a host of this name, None if nobody lists it
+    :param busy: when hosts are leased
+    """
+    return [
+        name for name in lost_hosts(reservation)
+        if (seen := host(name)) and seen.is_usable
+        and calendar.is_free(busy.get(name, ()), now_s, reservation.end_s)
+    ]
 
 
 def exchange(

@@ -9,13 +9,13 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What the controller of an open reservation looks at."""
+"""Hosts, and what the controller of an open reservation looks at."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping, Sequence
 import dataclasses
-from typing import Protocol
+from typing import Any, Protocol
 
 from nova_preempt.core.energy import candidates
 from nova_preempt.core.model import Cap
@@ -25,16 +25,41 @@ from nova_preempt.core.reservation import model
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
-    """A host that the reservation holds, as it is now.
+    """A node on which servers can run, as it was read last.
 
+    :ivar state: up or down; up if it is off but can be woken
+    :ivar status: enabled or disabled; enabled if it is off but can be woken
+    :ivar properties: what queries see of it
+    :ivar asleep: what is known of it if it is not on, None if it is
     :ivar dark: whether its cell cannot be read
-    :ivar usable: whether Nova would place a server there, were it on
-    :ivar off: what is known of it if it is not on, None if it is
     """
 
+    name: str
+    service_host: str = ""
+    provider_uuid: str = ""
+    state: str = "up"
+    status: str = "enabled"
+    properties: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    reservable: bool = True
+    flops_per_watt: float | None = None
+    disabled_reason: str = ""
+    asleep: candidates.Off | None = None
     dark: bool = False
-    usable: bool = True
-    off: candidates.Off | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether Nova would place a server there, were it on."""
+        return self.state == "up" and self.status == "enabled"
+
+    def as_reported(self, service: Mapping[str, Any]) -> Host:
+        """Return the same as Nova has its service now, if it knows."""
+        if "state" not in service:
+            return self
+        changed = {"state": "down" if service.get("forced_down")
+                   else service["state"], "status": service["status"]}
+        return dataclasses.replace(
+            self, properties={**self.properties, **changed},
+            disabled_reason=service.get("disabled_reason") or "", **changed)
 
 
 class View(Protocol):

@@ -25,6 +25,7 @@ import testtools
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import observed as core_observed
 from nova_preempt.core.reservation import occupancy as core_occupancy
 from nova_preempt.db import moves as db_moves
 from nova_preempt.db import reservation_rows as rows
@@ -32,7 +33,6 @@ from nova_preempt.db import reservations as db
 from nova_preempt.reservation import cleanup
 from nova_preempt.reservation import healing
 from nova_preempt.reservation import keeper
-from nova_preempt.reservation import known_host
 from nova_preempt.reservation import lease_events
 from nova_preempt.reservation import migration
 from nova_preempt.reservation import observed
@@ -160,7 +160,7 @@ class Cloud:
     # -- for tests -------------------------------------------------------
 
     def add_host(self, name, **changes):
-        self.hosts[name] = known_host.Host(
+        self.hosts[name] = core_observed.Host(
             name, name, f'rp-{name}', **{
                 'state': 'up', 'status': 'enabled',
                 'properties': {'hypervisor_hostname': name}, **changes})
@@ -260,7 +260,9 @@ class Cloud:
 
     def hosts_now(self):
         self._check()
-        return dict(self.hosts)
+        return {name: dataclasses.replace(
+            host, dark=host.service_host in self.dark)
+            for name, host in self.hosts.items()}
 
     def occupants(self, host):
         if host.name in self.unreadable:

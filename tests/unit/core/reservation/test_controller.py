@@ -64,7 +64,7 @@ class View:
     running: dict = dataclasses.field(default_factory=dict)
 
     def host(self, name):
-        return self.hosts.get(name, observed.Host())
+        return self.hosts.get(name, observed.Host(name))
 
     def servers(self, name):
         return self.there.get(name, ())
@@ -138,8 +138,10 @@ class TestController(unittest.TestCase):
 
     def test_a_host_of_which_nothing_is_known_is_waited_for(self):
         view = View(reservation(('h1', model.EMPTYING)), {'h1': [spot('p')]})
-        for host in (observed.Host(dark=True), observed.Host(usable=False),
-                     observed.Host(True, True, candidates.Off('late', 0))):
+        for host in (observed.Host('h1', dark=True),
+                     observed.Host('h1', state='down'),
+                     observed.Host('h1', dark=True,
+                                   asleep=candidates.Off('late', 0))):
             view.hosts = {'h1': host}
             for to_start_s, wake_s in ((100, 5), (0, 1), (-5000, 1)):
                 self.assertEqual(((), wake_s), self.step(view, to_start_s))
@@ -187,13 +189,15 @@ class TestController(unittest.TestCase):
 
     def test_hosts_that_are_off(self):
         view = View(reservation(('h1', model.EMPTYING)), others=('h2',))
-        view.hosts = {'h1': observed.Host(off=candidates.Off('', 300))}
+        view.hosts = {'h1': observed.Host(
+            'h1', asleep=candidates.Off('', 300))}
         self.assertEqual(((), 5), self.step(view, 200))
         self.assertEqual(((), 1), self.step(view, 0))
         (lost,), _ = self.step(view, -300)
         self.assertEqual((intents.Loss.ASLEEP, ('h2',), True), (
             lost.loss, lost.candidates, lost.or_lose))
-        view.hosts = {'h1': observed.Host(off=candidates.Off('paused', 300))}
+        view.hosts = {'h1': observed.Host(
+            'h1', asleep=candidates.Off('paused', 300))}
         self.assertEqual(((), 5), self.step(view, 310))
         (swap,), _ = self.step(view, 300)
         self.assertEqual((intents.Loss.ASLEEP, False),
@@ -231,9 +235,9 @@ class TestController(unittest.TestCase):
                         intents.Migrate('h1', 'n'),
                         intents.Evict('h1', ('p',))), 5)
         self.assertEqual(turned_away, self.step(view, -100))
-        view.hosts = {'h1': observed.Host(usable=False)}
+        view.hosts = {'h1': observed.Host('h1', status='disabled')}
         self.assertEqual(turned_away, self.step(view, -100))
-        view.hosts = {'h1': observed.Host(dark=True)}
+        view.hosts = {'h1': observed.Host('h1', dark=True)}
         self.assertEqual(((), None), self.step(view, -100))
 
     def test_a_host_that_nobody_lists(self):

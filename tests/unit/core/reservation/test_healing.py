@@ -15,6 +15,7 @@ from nova_preempt.core.energy import candidates
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import healing
 from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import observed
 
 
 class TestDownSince(unittest.TestCase):
@@ -52,10 +53,10 @@ class TestReturns(unittest.TestCase):
                    ('d',), ('c', 'a'), ('e', 'b'))
 
 
-UP = healing.Health(usable=True, enabled=True)
-OFF = healing.Health(usable=False, enabled=True)
-DISABLED = healing.Health(usable=False, enabled=False)
-DARK = healing.Health(usable=False, enabled=True, dark=True)
+UP = observed.Host('x')
+OFF = observed.Host('x', state='down')
+DISABLED = observed.Host('x', status='disabled')
+DARK = observed.Host('x', state='down', dark=True)
 
 
 class TestDown(unittest.TestCase):
@@ -99,61 +100,68 @@ def reservation(*hosts, quantity=2, **values):
                        for name, status in hosts), **values})
 
 
-PLACE = healing.Place(1000, 2000)
+class TestCandidates(unittest.TestCase):
 
-
-def spare(name, busy=(), **values):
-    return healing.Spare(calendar.ReservableHost(name, busy), **values)
-
-
-class TestSubstitutes(unittest.TestCase):
-
-    def find(self, spares, place=PLACE,
-             ranking=calendar.name, vacant='abcdef'):
-        return ''.join(healing.substitutes(place, spares, ranking,
-                                           vacant.__contains__))
-
-    def test_place(self) -> None:
-        held = ('a', model.READY), ('b', model.LOST)
-        for now_s, lead_s, since_s, soon in (
-                (0, 900, 1000, False), (100, 900, 1000, True),
-                (1500, 0, 1500, True)):
-            self.assertEqual(
-                healing.Place(since_s, 2000, soon, {'a', 'z'}, {'b'}),
-                healing.make_place(reservation(*held), now_s, lead_s, 'z'))
+    def find(self, hosts, now_s=0, ranking=calendar.name, vacant='abcdef',
+             held=(), down='', lead_s=900, busy=(), servers=(),
+             query=()):
+        return ''.join(healing.candidates(
+            reservation(*held, host_properties=query), hosts, dict(busy),
+            now_s=now_s, lead_s=lead_s, ranking=ranking, down=down,
+            is_vacant=vacant.__contains__, servers=dict(servers)))
 
     def test_as_the_ranking_says(self) -> None:
-        spares = [
-            healing.Spare(calendar.ReservableHost(name, (), watts))
-            for name, watts in (('a', None), ('b', 1.0), ('c', 2.0))]
-        self.assertEqual('abc', self.find(spares))
-        self.assertEqual('cba', self.find(spares, ranking=calendar.energy))
+        hosts = [observed.Host(name, flops_per_watt=watts)
+                 for name, watts in (('a', None), ('b', 1.0), ('c', 2.0))]
+        self.assertEqual('abc', self.find(hosts))
+        self.assertEqual('cba', self.find(hosts, ranking=calendar.energy))
 
     def test_who_may_not(self) -> None:
         self.assertEqual('f', self.find(
-            [spare('a', reservable=False), spare('b', usable=False),
-             spare('c', matches=False), spare('d'),
-             spare('e', busy=((1999, 3000),)), spare('f')],
-            healing.Place(1000, 2000, not_these='d')))
+            [observed.Host('a', reservable=False),
+             observed.Host('b', state='down'),
+             observed.Host('c', properties={'vcpus': 2}),
+             *(observed.Host(name, properties={'vcpus': 4})
+               for name in 'defgh')],
+            held=(('d', model.READY),), down='g',
+            busy={'e': ((1999, 3000),), 'h': ((0, 1001),)},
+            query=['=', '$vcpus', 4]))
+
+    def test_from_when_on_it_is_needed(self) -> None:
+        """A host that is free from now on is enough after the start."""
+        busy = {'a': ((1000, 1500),)}
+        hosts = [observed.Host('a')]
+        self.assertEqual('', self.find(hosts, 1499, lead_s=0, busy=busy))
+        self.assertEqual('a', self.find(hosts, 1500, lead_s=0, busy=busy))
 
     def test_who_is_not_on(self) -> None:
         off, late = candidates.Off(), candidates.Off('power is paused')
-        spares = [spare('a', off=late), spare('b', off=off), spare('c'),
-                  spare('d', servers=1)]
-        self.assertEqual('cbd', self.find(
-            spares, healing.Place(1000, 2000, soon=True)))
-        self.assertEqual('abcd', self.find(spares))
+        hosts = [observed.Host('a', asleep=late),
+                 observed.Host('b', asleep=off),
+                 *map(observed.Host, 'cd')]
+        self.assertEqual('cbd', self.find(hosts, 100, servers={'d': 1}))
+        self.assertEqual('abcd', self.find(hosts, 99, servers={'d': 1}))
 
     def test_what_was_lost_comes_last(self) -> None:
         self.assertEqual('bca', self.find(
-            [spare('a'), spare('b'), spare('c')],
-            healing.Place(1000, 2000, lost='a')))
+            map(observed.Host, 'abc'), held=(('a', model.LOST),)))
 
     def test_where_it_is_soon(self) -> None:
-        spares = [spare('a', servers=2), spare('b', servers=1), spare('c')]
-        self.assertEqual('ba', self.find(
-            spares, healing.Place(1000, 2000, soon=True), vacant='ab'))
-        self.assertEqual('abc', self.find(spares, vacant=''))
+        hosts = list(map(observed.Host, 'abc'))
+        servers = {'a': 2, 'b': 1}
+        for now_s, lead_s in ((100, 900), (1500, 0)):
+            self.assertEqual('ba', self.find(
+                hosts, now_s, vacant='ab', lead_s=lead_s, servers=servers))
+        self.assertEqual('abc', self.find(hosts, 99, vacant='',
+                                          servers=servers))
+
+    def test_hosts_that_are_free_again(self) -> None:
+        hosts = {'a': UP, 'b': UP, 'c': OFF, 'e': UP}
+        self.assertEqual(['b'], healing.former(
+            reservation(('a', model.READY), ('b', model.LOST),
+                        ('c', model.LOST), ('d', model.LOST),
+                        ('e', model.LOST)),
+            hosts.get, {'e': ((1999, 3000),), 'b': ((0, 100),)}, 100))
 
 
 class TestStanding(unittest.TestCase):

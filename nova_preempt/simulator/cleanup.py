@@ -22,7 +22,7 @@ from nova_preempt.core.reservation import cleanup
 from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import model
 from nova_preempt.simulator import endings
-from nova_preempt.simulator import reservations
+from nova_preempt.simulator import reservation_book
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
@@ -45,7 +45,7 @@ class _View:
     #: Every cell can be read.
     dark = False
 
-    def __init__(self, parts: Parts, book: reservations.Book,
+    def __init__(self, parts: Parts, book: reservation_book.Book,
                  reservation: model.Reservation) -> None:
         self._parts = parts
         self._book = book
@@ -89,16 +89,16 @@ class _View:
             preemptible=server.kind.terms is not None)
 
 
-class Clearing:
-    """Of all reservations.
+class Cleanup:
+    """Clears the hosts of reservations that are over.
 
-    :param book: a reservations.Book
+    :param book: a reservation_book.Book
     :param ends: an endings.Endings
     :param not_coming: called with a server that was being built, or coming
         back, and is not any more
     """
 
-    def __init__(self, parts: Parts, book: reservations.Book,
+    def __init__(self, parts: Parts, book: reservation_book.Book,
                  ends: endings.Endings,
                  not_coming: Callable[[Server], None]) -> None:
         self._parts = parts

@@ -18,7 +18,6 @@ old one once it is there; meanwhile it runs.
 from __future__ import annotations
 
 from collections.abc import Callable
-import dataclasses
 
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import drain
@@ -28,21 +27,8 @@ from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 
 
-@dataclasses.dataclass(eq=False, slots=True)
-class _Move:
-    """Of one server.
-
-    :ivar shadow: what asks for a host in its name, and takes it
-    :ivar has_host: whether that is free of others
-    """
-
-    server: Server
-    shadow: Server
-    has_host: bool = False
-
-
-class Moves:
-    """Those that are under way.
+class Migration:
+    """Moves servers; knows what is under way.
 
     :param decide: called with a Server that needs a host
     :param not_wanted: called with one that waits, and needs it no more
@@ -53,7 +39,8 @@ class Moves:
         self._parts = parts
         self._decide = decide
         self._not_wanted = not_wanted
-        self._moves: dict[str, _Move] = {}
+        # Uuid: what asks for a host in its name, and takes it.
+        self._moves: dict[str, Server] = {}
         self._failed: dict[str, int] = {}
 
     def has(self, server: Server) -> bool:
@@ -74,7 +61,7 @@ class Moves:
                 and now_us - failed_us < drain.RETRY_S * SECOND):
             return
         shadow = Server(server.boot, server.kind, moves=server)
-        self._moves[uuid] = _Move(server, shadow)
+        self._moves[uuid] = shadow
         self._decide(shadow)
 
     def refused(self, shadow: Server) -> None:
@@ -87,16 +74,14 @@ class Moves:
 
     def begin(self, shadow: Server) -> None:
         """Its new host is there for it."""
-        move = self._moves[shadow.boot.id]
-        move.has_host = True
         shadow.state = State.BOOTING
         self._parts.events.add(
             self._parts.events.now_us + self._parts.drawn.us('migrate'),
-            Turn.STEP, self._is_there, move, shadow.epoch)
+            Turn.STEP, self._is_there, shadow, shadow.epoch)
 
-    def _is_there(self, move: _Move, epoch: int) -> None:
-        server, shadow = move.server, move.shadow
-        if shadow.epoch != epoch:
+    def _is_there(self, shadow: Server, epoch: int) -> None:
+        server = shadow.moves
+        if shadow.epoch != epoch or server is None:
             return
         self._forget(server)
         parts = self._parts
@@ -108,11 +93,10 @@ class Moves:
 
     def over(self, server: Server) -> None:
         """One that may be on its way is over."""
-        move = self._moves.get(server.boot.id)
+        shadow = self._moves.get(server.boot.id)
         self._forget(server)
-        if move is None:
+        if shadow is None:
             return
-        shadow = move.shadow
         waits = shadow.state is State.WAITING
         shadow.state = State.OVER
         shadow.epoch += 1

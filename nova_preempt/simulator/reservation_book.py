@@ -1,0 +1,174 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""The reservations of a simulation and their hosts, as they are now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import datetime
+from typing import Any
+
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.reservation import controller
+from nova_preempt.core.reservation import leases
+from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import observed
+from nova_preempt.core.reservation import properties
+from nova_preempt.simulator import servers
+from nova_preempt.simulator.parts import Parts
+from nova_preempt.simulator.servers import Server
+from nova_preempt.simulator.setting import HostKind
+from nova_preempt.simulator.setting import Setting
+
+#: When a simulation begins, in seconds since the epoch.
+BEGIN_S = model.to_s(servers.EPOCH.replace(tzinfo=None))
+
+
+class Book:
+    """The reservations that there are, and their hosts.
+
+    :ivar opened: {id: Reservation} of those that are not over
+    :ivar over: those whose servers are still to be cleared away
+    :ivar leases: what others are told of them
+    """
+
+    def __init__(self, parts: Parts, setup: Setting) -> None:
+        self._parts = parts
+        self.opened: dict[str, model.Reservation] = {}
+        self.over: dict[str, model.Reservation] = {}
+        self.leases = leases.Leases()
+        self._setup = setup
+        self._hosts: dict[str, observed.Host] | None = None
+        #: Those that have started, until they have left no server.
+        self.running: dict[str, model.Reservation] = {}
+        #: Called with the id of one on whose host a server of others is.
+        self.stranger: Callable[[str], None] = lambda uuid: None
+        # A host that a reservation has for itself: the id of that.
+        self._taken: dict[str, str] = {}
+        # A reservation that has begun: its hosts; a host: its own servers.
+        self._begun: dict[str, int] = {}
+        self._own: dict[tuple[str, str], frozenset[str]] = {}
+
+    @property
+    def hosts(self) -> dict[str, observed.Host]:
+        """Return the hosts by name, as they are when they are on."""
+        if self._hosts is None:
+            options = self._parts.options.reservation_options
+            self._hosts = {
+                host.name: observed.Host(
+                    host.name, properties=_properties(host.name, kind),
+                    reservable=options.reservable_default
+                    if kind.reservable is None else kind.reservable,
+                    flops_per_watt=kind.figures.flops_per_watt)
+                for kind in self._setup.hosts for host in kind.hosts()}
+        return self._hosts
+
+    def now(self) -> datetime.datetime:
+        """Return the time as reservations have it."""
+        return servers.at(self._parts.events.now_us).replace(tzinfo=None)
+
+    def now_us(self) -> int:
+        return BEGIN_S * SECOND + int(self._parts.events.now_us)
+
+    def now_s(self) -> int:
+        return BEGIN_S + self._parts.events.now_us // SECOND
+
+    def put(self, reservation: model.Reservation) -> None:
+        """Note what one has become."""
+        uuid = reservation.uuid
+        if reservation.status in model.OPEN:
+            self.opened[uuid] = reservation
+            self.leases = self.leases.updated([leases.of(reservation)])
+        elif self.opened.pop(uuid, None) is not None:
+            self.leases = self.leases.updated((), [uuid])
+        if uuid in self._begun:
+            self._count_hosts(reservation)
+        if reservation.ready_at is not None:
+            self.running[uuid] = reservation
+            self._take(reservation)
+
+    def _take(self, reservation: model.Reservation) -> None:
+        held = (reservation.held if reservation.status in model.OPEN else ())
+        for host in reservation.hosts:
+            if host.host in held:
+                self._taken[host.host] = reservation.uuid
+            elif self._taken.get(host.host) == reservation.uuid:
+                del self._taken[host.host]
+
+    def close(self, uuid: str) -> None:
+        """One that is over has left no server."""
+        del self.over[uuid]
+        self.running.pop(uuid, None)
+
+    def near(self) -> Iterator[model.Reservation]:
+        """Yield those that have begun, or are prepared."""
+        options = self._parts.options.reservation_options
+        return (each for each in self.opened.values() if controller.is_near(
+            each, options.leads_s(), self.now_us()))
+
+    def find(self, uuid: str) -> model.Reservation | None:
+        """Return one that was granted, None once it has left no server."""
+        return self.opened.get(uuid) or self.over.get(uuid)
+
+    def view(self) -> leases.LeaseView:
+        """Return what a request is told."""
+        return leases.LeaseView(self.leases, True, False, self.now_s())
+
+    # -- how much is reserved, and used ------------------------------------
+
+    def begin(self, reservation: model.Reservation) -> None:
+        """Count its hosts from now on."""
+        self._begun[reservation.uuid] = 0
+        self._count_hosts(reservation)
+
+    def _count_hosts(self, reservation: model.Reservation) -> None:
+        held = (len(reservation.held)
+                if reservation.status in model.OPEN else 0)
+        change = held - self._begun[reservation.uuid]
+        self._begun[reservation.uuid] = held
+        if change:
+            self._parts.report.level('hosts reserved', change)
+
+    def hold(self, server: Server, sign: int) -> None:
+        """A server takes its place, or leaves."""
+        key = uuid, host = server.boot.reservation, server.current_host.name
+        if sign > 0 and self._taken.get(host, uuid) != uuid:
+            self.stranger(self._taken[host])
+        if not uuid:
+            return
+        own = self._own.get(key, frozenset())
+        if sign > 0:
+            reservation = self.opened.get(uuid)
+            # One that has been there before goes on without it.
+            is_own = reservation is not None and host in reservation.held
+            left = own | {server.boot.id} if is_own else own
+        else:
+            left = own - {server.boot.id}
+        self._own[key] = left
+        if not left:
+            del self._own[key]
+        if bool(left) != bool(own):
+            self._parts.report.level('hosts reserved and used', sign)
+
+
+def _properties(name: str, kind: HostKind) -> dict[str, Any]:
+    """What queries see of a host."""
+    totals = {resource_class: inventory.total for resource_class, inventory
+              in kind.inventories.items()}
+    found = properties.of_host({
+        'hypervisor_hostname': name, 'state': 'up', 'status': 'enabled',
+        'service': {'host': name}, 'vcpus': totals.get('VCPU'),
+        'memory_mb': totals.get('MEMORY_MB'),
+        'local_gb': totals.get('DISK_GB')}, None, (), totals, ())
+    if kind.figures.flops_per_watt is not None:
+        found[properties.FLOPS_PER_WATT] = kind.figures.flops_per_watt
+    return found
