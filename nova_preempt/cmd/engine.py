@@ -17,6 +17,7 @@ Reads the same nova.conf as the scheduler. Several may run; one acts.
 # First of all.
 from nova_preempt.cmd import native_threads  # noqa: F401 isort: skip
 
+import functools
 import signal
 import sys
 import threading
@@ -46,7 +47,6 @@ from nova_preempt.handover import parts
 from nova_preempt.power import service as power_service
 from nova_preempt.reservation import endpoint as reservation_requests
 from nova_preempt.reservation import lifecycle
-from nova_preempt.reservation import sight
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -149,7 +149,8 @@ def main():
         good = values.GoodValues(CONF)
         logging.setup(CONF, 'nova')
         objects.register_all()
-        engine = make_engine(CONF, sight=sight.Sight(
+        engine = make_engine(CONF, sight=functools.partial(
+            reservation_requests.why_blind,
             rpc.EngineClient(rpc.get_transport(CONF), _PING_S), CONF.host))
     except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-engine: {exc}', file=sys.stderr)

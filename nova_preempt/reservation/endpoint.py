@@ -15,6 +15,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import exceptions
 from nova_preempt import rpc
+from nova_preempt.cloud import contexts
 
 
 class HostInventoryEndpoint:
@@ -42,3 +43,20 @@ class HostInventoryEndpoint:
 
     def list_hosts(self, context):
         return self._inventory.list_hosts()
+
+
+def why_blind(client, server):
+    """Return why this engine cannot tell that hosts are down, '' if it can.
+
+    Computes report over the message bus. An engine that does not reach itself
+    there cannot tell a host that is down from a bus that is.
+
+    :param client: an rpc.EngineClient
+    :param server: the name under which this engine answers
+    """
+    try:
+        client.ping(contexts.admin(), server)
+    except exceptions.NoAnswer as exc:
+        return ('this engine does not reach itself over the message bus '
+                f'({exc})')
+    return ''

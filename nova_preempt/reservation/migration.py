@@ -12,13 +12,12 @@
 """Normal servers are moved away from a host."""
 
 import collections
-import datetime
 
 from oslo_log import log as logging
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.core.reservation import drain
 from nova_preempt.db import moves
+from nova_preempt.db import reservation_rows as rows
 
 LOG = logging.getLogger(__name__)
 
@@ -64,20 +63,15 @@ class Migration:
         return bool(self._moves)
 
     def move(self, resident):
-        """Have a server moved; does nothing while that is under way."""
+        """Have a server moved; does nothing while something is under way."""
         if resident.task_state is not None:
-            return
-        now = self._clock()
-        move = self._moves.get(resident.uuid)
-        retry = datetime.timedelta(seconds=drain.RETRY_S)
-        if move is not None and move.node == resident.node and (
-                now - move.asked_at < retry):
             return
         cold = resident.vm_state in _COLD
         if not cold and resident.vm_state not in _LIVE:
             self._refuse(resident.uuid, f'it is {resident.vm_state}')
             return
-        move = moves.Move(resident.node, now.replace(microsecond=0), cold)
+        move = moves.Move(resident.node,
+                          self._clock().replace(microsecond=0), cold)
         # First: a crash in between only looks after what did not happen.
         self._store.add(resident.uuid, move)
         self._moves[resident.uuid] = move
@@ -98,6 +92,13 @@ class Migration:
             LOG.warning('Server %(uuid)s cannot be moved: %(reason)s',
                         {'uuid': uuid, 'reason': reason})
         self._refused[uuid] = reason
+
+    def asked_us(self, resident):
+        """When a server was asked to leave its node, None if it was not."""
+        move = self._moves.get(resident.uuid)
+        if move is None or move.node != resident.node:
+            return None
+        return rows.to_us(move.asked_at)
 
     def why_not(self, uuid):
         """Why a server could not be moved, '' if nothing was said."""

@@ -113,7 +113,8 @@ class View:
                 uuid, named, None,
                 drain.move_lead_s(reader.options.evacuation_lead_s),
                 0.0 if moving.is_movable(item) else math.inf, busy,
-                bool(reader.migration.why_not(uuid)))
+                bool(reader.migration.why_not(uuid)),
+                reader.migration.asked_us(item))
         options = reader.process.options
         notice_s = eviction_policy.notice_rule(options).length_s(
             record.notice_s)

@@ -114,7 +114,8 @@ class Cloud:
             return drain.Server(
                 uuid, named, None,
                 drain.move_lead_s(self.options.evacuation_lead_s),
-                0.0, busy, self.moves.has_failed(server))
+                0.0, busy, self.moves.has_failed(server),
+                self.moves.asked_us(server))
         notice_s = self.options.guard.notice.length_s(terms.notice_s)
         return drain.Server(
             uuid, named, notice_s, self.options.lead_s(notice_s),

@@ -19,8 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nova_preempt.core.model import SECOND
-from nova_preempt.core.reservation import drain
+from nova_preempt.simulator import reservation_book
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
@@ -34,14 +33,16 @@ class Migration:
     :param not_wanted: called with one that waits, and needs it no more
     """
 
-    def __init__(self, parts: Parts, decide: Callable[[Server], None],
+    def __init__(self, parts: Parts, book: reservation_book.Book,
+                 decide: Callable[[Server], None],
                  not_wanted: Callable[[Server], None]) -> None:
         self._parts = parts
+        self._book = book
         self._decide = decide
         self._not_wanted = not_wanted
         # Uuid: what asks for a host in its name, and takes it.
         self._moves: dict[str, Server] = {}
-        self._failed: dict[str, int] = {}
+        self._asked_us: dict[str, int] = {}
 
     def has(self, server: Server) -> bool:
         """Whether a server is being moved."""
@@ -49,27 +50,24 @@ class Migration:
 
     def has_failed(self, server: Server) -> bool:
         """Whether the last attempt to move it came to nothing."""
-        return server.boot.id in self._failed
+        return server.boot.id in self._asked_us and not self.has(server)
+
+    def asked_us(self, server: Server) -> int | None:
+        """When a server was asked to leave its host, None if it was not."""
+        return self._asked_us.get(server.boot.id)
 
     def move(self, server: Server) -> None:
         """Ask for another host for one that runs."""
         uuid = server.boot.id
-        now_us = self._parts.events.now_us
-        failed_us = self._failed.get(uuid)
-        if uuid in self._moves or (
-                failed_us is not None
-                and now_us - failed_us < drain.RETRY_S * SECOND):
-            return
         shadow = Server(server.boot, server.kind, moves=server)
         self._moves[uuid] = shadow
+        self._asked_us[uuid] = self._book.now_us()
         self._decide(shadow)
 
     def refused(self, shadow: Server) -> None:
         """There is no host for it now."""
-        uuid = shadow.boot.id
         shadow.state = State.OVER
-        del self._moves[uuid]
-        self._failed[uuid] = self._parts.events.now_us
+        del self._moves[shadow.boot.id]
         self._parts.report.note('not moved', shadow.moves)
 
     def begin(self, shadow: Server) -> None:
@@ -108,4 +106,4 @@ class Migration:
 
     def _forget(self, server: Server) -> None:
         self._moves.pop(server.boot.id, None)
-        self._failed.pop(server.boot.id, None)
+        self._asked_us.pop(server.boot.id, None)

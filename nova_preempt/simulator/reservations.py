@@ -73,7 +73,8 @@ class Reservations:
         self._parts = parts
         self._options = parts.options.reservations
         self._book = reservation_book.Book(parts, setup)
-        self.migration = migration.Migration(parts, decide, ends.not_wanted)
+        self.migration = migration.Migration(parts, self._book, decide,
+                                             ends.not_wanted)
         self._cloud = keeper.Cloud(parts, self._book, ends, self.migration,
                                    fleet)
         self._keeper = keeper.Keeper(self._cloud)

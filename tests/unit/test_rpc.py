@@ -17,7 +17,7 @@ import oslo_messaging as messaging
 
 from nova_preempt import exceptions
 from nova_preempt import rpc
-from nova_preempt.reservation import sight
+from nova_preempt.reservation import endpoint
 from tests.unit.api import base
 from tests.unit.api.base import make_uuid
 
@@ -70,11 +70,12 @@ class TestClients(base.AnsweringTestCase):
                 call(self.context, *arguments)
 
     def test_an_engine_reaches_itself(self):
-        self.assertEqual('', sight.Sight(self.engine_client, 'here')())
+        self.assertEqual('', endpoint.why_blind(self.engine_client, 'here'))
 
     def test_an_engine_that_does_not_reach_itself(self):
-        blind = sight.Sight(rpc.EngineClient(self.transport, 1), 'nobody')
-        self.assertIn('does not reach itself over the message bus', blind())
+        self.assertIn(
+            'does not reach itself over the message bus', endpoint.why_blind(
+                rpc.EngineClient(self.transport, 1), 'nobody'))
 
     def test_failures(self):
         with self.assertRaisesRegex(exceptions.NoAnswer, 'scheduler'):

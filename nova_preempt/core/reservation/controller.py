@@ -268,7 +268,10 @@ class _Looks:
                 if item.uuid in evictable and not item.busy]
         found = drain.decide(residents, self._to_start_s,
                              self._view.caps(free) if free else ())
-        self._intents += [intents.Migrate(name, uuid) for uuid in found.move]
+        asked_us = {server.uuid: server.asked_us for server in servers}
+        self._intents += [
+            intents.Migrate(name, uuid) for uuid in found.move
+            if not self._is_recent(asked_us[uuid], drain.RETRY_S)]
         if found.notice:
             groups = drain.by_notice(
                 {uuid: evictable[uuid] for uuid in found.notice},
@@ -283,12 +286,15 @@ class _Looks:
 
     def _may_swap(self, name: str) -> bool:
         """Whether to look for another host, which takes time, now."""
-        before_us = self._swapped_us.get(name)
-        if before_us is not None and (
-                0 <= self._now_us - before_us < drain.SWAP_S * SECOND):
+        if self._is_recent(self._swapped_us.get(name), drain.SWAP_S):
             return False
         self._swapped_us[name] = self._now_us
         return True
+
+    def _is_recent(self, when_us: int | None, within_s: int) -> bool:
+        """Whether that was so lately, and not before the clock was set."""
+        return when_us is not None and (
+            0 <= self._now_us - when_us < within_s * SECOND)
 
     def _is_late(self, name: str, found: drain.Step, patience_s: float
                  ) -> bool:

@@ -37,7 +37,8 @@ IDLE_S = 5
 #: in time, in seconds.
 SWAP_S = 30
 
-#: How long after a move that came to nothing the next one is tried.
+#: How long after a move was asked for the next one is, if it came to nothing,
+#: in seconds.
 RETRY_S = 30
 
 
@@ -61,6 +62,8 @@ class Server:
     :ivar stays_s: for how long from now on it cannot begin to go
     :ivar busy: see Resident
     :ivar refused: see Resident
+    :ivar asked_us: when its move away from the host was asked for last, since
+        the epoch, None if never
     """
 
     uuid: str
@@ -70,6 +73,7 @@ class Server:
     stays_s: float = 0.0
     busy: bool = False
     refused: bool = False
+    asked_us: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -187,6 +187,16 @@ class TestController(unittest.TestCase):
                 swap.host, swap.candidates, swap.or_lose, swap.blocking,
                 wake_s))
 
+    def test_a_move_is_asked_for_again(self):
+        """Half a minute after it came to nothing, or the clock was set."""
+        view = View(reservation(('h1', model.EMPTYING)))
+        for ago_s, expected in ((29, ()), (30, (intents.Migrate('h1', 'n'),)),
+                                (-1, (intents.Migrate('h1', 'n'),))):
+            view.there = {'h1': [normal(
+                'n', refused=True,
+                asked_us=(START_S - 100 - ago_s) * SECOND)]}
+            self.assertEqual((expected, 5), self.step(view, 100))
+
     def test_hosts_that_are_off(self):
         view = View(reservation(('h1', model.EMPTYING)), others=('h2',))
         view.hosts = {'h1': observed.Host(
