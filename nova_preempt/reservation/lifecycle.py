@@ -67,7 +67,7 @@ class Lifecycle:
     :param known: a nova_preempt.handover.knowledge.Knowledge
     :param ends: a nova_preempt.engine.evictions.Evictions
     :param hosts: an Inventory
-    :param sight: see repairs.Repairs
+    :param sight: see healing.Healing
     """
 
     def __init__(self, conf, process, clients, known, ends, hosts,

@@ -20,7 +20,7 @@ support for HPC clouds" (the scheduler of "Climate").
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 import dataclasses
 import heapq
 from typing import Any, TypeAlias
@@ -101,13 +101,6 @@ def best_fit(fit: HostWindow) -> tuple[float, int, int, str]:
 
 def _efficiency(fit: HostWindow) -> float:
     return -1.0 if fit.flops_per_watt is None else fit.flops_per_watt
-
-
-RANKINGS: Mapping[str, Ranking] = {
-    "best_fit": best_fit,
-    "energy": energy,
-    "name": name,
-}
 
 
 def merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:

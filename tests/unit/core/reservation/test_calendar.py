@@ -133,7 +133,7 @@ class TestRankings(unittest.TestCase):
             window_end_s=200,
             duration_s=100,
             quantity=len(hosts),
-            ranking=calendar.RANKINGS[ranking],
+            ranking=getattr(calendar, ranking),
         )
         self.assertEqual((100, 200), found and (found.start_s, found.end_s))
         assert isinstance(found, Window)

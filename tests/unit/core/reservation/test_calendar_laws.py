@@ -127,7 +127,7 @@ class TestLaws(unittest.TestCase):
 
     @LAW
     @hypothesis.given(
-        calendars(), REQUESTS, st.sampled_from(sorted(calendar.RANKINGS))
+        calendars(), REQUESTS, st.sampled_from(("best_fit", "energy", "name"))
     )
     def test_the_best_of_those_that_are_free(
         self, hosts: list[ReservableHost], request: Request, name: str
@@ -135,7 +135,7 @@ class TestLaws(unittest.TestCase):
         keys: dict[str, Any] = {}
 
         def ranking(fit: calendar.HostWindow) -> Any:
-            keys[fit.name] = calendar.RANKINGS[name](fit)
+            keys[fit.name] = getattr(calendar, name)(fit)
             return keys[fit.name]
 
         found = request.find(hosts, ranking)
