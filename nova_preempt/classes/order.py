@@ -18,7 +18,7 @@ from nova_preempt.core.times import microseconds
 class Qos:
     """See core.classes.order.
 
-    :param options: a core.backlog.order.Options with claims.Claims
+    :param options: a core.backlog.order.Options with plugin.Claims
     :raises ValueError: there are no classes
     """
 

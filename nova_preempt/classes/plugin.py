@@ -19,12 +19,16 @@ classes), and nobody imports it.
 import math
 
 from nova_preempt import metrics
-from nova_preempt.classes import claims
 from nova_preempt.classes import keeper
 from nova_preempt.classes import promised
 from nova_preempt.classes import returning
 from nova_preempt.conf import classes as conf_classes
+from nova_preempt.core.backlog import history
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import validation
 from nova_preempt.core.classes import table
+from nova_preempt.db import backlog_history
+from nova_preempt.db import class_servers
 
 
 class Qos:
@@ -62,8 +66,8 @@ class Qos:
         return returning.Returning(parts, self.table, self._exact)
 
     def claims(self, database):
-        """The claims.Claims of requests that wait."""
-        return claims.Claims(database, self.table)
+        """The Claims of requests that wait."""
+        return Claims(database, self.table)
 
     def works(self, database, get_cells, promised):
         """[(name, function)], see nova_preempt.engine.periodic.
@@ -92,3 +96,40 @@ class Qos:
             # Of no time there is no share: 0 would be a broken promise.
             metrics.CLASS_AVAILABILITY.labels(qos.name).set(
                 of.times.availability if of.times.total_us else math.nan)
+
+
+class Claims:
+    """Tells what requests of the backlog may claim by their classes.
+
+    :param database: a nova_preempt.db.Database
+    :param table: a core.classes.table.Table
+    """
+
+    def __init__(self, database, table):
+        self._database = database
+        self.table = table
+
+    def clocks(self, requests):
+        """{uuid: core.classes.clocks.Clocks} of these core Requests.
+
+        Each change of a request is kept, so they are there right after a
+        restart. Who was never started has waited all the time.
+        """
+        known = backlog_history.of(self._database, [
+            request.uuid for request in requests if request.boots])
+        return {request.uuid: history.clocks_of(known.get(
+            request.uuid) or history.History(
+                (model.Change(request.created_at, model.WAITING),),
+                not_before=request.not_before)) for request in requests}
+
+    def overheads_us(self, requests):
+        """{uuid: how long it takes to get a server of it to a host}."""
+        known = class_servers.overheads(self._database)
+        return {request.uuid: known.get(_kind(request), self.table.overhead_us)
+                for request in requests}
+
+
+def _kind(request):
+    """That of class_servers.ClassServer, of its first flavor."""
+    return (request.alternatives[0].name,
+            validation.starts_from_volume(request.body.get('server', {})))

@@ -25,7 +25,6 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.core.classes import margin
-from nova_preempt.core.classes import measures
 from nova_preempt.core.classes import membership
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
@@ -163,8 +162,8 @@ class Promised:
         return mixed[2]
 
     def kept(self):
-        """{class name: core.classes.measures.Kept}, as it stands now."""
-        return measures.kept(
+        """{class name: core.classes.margin.Kept}, as it stands now."""
+        return margin.kept(
             self._table.classes,
             ((item.qos, item.clocks) for item in self.claimants.values()),
             microseconds(self._clock()))

@@ -39,13 +39,14 @@ table of classes, which makes R / availability one.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 import dataclasses
 import fractions
 import math
 from typing import TypeAlias
 
 from nova_preempt.core.classes.clocks import Clocks
+from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.clocks import Times
 from nova_preempt.core.model import SECOND
 
@@ -59,6 +60,19 @@ _PAYS = 5
 WEIGHT = fractions.Fraction(3, 10)
 #: Costs of so many can be put side by side, see harm.py.
 MOST_CLASSES = 8
+
+RUNNING = "running"
+WAITING = "waiting"
+STARTING = "starting"
+ASIDE = "aside"
+
+_STATES: Mapping[Kind, str] = {
+    Kind.QUEUED: WAITING,
+    Kind.ALLOCATING: STARTING,
+    Kind.RUNNING: RUNNING,
+    Kind.EVICTED: WAITING,
+    Kind.ASIDE: ASIDE}
+STATES = (RUNNING, WAITING, STARTING, ASIDE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -318,3 +332,43 @@ class Overheads:
             took_us if known_us is None else smoothed_us(known_us, took_us))
         return dataclasses.replace(
             self, means_us={**self.means_us, kind: mean_us})
+
+
+@dataclasses.dataclass(slots=True)
+class Kept:
+    """How well the promise of a class is kept now.
+
+    ``servers``: how many are in which of STATES; ``times``: the sum over
+    them, since each was asked for; ``below``: how many have run for less of
+    their time than was promised.
+    """
+
+    servers: dict[str, int] = dataclasses.field(
+        default_factory=lambda: dict.fromkeys(STATES, 0))
+    times: Times = dataclasses.field(default_factory=Times)
+    below: int = 0
+
+
+def kept(
+    classes: Classes, servers: Iterable[tuple[QosClass, Clocks]], now_us: int
+) -> dict[str, Kept]:
+    """Return {class name: Kept} of all classes.
+
+    :param servers: of a class each; of those that have ended nothing counts
+    """
+    found = {qos.name: Kept() for qos in classes}
+    for qos, clocks in servers:
+        state = _STATES.get(clocks.kind) if clocks.kind is not None else None
+        if state is None:
+            continue
+        of, times = found[qos.name], clocks.at(now_us)
+        of.servers[state] += 1
+        of.times = Times(
+            of.times.running_us + times.running_us,
+            of.times.waiting_us + times.waiting_us,
+            of.times.binding_us + times.binding_us)
+        promised = qos.availability
+        of.below += (
+            times.running_us * promised.denominator
+            < times.total_us * promised.numerator)
+    return found

@@ -16,8 +16,8 @@ import datetime
 import tempfile
 import unittest
 
-from nova_preempt.classes import claims
 from nova_preempt.classes import order
+from nova_preempt.classes import plugin
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order as core_order
 from nova_preempt.core.classes import clocks
@@ -49,7 +49,7 @@ class TestQos(unittest.TestCase):
             f'sqlite:///{directory.name}/test.sqlite')
         tables.make(self.db)
         self.addCleanup(self.db.engine.dispose)
-        self.claims = claims.Claims(self.db, TABLE)
+        self.claims = plugin.Claims(self.db, TABLE)
         self.order = order.Qos(core_order.Options(claims=self.claims))
 
     def request(self, uuid, class_name='', flavor=SPOT, **values):

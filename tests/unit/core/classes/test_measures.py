@@ -18,7 +18,6 @@ import fractions
 import unittest
 
 from nova_preempt.core.classes import margin
-from nova_preempt.core.classes import measures
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
@@ -36,7 +35,7 @@ class TestKept(unittest.TestCase):
             return Clocks(Event(at_us, kind) for at_us, kind in told)
 
         begun = ((1, Kind.QUEUED), (1, Kind.ALLOCATING), (1, Kind.RUNNING))
-        found = measures.kept(
+        found = margin.kept(
             margin.Classes(self.GOLD, self.BRONZE),
             [
                 # 6, 2 and 0 of 10; exactly half; nothing wanted; over.
@@ -51,9 +50,9 @@ class TestKept(unittest.TestCase):
             11,
         )
         self.assertEqual(["gold", "bronze"], list(found))
-        self.assertEqual(measures.Kept(), found["gold"])
+        self.assertEqual(margin.Kept(), found["gold"])
         self.assertEqual(
-            measures.Kept(
+            margin.Kept(
                 {"running": 1, "waiting": 2, "starting": 1, "aside": 1},
                 Times(6 + 2 + 0 + 5 + 6, 4 + 8 + 3 + 5, 7),
                 2,
