@@ -22,6 +22,7 @@ import stevedore
 
 from nova_preempt import db
 from nova_preempt import exceptions
+from nova_preempt import plugins
 from nova_preempt.conf import classes as conf_classes
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.core import actions as core_actions
@@ -116,13 +117,8 @@ def load_costs(options: cfg.ConfigOpts.GroupAttr) -> dict[str, Any]:
     :returns: fields of a Policy
     :raises InvalidConfiguration: there is no such function
     """
-    manager: stevedore.ExtensionManager[Any] = stevedore.ExtensionManager(
-        'nova_preempt.cost')
-    if options.cost not in manager.names():
-        raise exceptions.InvalidConfiguration(
-            f'[preemption]cost is {options.cost!r}; known are: '
-            + ', '.join(sorted(manager.names())))
-    return {'cost': manager[options.cost].plugin,
+    return {'cost': plugins.load('nova_preempt.cost', options.cost,
+                                 '[preemption]cost is'),
             'cost_options': model.CostOptions(options.billing_period_s,
                                               options.repeat_cost_s)}
 

@@ -14,11 +14,11 @@
 import threading
 import time
 
+from nova_preempt import plugins
 from nova_preempt.conf import energy
 from nova_preempt.core import retrying
 from nova_preempt.power import errors
 from nova_preempt.power import hosts_file as power_hosts
-from nova_preempt.power import readings
 
 NAMESPACE = 'nova_preempt.power_driver'
 
@@ -87,7 +87,7 @@ class Drivers:
         self._default = options.driver
         self._hosts = power_hosts.HostsFile(options.hosts_file)
         self._classes = {
-            name: readings.load(NAMESPACE, name, option)
+            name: plugins.load(NAMESPACE, name, f'[energy]{option} names')
             for name, option in (
                 *((name, f'hosts_file for {host}')
                   for name, host in self._hosts.drivers().items()),

@@ -11,9 +11,7 @@
 # under the License.
 """What [energy] says, as the core wants it."""
 
-import stevedore
-
-from nova_preempt import exceptions
+from nova_preempt import plugins
 from nova_preempt.core.energy import forecast
 from nova_preempt.core.energy import observed
 from nova_preempt.core.energy import power
@@ -28,12 +26,7 @@ def load_forecast(options):
     :param options: [energy] of the configuration
     :raises InvalidConfiguration: there is no such forecast
     """
-    manager = stevedore.ExtensionManager(NAMESPACE)
-    if options.forecast not in manager.names():
-        raise exceptions.InvalidConfiguration(
-            f'[energy]forecast is {options.forecast!r}; known are: '
-            + ', '.join(sorted(manager.names())))
-    return manager[options.forecast].plugin
+    return plugins.load(NAMESPACE, options.forecast, '[energy]forecast is')
 
 
 def get_options(options, forecast_function, step_s=10):

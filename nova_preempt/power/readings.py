@@ -19,9 +19,8 @@ from typing import Protocol
 
 from oslo_log import log as logging
 from oslo_utils import timeutils
-import stevedore
 
-from nova_preempt import exceptions
+from nova_preempt import plugins
 from nova_preempt.conf import energy
 from nova_preempt.power import errors
 
@@ -124,7 +123,8 @@ class Readings:
     def __init__(self, conf, sources=None, clock=utcnow):
         self._options = conf[energy.GROUP]
         if sources is None:
-            sources = [(name, load(NAMESPACE, name, 'sources')(
+            sources = [(name, plugins.load(
+                NAMESPACE, name, f'[{energy.GROUP}]sources names')(
                 conf, self._options)) for name in self._options.sources]
         self._sources = [(name, _Bounded(
             source, self._options.source_timeout_s + _GRACE_S))
@@ -211,25 +211,3 @@ class _Bounded:
             answer.append((self._source.read(hosts), None))
         except Exception as exc:  # noqa: BLE001 - raised by read()
             answer.append((None, exc))
-
-
-def load(namespace, name, option):
-    """The class of an entry point that [energy] names.
-
-    :raises InvalidConfiguration: there is none, or what it
-        needs is not installed
-    """
-    broken = []
-    manager = stevedore.ExtensionManager(
-        namespace, on_load_failure_callback=lambda _manager, point, exc:
-        broken.append((point.name, exc)))
-    if name in manager.names():
-        return manager[name].plugin
-    for other, exc in broken:
-        if other == name:
-            raise exceptions.InvalidConfiguration(
-                f'[{energy.GROUP}]{option} names {name!r}, which cannot be '
-                f'loaded: {exc}')
-    raise exceptions.InvalidConfiguration(
-        f'[{energy.GROUP}]{option} names {name!r}; known are: '
-        + ', '.join(sorted(manager.names())))

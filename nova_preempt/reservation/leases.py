@@ -23,9 +23,8 @@ import threading
 import time
 
 from oslo_log import log as logging
-import stevedore
 
-from nova_preempt import exceptions
+from nova_preempt import plugins
 from nova_preempt.core.reservation import leases as core
 
 LOG = logging.getLogger(__name__)
@@ -284,10 +283,5 @@ def load_service(conf):
 
     :raises InvalidConfiguration: there is none of this name
     """
-    name = conf.reservation.lease_service
-    manager = stevedore.ExtensionManager(NAMESPACE)
-    if name not in manager.names():
-        raise exceptions.InvalidConfiguration(
-            f'[reservation]lease_service is {name!r}; known are: '
-            + ', '.join(sorted(manager.names())))
-    return manager[name].plugin(conf)
+    return plugins.load(NAMESPACE, conf.reservation.lease_service,
+                        '[reservation]lease_service is')(conf)

@@ -21,9 +21,9 @@ import functools
 
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
-import stevedore
 
 from nova_preempt import exceptions
+from nova_preempt import plugins
 from nova_preempt.core.reservation import admission
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.db import reservation_rows as rows
@@ -292,9 +292,5 @@ def load_ranking(name):
 
     :raises InvalidConfiguration: there is none
     """
-    manager = stevedore.ExtensionManager('nova_preempt.reservation_ranking')
-    if name not in manager.names():
-        raise exceptions.InvalidConfiguration(
-            f'[reservation]ranking is {name!r}; known are: '
-            + ', '.join(sorted(manager.names())))
-    return manager[name].plugin
+    return plugins.load('nova_preempt.reservation_ranking', name,
+                        '[reservation]ranking is')

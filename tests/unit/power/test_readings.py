@@ -22,6 +22,7 @@ import hypothesis
 from hypothesis import strategies
 
 from nova_preempt import exceptions
+from nova_preempt import plugins
 from nova_preempt.power import errors
 from nova_preempt.power import readings
 from tests.unit.core import support
@@ -229,8 +230,9 @@ class TestConfigured(base.PowerTestCase):
         with mock.patch.dict(sys.modules, {'sushy': None}):
             sys.modules.pop(name, None)
             exc = self.assertRaises(
-                exceptions.InvalidConfiguration, readings.load,
-                'nova_preempt.power_driver', 'redfish', 'driver')
+                exceptions.InvalidConfiguration, plugins.load,
+                'nova_preempt.power_driver', 'redfish',
+                '[energy]driver names')
         self.assertIn("[energy]driver names 'redfish', which cannot be "
                       'loaded: import of sushy', str(exc))
 

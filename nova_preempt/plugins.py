@@ -1,0 +1,36 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Plugins that options name, found by their entry points."""
+
+import stevedore
+
+from nova_preempt import exceptions
+
+
+def load(namespace, name, option):
+    """The object of the entry point of this name.
+
+    :param option: who names it, such as "[energy]forecast is"
+    :raises InvalidConfiguration: there is none, or what it needs is not
+        installed
+    """
+    broken = {}
+    manager = stevedore.ExtensionManager(
+        namespace, on_load_failure_callback=lambda _manager, point, exc:
+        broken.setdefault(point.name, exc))
+    if name in manager.names():
+        return manager[name].plugin
+    if name in broken:
+        raise exceptions.InvalidConfiguration(
+            f'{option} {name!r}, which cannot be loaded: {broken[name]}')
+    raise exceptions.InvalidConfiguration(
+        f'{option} {name!r}; known are: ' + ', '.join(sorted(manager.names())))
