@@ -65,32 +65,28 @@ class Evictions:
         self._open = set()        # uuids of the decisions
         self._stepper = Stepper(threads, 'ends')
 
-    def begin(self, server, operation, reason, restore=True, cost_us=0,
-              within_budgets=False, asked_by=requester.ENGINE):
-        """Give a server notice; its end follows.
-
-        :param server: a nova_preempt.cloud.servers.Server
-        :param operation: why, in one word
-        :param restore: False if it must not come back
-        :param within_budgets: whether it may only end if the budgets of its
-            project and of its server groups allow it
-        :param asked_by: who has asked for it, see requester
-        :returns: the uuid of the decision
-        :raises AlreadyEnding: it does
-        :raises Paused: an operator has stopped it for now
-        :raises OverBudget: the budgets do not allow it
-        """
-        return self.begin_all([server], operation, reason, restore, cost_us,
-                              within_budgets, asked_by=asked_by)
+    def begin(self, server, operation, reason, **options):
+        """Give a server notice; see begin_all()."""
+        return self.begin_all([server], operation, reason, **options)
 
     def begin_all(self, servers, operation, reason, restore=True, cost_us=0,
                   within_budgets=False, leave=False,
                   asked_by=requester.ENGINE):
-        """The same for servers of one host, as one decision.
+        """Give notice to servers of one host, as one decision; they end.
 
+        :param servers: nova_preempt.cloud.servers.Servers
+        :param operation: why, in one word
+        :param restore: False if they must not come back
+        :param within_budgets: whether they may only end if the budgets of
+            their projects and of their server groups allow it
         :param leave: whether they must leave nothing behind: where one would
             be stopped, or cannot end on its terms in the state it is in, it
             is shelved if that is possible, and else deleted
+        :param asked_by: who has asked for it, see requester
+        :returns: the uuid of the decision
+        :raises AlreadyEnding: one of them does
+        :raises Paused: an operator has stopped it for now
+        :raises OverBudget: the budgets do not allow it
         """
         process, handover = self._process, self._handover
         process.pauses.check(pauses.of_operation(operation))

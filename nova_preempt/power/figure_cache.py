@@ -58,7 +58,6 @@ class FigureCache:
         self._get_database = get_database
         self._database = None
         self._figures = {}
-        self._efficiencies = {}
         self._measured = {}
         self._written = {}
         self._readings = {}
@@ -76,10 +75,6 @@ class FigureCache:
         """Its efficiency.Figures, None if nothing is known of it."""
         return self._figures.get(host)
 
-    def flops_per_watt(self, host):
-        """None if it is not known."""
-        return self._efficiencies.get(host)
-
     def watts_now(self, host):
         """What it draws by the last reading; None if it is not known, or
         longer ago than [energy]reading_max_age_s.
@@ -88,7 +83,9 @@ class FigureCache:
 
     def efficiencies(self):
         """{host: FLOPS per watt} of those that are known."""
-        return dict(self._efficiencies)
+        return {host: item.flops_per_watt
+                for host, item in self._figures.items()
+                if item.flops_per_watt is not None}
 
     def all(self):
         """{host: efficiency.Figures} of all that are known."""
@@ -125,9 +122,6 @@ class FigureCache:
         figures = dict(self._measured)
         for host, written in self._written.items():
             figures[host] = _merge(written, figures.get(host))
-        self._efficiencies = {
-            host: item.flops_per_watt for host, item in figures.items()
-            if item.flops_per_watt is not None}
         self._figures = figures
 
     def _try(self, what, read):

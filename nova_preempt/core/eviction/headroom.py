@@ -88,19 +88,15 @@ def step(
     missing = group.missing(_freeing(group, observed.ending.values()))
     if not missing:
         return Step((), changes)
-    found = observed.candidates()
-    chosen = choose(
-        group, missing, found.servers, found.policy, times.at(now_us),
-        found.budgets, {*observed.ending, *found.excluded})
-    return Step(
-        tuple(End(server, cost_us, missing) for server, cost_us in chosen),
-        None)
+    chosen = choose(group, missing, observed.candidates(), times.at(now_us),
+                    observed.ending)
+    return Step(tuple(End(server, cost_us, missing)
+                      for server, cost_us in chosen), None)
 
 
-def choose(group: Group, missing: Resources, servers: Iterable[Server],
-           policy: Policy, now: datetime.datetime,
-           budgets: Budgets | None = None,
-           excluded: Collection[str] = ()) -> list[tuple[Server, int]]:
+def choose(group: Group, missing: Resources, among: Candidates,
+           now: datetime.datetime,
+           ending: Collection[str] = ()) -> list[tuple[Server, int]]:
     """Return who ends so that a group has its headroom, and at what cost.
 
     The cost is what is told of it, see Policy.published_cost_us().
@@ -110,12 +106,13 @@ def choose(group: Group, missing: Resources, servers: Iterable[Server],
     that help where budgets do not allow as many.
 
     :param missing: of group.missing()
-    :param servers: the preemptible ones, on whatever host
-    :param excluded: uuids of those that end already, or lately did not
+    :param ending: uuids of servers that end already
     """
+    policy, budgets = among.policy, among.budgets
+    excluded = {*ending, *among.excluded}
     able: dict[str, Server] = {}
     candidates = []
-    for server in servers:
+    for server in among.servers:
         provider = group.nodes.get(server.node)
         if (
                 provider is None or server.uuid not in provider.allocations
@@ -125,17 +122,13 @@ def choose(group: Group, missing: Resources, servers: Iterable[Server],
             continue
         held = Host(server.node, (provider,)).held(server.uuid)
         able[server.uuid] = server
-        candidates.append(
-            Candidate(
-                server.uuid, capacity.by_class(policy.freed(server, held)),
-                policy.cost_us(server, capacity.by_class(held), now))
-        )
+        candidates.append(Candidate(
+            server.uuid, capacity.by_class(policy.freed(server, held)),
+            policy.cost_us(server, capacity.by_class(held), now)))
     candidates = _cheapest(candidates, missing)
     freed = capacity.total(each.resources for each in candidates)
-    wanted = {
-        name: min(amount, freed[name])
-        for name, amount in missing.items()
-        if freed.get(name)}
+    wanted = {name: min(amount, freed[name])
+              for name, amount in missing.items() if freed.get(name)}
     if not wanted:
         return []
     found = cheapest_victims(
@@ -144,9 +137,8 @@ def choose(group: Group, missing: Resources, servers: Iterable[Server],
         caps=budgets.caps(able[each.uuid] for each in candidates) if budgets
         else ())
     chosen = candidates if found is None else found.victims
-    return [
-        (able[each.uuid], policy.published_cost_us(each.cost))
-        for each in chosen]
+    return [(able[each.uuid], policy.published_cost_us(each.cost))
+            for each in chosen]
 
 
 def _cheapest(

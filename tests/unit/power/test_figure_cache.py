@@ -73,15 +73,15 @@ class TestRefresh(TableTestCase):
         self.table.refresh()
         self.assertEqual({}, self.table.all())
         self.assertIsNone(self.table.get('a'))
-        self.assertIsNone(self.table.flops_per_watt('a'))
+        self.assertIsNone(self.table.efficiencies().get('a'))
         self.assertEqual('', self.log.output)
 
     def test_what_was_measured(self):
         self.measure('a', 1e12, 250.0, 100.0)
         self.measure('b', None, 250.0, None)
         self.table.refresh()
-        self.assertEqual(4e9, self.table.flops_per_watt('a'))
-        self.assertIsNone(self.table.flops_per_watt('b'))
+        self.assertEqual(4e9, self.table.efficiencies().get('a'))
+        self.assertIsNone(self.table.efficiencies().get('b'))
         self.assertEqual({'a': 4e9}, self.table.efficiencies())
         self.assertEqual(efficiency.Figures(None, 250.0),
                          self.table.get('b'))
@@ -95,7 +95,7 @@ class TestRefresh(TableTestCase):
         self.table.refresh()
         self.assertEqual(efficiency.Figures(1e12, 500.0, 100.0),
                          self.table.get('a'))
-        self.assertEqual(4.0, self.table.flops_per_watt('b'))
+        self.assertEqual(4.0, self.table.efficiencies().get('b'))
 
     def test_absurd_figures_are_none(self):
         self.measure('a', float('inf'), -5.0, 100.0)
@@ -128,7 +128,7 @@ class TestRefresh(TableTestCase):
         self.table.refresh()
         self.write('a: {flops: 8, watts: 4}')
         self.table.refresh()
-        self.assertEqual(2.0, self.table.flops_per_watt('a'))
+        self.assertEqual(2.0, self.table.efficiencies().get('a'))
 
     def test_a_bad_file_leaves_what_is_known(self):
         self.write('a: {flops: 8, watts: 2}')
@@ -136,16 +136,16 @@ class TestRefresh(TableTestCase):
         self.write('a: {flops: 8, watts: none}')
         for _ in range(3):
             self.table.refresh()
-        self.assertEqual(4.0, self.table.flops_per_watt('a'))
+        self.assertEqual(4.0, self.table.efficiencies().get('a'))
         self.assertEqual(1, self.log.output.count(
             "figures.yaml: host a: watts: 'none' is not a number"))
         (self.directory / 'figures.yaml').unlink()
         self.table.refresh()
-        self.assertEqual(4.0, self.table.flops_per_watt('a'))
+        self.assertEqual(4.0, self.table.efficiencies().get('a'))
         self.assertIn('No such file', self.log.output)
         self.write('a: {flops: 8, watts: 8}')
         self.table.refresh()
-        self.assertEqual(1.0, self.table.flops_per_watt('a'))
+        self.assertEqual(1.0, self.table.efficiencies().get('a'))
         self.assertIn('Can read [energy]figures_file again', self.log.output)
 
     def test_without_a_database(self):
@@ -165,7 +165,7 @@ class TestRefresh(TableTestCase):
         self.write('a: {flops: 8, watts: 2}')
         broken = figure_cache.FigureCache(self.conf.energy, lambda: 1 / 0)
         broken.refresh()
-        self.assertEqual(4.0, broken.flops_per_watt('a'))
+        self.assertEqual(4.0, broken.efficiencies().get('a'))
         self.assertIn('ZeroDivisionError', self.log.output)
 
 
@@ -183,7 +183,7 @@ class TestThread(TableTestCase):
         self.addCleanup(kept.stop)
         kept.start()
         self.measure('a', 6.0, 2.0, None)
-        self.wait_for(lambda: kept.flops_per_watt('a') == 3.0)
+        self.wait_for(lambda: kept.efficiencies().get('a') == 3.0)
 
     def test_nobody_waits_for_a_database_that_hangs(self):
         self.measure('a', 6.0, 2.0, None)
@@ -192,10 +192,10 @@ class TestThread(TableTestCase):
                                         lambda: release.wait() and self.db)
         kept.start()
         kept.start()
-        self.assertIsNone(kept.flops_per_watt('a'))
+        self.assertIsNone(kept.efficiencies().get('a'))
         self.assertEqual({}, kept.all())
         release.set()
-        self.wait_for(lambda: kept.flops_per_watt('a') == 3.0)
+        self.wait_for(lambda: kept.efficiencies().get('a') == 3.0)
         kept.stop()
         kept._thread.join(TIMEOUT_S)
 

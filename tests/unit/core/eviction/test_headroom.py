@@ -36,8 +36,8 @@ class TestChoose(unittest.TestCase):
             eligibility.Rules(), ('delete',),
             lambda server, options: int(server.uuid.startswith('gpu')))
         return [server.uuid for server, _ in controller.choose(
-            group, group.missing({}), [world.server(uuid) for uuid in held],
-            policy, world.NOW)]
+            group, group.missing({}), controller.Candidates(
+                [world.server(uuid) for uuid in held], policy), world.NOW)]
 
     def test_the_cheapest_that_help(self):
         self.assertEqual(['plain0'], self.chosen('VCPU:1', plain=3, gpus=3))
