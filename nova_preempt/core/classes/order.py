@@ -72,10 +72,8 @@ def ordered(classes: Classes, claims: Iterable[Claim]) -> list[str]:
         rank, *times, serial = (_column(claims, name) for name in _NUMBERS)
         band, q, admitted = _columns(classes, rank, *times)
     except OverflowError:
-        return [
-            claim.uuid
-            for claim in sorted(claims, key=lambda claim: _key(classes, claim))
-        ]
+        return [claim.uuid for claim in sorted(
+            claims, key=lambda claim: _key(classes, claim))]
     order = np.lexsort((serial, admitted, q, band))
     # Uuids first: in this order, claims are all over the memory.
     uuids = [claim.uuid for claim in claims]

@@ -65,10 +65,8 @@ class ByPriorities:
         preference = 2 if linear else 1
         self._names = [name for name in RESPECTS if weights.get(name, 1)]
         self._criteria = [
-            promethee.Criterion(
-                name, weights.get(name, 1), preference=preference)
-            for name in self._names
-        ]
+            promethee.Criterion(name, weights.get(name, 1), preference)
+            for name in self._names]
         if not self._criteria:
             raise ValueError(
                 "the weights of all priorities are 0, one must be more")
@@ -83,23 +81,16 @@ class ByPriorities:
             by a clock that is ahead, has waited for no time
         """
         found = promethee.ordered(
-            (
-                promethee.Alternative(
-                    each.uuid,
-                    each.submitted_us,
-                    (
-                        *(
-                            getattr(each.priorities, name)
-                            for name in self._names),
-                        *([waited_s(each.submitted_us, now_us)] * self._ages),
-                    ),
-                    each.serial,
-                )
-                for each in waiting
-            ),
-            self._criteria,
-        )
+            (self._alternative(each, now_us) for each in waiting),
+            self._criteria)
         return [each.uuid for each in found]
+
+    def _alternative(self, one: Waiting, now_us: int) -> promethee.Alternative:
+        values = [getattr(one.priorities, name) for name in self._names]
+        if self._ages:
+            values.append(waited_s(one.submitted_us, now_us))
+        return promethee.Alternative(
+            one.uuid, one.submitted_us, tuple(values), one.serial)
 
 
 def waited_s(since_us: int, now_us: int) -> int:

@@ -89,11 +89,8 @@ class Preemption:
 def events(server: ObservedServer, actions: Iterable[Action],
            preemptions: Collection[Preemption] = ()) -> tuple[Event, ...]:
     """Return what has happened to a server since it was asked for."""
-    ordered = [
-        _checked(action, preemptions)
-        for action in sorted(
-            actions, key=operator.attrgetter("asked_us", "number"))
-    ]
+    ordered = [_checked(action, preemptions) for action in sorted(
+        actions, key=operator.attrgetter("asked_us", "number"))]
     found: list[Event] = []
     if not any(action.name == CREATE for action in ordered):
         # Older than Nova's records of what was asked.

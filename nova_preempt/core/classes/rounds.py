@@ -196,11 +196,9 @@ def allocation_score(
     :param free: what is free before
     :param has: what there is in all
     """
-    return _score(
-        tuple(
-            (amount, free.get(name, 0), has.get(name, 0))
-            for name, amount in sorted(resources.items()) if amount)
-    )
+    return _score(tuple(
+        (amount, free.get(name, 0), has.get(name, 0))
+        for name, amount in sorted(resources.items()) if amount))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -208,9 +206,8 @@ def _score(amounts: tuple[tuple[int, int, int], ...]) -> fractions.Fraction:
     """Return it for (wanted, free, capacity) of each class."""
     if not amounts:
         return fractions.Fraction(10)
-    left = [
-        fractions.Fraction(free - wanted, has) for wanted, free, has in amounts
-    ]
+    left = [fractions.Fraction(free - wanted, has)
+            for wanted, free, has in amounts]
     mean = sum(left, fractions.Fraction()) / len(left)
     return 5 * (mean + 1 - (max(left) - min(left)))
 

@@ -94,11 +94,8 @@ class ByPromise:
         if not self.exact:
             return reprieve(held, missing, self.order)
         found = searches.cheapest_victims(
-            (
-                Candidate(each.standing.uuid, each.resources, each.price)
-                for each in held),
-            missing,
-        )
+            (Candidate(each.standing.uuid, each.resources, each.price)
+             for each in held), missing)
         if found is None:
             return None
         chosen = {each.uuid for each in found.victims}

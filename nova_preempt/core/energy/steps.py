@@ -168,9 +168,10 @@ def _move(state: str, reason: str, *, enable: bool = False,
     return Step(Act.MOVE, state, reason, enable, cycle, boots)
 
 
-def _keep(facts: Facts, reason: str) -> Step:
+def _keep(facts: Facts, reason: str, error: str = '') -> Step:
     """Let servers come to it again."""
-    return _move(ON, reason, enable=facts.ours)
+    return _move(ON, f'{reason}: {error}' if error else reason,
+                 enable=facts.ours)
 
 
 def _empty(facts: Facts, limits: Limits) -> Step:
@@ -179,8 +180,8 @@ def _empty(facts: Facts, limits: Limits) -> Step:
         return _keep(facts, 'its service was disabled or is down')
     if facts.age_s >= limits.boot_timeout_s:
         # Nova refuses to disable it, say, or Placement does not answer.
-        return _keep(facts, 'it could not be made sure that it is empty'
-                     + (f': {facts.error}' if facts.error else ''))
+        return _keep(facts, 'it could not be made sure that it is empty',
+                     facts.error)
     if not facts.disabled:
         return _disable(facts)
     if facts.closed_s < limits.empty_checks_s:
@@ -197,8 +198,7 @@ def _disable(facts: Facts) -> Step:
     if facts.power is Power.NOT_ASKED:
         return _ASK
     if facts.power is Power.UNKNOWN:
-        return _keep(facts, 'its controller does not answer'
-                     + (f': {facts.error}' if facts.error else ''))
+        return _keep(facts, 'its controller does not answer', facts.error)
     if facts.power is Power.OFF:
         return _keep(facts, 'its controller says that it is off, and its '
                      'service reports: it may be that of another host')
@@ -217,8 +217,7 @@ def _sleep(facts: Facts, limits: Limits) -> Step:
     if facts.power is Power.OFF:
         return _move(ASLEEP, '')
     if _is_stuck(facts, limits):
-        return _keep(facts, 'it could not be powered off'
-                     + (f': {facts.error}' if facts.error else ''))
+        return _keep(facts, 'it could not be powered off', facts.error)
     if facts.power is Power.UNKNOWN:
         return _lost(facts, limits)
     if not facts.ours or facts.cut:
