@@ -22,7 +22,7 @@ owner has put it aside: who wants nothing waits for nothing.
 Times are whole microseconds since the epoch. Events are told by notifications,
 which may come late, twice or in any order: the clocks after a number of events
 are the same however these came. Which was lost nobody can tell, but that one
-was can often be seen (``has_gap``); then a complete list is to be read anew.
+was can often be seen (``has_gap``); then a complete list repairs it.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class Clocks:
 
     @property
     def has_gap(self) -> bool:
-        """Whether what is known cannot be all."""
+        """Whether what is known cannot be all; see repaired()."""
         return self._mark.gaps > 0
 
     def at(self, now_us: int) -> Times:
@@ -253,6 +253,19 @@ class Clocks:
         clocks._base = self._base
         clocks._mark = self._mark.after(event)
         return clocks
+
+    def repaired(self, complete: Iterable[Event], until_us: int) -> Clocks:
+        """Return the clocks by a complete list of what has happened.
+
+        :param complete: all events up to that time, since its admission;
+            they take the place of all that was known up to then
+        :param until_us: what is known to have happened later stays
+        """
+        return Clocks(
+            (
+                *(event for event in complete if event.at_us <= until_us),
+                *(event for event in self.events if event.at_us > until_us))
+        )
 
     def settled(self, until_us: int) -> Clocks:
         """Return the same clocks without the events up to that time.
