@@ -25,6 +25,7 @@ from nova_preempt.conf import classes
 from nova_preempt.conf import energy
 from nova_preempt.conf import energy_control
 from nova_preempt.conf import engine
+from nova_preempt.conf import opts as all_opts
 from nova_preempt.conf import preemption
 from nova_preempt.conf import reservation
 from nova_preempt.core import actions
@@ -38,8 +39,23 @@ from nova_preempt.scheduler import deadline
 from nova_preempt.simulator import classes as simulated_classes
 from nova_preempt.simulator import setting
 
-#: Of the drivers of [energy], what the steps of a host need to know.
-_TIMEOUTS = ('power_off_timeout_s', 'power_switch_timeout_s')
+#: {group: its options that count}. Not the credentials, which would be asked
+#: for, and of the drivers of [energy] what the steps of a host need to know.
+_OPTS = {
+    preemption.GROUP: preemption.OPTS + budgets.OPTS,
+    engine.GROUP: engine.OPTS, backlog.GROUP: backlog.OPTS,
+    classes.GROUP: classes.OPTS, reservation.GROUP: reservation.OPTS,
+    energy.GROUP: energy_control.OPTS + [
+        opt for opt in energy.OPTS
+        if opt.dest in ('power_off_timeout_s', 'power_switch_timeout_s')]}
+#: What setting.Options calls as its option is called.
+_SAME_NAMES = (
+    (preemption.GROUP, (
+        'maximum_runtime_s', 'max_attempts', 'termination_timeout_s',
+        'stop_retention_s', 'project_budget', 'group_budget',
+        'budget_window_s', 'max_age_s')),
+    (engine.GROUP, ('interval_s', 'restore_interval_s', 'restore_at_once',
+                    'restore_timeout_s')))
 
 
 class PolicyError(Exception):
@@ -55,16 +71,8 @@ def read_policy(path, workers):
     """
     conf = cfg.ConfigOpts()
     conf.register_opts(rpc.rpc_opts)
-    # Not the credentials, which would be asked for.
-    conf.register_opts(preemption.OPTS + budgets.OPTS,
-                       group=preemption.GROUP)
-    conf.register_opts(engine.OPTS, group=engine.GROUP)
-    conf.register_opts(backlog.OPTS, group=backlog.GROUP)
-    conf.register_opts(classes.OPTS, group=classes.GROUP)
-    conf.register_opts(reservation.OPTS, group=reservation.GROUP)
-    conf.register_opts(energy_control.OPTS + [
-        opt for opt in energy.OPTS if opt.dest in _TIMEOUTS],
-        group=energy.GROUP)
+    for group, opts in _OPTS.items():
+        conf.register_opts(opts, group=group)
     try:
         conf([] if path is None else ['--config-file', path],
              project='nova', default_config_files=[],
@@ -81,19 +89,13 @@ def _unknown(path):
     found = {}
     cfg.ConfigParser(path, found).parse()
     return [f'[{group}]{name}, which is not known'
-            for group, opts in ((preemption.GROUP, preemption.list_opts()),
-                                (engine.GROUP, engine.OPTS),
-                                (backlog.GROUP, backlog.OPTS),
-                                (classes.GROUP, classes.OPTS),
-                                (reservation.GROUP, reservation.OPTS),
-                                (energy.GROUP, energy.OPTS))
+            for group, opts in all_opts.list_opts() if group in _OPTS
             for name in sorted(found.get(group, {}))
             if name.replace('-', '_') not in {opt.dest for opt in opts}]
 
 
 def _options(conf, workers):
     ours = conf[preemption.GROUP]
-    later = conf[engine.GROUP]
     promised = _classes(conf[classes.GROUP], ours.actions)
     # Each value is read once: oslo.config is slow to read from.
     return setting.Options(
@@ -102,26 +104,17 @@ def _options(conf, workers):
             **eviction_policy.load_costs(ours),
             exact=promised is None or promised.exact),
         enabled=ours.enabled and 'create' in ours.preempting_operations,
-        maximum_runtime_s=ours.maximum_runtime_s,
         max_waiting_requests=ours.max_waiting_requests * workers,
-        max_attempts=ours.max_attempts,
-        termination_timeout_s=ours.termination_timeout_s,
-        stop_retention_s=ours.stop_retention_s,
-        project_budget=ours.project_budget,
-        group_budget=ours.group_budget,
-        budget_window_s=ours.budget_window_s,
-        headroom=_headroom(ours.headroom), max_age_s=ours.max_age_s,
-        interval_s=later.interval_s,
-        restore_interval_s=later.restore_interval_s,
-        restore_at_once=later.restore_at_once,
-        restore_timeout_s=later.restore_timeout_s,
+        headroom=_headroom(ours.headroom),
         backlog=_backlog(conf[backlog.GROUP], promised),
         classes=promised, may_unshelve=ours.enabled
         and 'unshelve' in ours.preempting_operations,
         may_migrate=ours.enabled
         and 'live_migrate' in ours.preempting_operations,
         reservations=_reservations(conf[reservation.GROUP], ours),
-        power=_power(conf[energy.GROUP]))
+        power=_power(conf[energy.GROUP]),
+        **{name: conf[group][name] for group, names in _SAME_NAMES
+           for name in names})
 
 
 def _headroom(text):
@@ -190,16 +183,14 @@ def _power(ours):
 
 def _left_out(conf):
     """Options that are set, and that a simulation does not act upon."""
-    ours = conf[preemption.GROUP]
-    found = []
-    if 'migrate' in ours.actions:
-        found.append('migrate in [preemption]actions')
-    if conf[backlog.GROUP].enabled and conf[backlog.GROUP].ladders:
-        found.append('[backlog]ladders')
     reserving = conf[reservation.GROUP]
-    if reserving.enabled and reserving.lease_service != 'native':
-        found.append('[reservation]lease_service')
     power = conf[energy.GROUP]
-    if power.enabled and power.minimum_hosts_per_aggregate:
-        found.append('[energy]minimum_hosts_per_aggregate')
-    return found
+    return [name for name, is_set in (
+        ('migrate in [preemption]actions',
+         'migrate' in conf[preemption.GROUP].actions),
+        ('[backlog]ladders',
+         conf[backlog.GROUP].enabled and conf[backlog.GROUP].ladders),
+        ('[reservation]lease_service',
+         reserving.enabled and reserving.lease_service != 'native'),
+        ('[energy]minimum_hosts_per_aggregate',
+         power.enabled and power.minimum_hosts_per_aggregate)) if is_set]
