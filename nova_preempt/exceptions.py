@@ -108,3 +108,8 @@ class NoTrust(PreemptError):
 
 class WrongState(PreemptError):
     """The reservation or request is past the point where this can be done."""
+
+
+def first_line(exc):
+    """What an exception says, on one line; SQLAlchemy writes many."""
+    return (str(exc).strip() or type(exc).__name__).splitlines()[0]

@@ -9,9 +9,15 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Reading arguments of commands."""
+"""Declaring and reading arguments of commands."""
 
 import argparse
+
+
+def add_group(groups, name, text):
+    """A command of commands; returns what those are added to."""
+    return groups.add_parser(name, help=text).add_subparsers(
+        required=True, metavar='COMMAND')
 
 
 def within(kind, least, most=float('inf')):

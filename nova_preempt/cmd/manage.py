@@ -16,7 +16,9 @@ from nova_preempt.cmd import native_threads  # noqa: F401 isort: skip
 
 import argparse
 import datetime
+import getpass
 import json
+import socket
 import sys
 import traceback
 
@@ -34,8 +36,8 @@ from nova_preempt import rpc
 from nova_preempt.cloud import nova_conf
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import trusts
+from nova_preempt.cmd import arguments
 from nova_preempt.cmd import hand_back
-from nova_preempt.cmd import pause
 from nova_preempt.cmd import purge
 from nova_preempt.cmd import rotate_keys
 from nova_preempt.cmd import trace_export
@@ -44,6 +46,7 @@ import nova_preempt.conf
 from nova_preempt.conf import values
 from nova_preempt.db import database
 from nova_preempt.db import decisions as db_decisions
+from nova_preempt.db import pauses
 from nova_preempt.db import schema
 from nova_preempt.power import compute_hosts
 
@@ -106,6 +109,53 @@ def _time(value):
     raise TypeError(value)
 
 
+def _chosen(args):
+    return pauses.ALL if args.what == 'all' else (args.what,)
+
+
+def _pause(args):
+    database = db.Database(CONF)
+    for what in _chosen(args):
+        # Nobody has a token here; whoever can write to the database may.
+        pauses.pause(database, what, args.reason,
+                     user_id=f'{getpass.getuser()}@{socket.gethostname()}')
+    return _list_pauses(args)
+
+
+def _resume(args):
+    database = db.Database(CONF)
+    for what in _chosen(args):
+        pauses.resume(database, what)
+    return _list_pauses(args)
+
+
+def _list_pauses(args):
+    found = pauses.get(db.Database(CONF))
+    for item in found.values():
+        print(f'{item.what}: paused since {item.since:%Y-%m-%dT%H:%M:%S}Z by '
+              f'{item.user_id or "unknown"}: {item.reason}')
+    if not found:
+        print('Nothing is paused.')
+    return 0
+
+
+def _add_pauses(groups):
+    """Add "pause", "resume" and "pauses"."""
+    pause = groups.add_parser(
+        'pause', help='stop preemption, reservations, power control and the '
+        'backlog at once, in all schedulers and engines')
+    pause.add_argument('--reason', required=True, metavar='TEXT',
+                       help='for those who ask why nothing happens')
+    pause.set_defaults(run=_pause)
+    resume = groups.add_parser('resume', help='go on with what was stopped')
+    resume.set_defaults(run=_resume)
+    for parser in (pause, resume):
+        parser.add_argument('--what', choices=[*pauses.ALL, 'all'],
+                            default='all', help='default: all of them')
+    groups.add_parser('pauses', help='tell what is stopped').set_defaults(
+        run=_list_pauses)
+
+
 def _parser():
     parser = argparse.ArgumentParser(
         prog='nova-preempt-manage', description=__doc__)
@@ -115,9 +165,7 @@ def _parser():
     parser.set_defaults(needs_nova=False, needs_tables=True)
     groups = parser.add_subparsers(required=True, metavar='COMMAND')
 
-    commands = groups.add_parser(
-        'db', help='the database').add_subparsers(
-            required=True, metavar='COMMAND')
+    commands = arguments.add_group(groups, 'db', 'the database')
     commands.add_parser(
         'sync', help='make or upgrade the tables').set_defaults(
             run=_sync, needs_tables=False)
@@ -126,9 +174,7 @@ def _parser():
             run=_version, needs_tables=False)
     purge.add_parsers(commands)
 
-    commands = groups.add_parser(
-        'decision', help='decision records').add_subparsers(
-            required=True, metavar='COMMAND')
+    commands = arguments.add_group(groups, 'decision', 'decision records')
     show = commands.add_parser(
         'show', help='print decision records, one a line, as JSON; those '
                      'that are not finished as a short line each')
@@ -146,7 +192,7 @@ def _parser():
     show.set_defaults(run=_show)
 
     verify.add_parser(groups)
-    pause.add_parsers(groups)
+    _add_pauses(groups)
     hand_back.add_parser(groups)
     rotate_keys.add_parsers(groups)
     trace_export.add_parsers(groups)
@@ -156,13 +202,13 @@ def _parser():
 def main(argv=None):
     args = _parser().parse_args(argv)
     nova_preempt.conf.register_opts(CONF)
-    arguments = ['nova-preempt-manage']
+    command_line = ['nova-preempt-manage']
     for path in args.config_file:
-        arguments += ['--config-file', path]
+        command_line += ['--config-file', path]
     for path in args.config_dir:
-        arguments += ['--config-dir', path]
+        command_line += ['--config-dir', path]
     try:
-        nova_conf.read(CONF, arguments, init_rpc=False)
+        nova_conf.read(CONF, command_line, init_rpc=False)
         values.check(CONF, _NOVA_RULES if args.needs_nova else _RULES)
         if args.needs_tables:
             schema.check(db.Database(CONF))
@@ -175,17 +221,12 @@ def main(argv=None):
     except (exceptions.InvalidConfiguration, schema.WrongTables) as exc:
         print(f'nova-preempt-manage: {exc}', file=sys.stderr)
     except _AWAY as exc:
-        print(f'nova-preempt-manage: cannot tell: {_line(exc)}',
-              file=sys.stderr)
+        print('nova-preempt-manage: cannot tell: '
+              f'{exceptions.first_line(exc)}', file=sys.stderr)
     except Exception:  # noqa: BLE001 (not to exit with 1)
         # Which is Python's own, but here says that problems were seen.
         traceback.print_exc()
     return 2
-
-
-def _line(exc):
-    """What is wrong, on one line; SQLAlchemy writes many."""
-    return (str(exc).strip() or type(exc).__name__).splitlines()[0]
 
 
 if __name__ == '__main__':

@@ -12,6 +12,7 @@
 """nova-preempt-manage db purge and archive."""
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -23,7 +24,6 @@ from nova_preempt import db
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
 from nova_preempt.db import chosen_hosts
-from nova_preempt.db import hints
 from nova_preempt.db import purge
 
 CONF = nova.conf.CONF
@@ -80,8 +80,8 @@ def _purge(args):
 def _archive(args):
     if args.dry_run:
         return _purge(args)
-    with _Archive(args.file) as archive:
-        _remove(args, archive.write)
+    with _appended(args.file) as write:
+        _remove(args, write)
     return 0
 
 
@@ -91,55 +91,45 @@ def _remove(args, write):
     counts = []
     for table, kind in (('decisions', purge.DECISIONS),
                         ('reservations', purge.RESERVATIONS),
-                        ('backlog_requests', purge.REQUESTS)):
+                        ('backlog_requests', purge.REQUESTS),
+                        ('preemptible_servers', purge.HINTED)):
         counts.append(0)
         for rows in kind.find(database, args.before):
+            if kind is purge.HINTED:
+                living = existing([row['uuid'] for row in rows])
+                rows = [row for row in rows if row['uuid'] not in living]
             counts[-1] += len(rows)
-            if not args.dry_run:
+            if rows and not args.dry_run:
                 write(table, rows)
                 kind.delete(database, [row['uuid'] for row in rows])
-    decisions, reservations, requests = counts
-    servers = 0
-    for rows in purge.HINTED.find(database, args.before):
-        living = existing([row['uuid'] for row in rows])
-        rows = [row for row in rows if row['uuid'] not in living]
-        servers += len(rows)
-        if rows and not args.dry_run:
-            write('preemptible_servers', rows)
-            hints.remove(database, [row['uuid'] for row in rows])
     if not args.dry_run:
         # No record of anything; an engine without a backlog leaves them.
         chosen_hosts.forget(database, args.before)
+    decisions, reservations, requests, servers = counts
     print(f'{decisions} decisions, {reservations} reservations, {requests} '
           f'requests and {servers} servers '
           f'{"would be" if args.dry_run else "were"} deleted.')
 
 
-class _Archive:
-    """A file to which lines are added that stay, whatever happens next."""
-
-    def __init__(self, path):
-        self._path = path
-
-    def __enter__(self):
-        self._file = open(self._path, 'ab+')
+@contextlib.contextmanager
+def _appended(path):
+    """Give what appends rows that stay, whatever happens next."""
+    with open(path, 'ab+') as file:
         # What a crash has cut off must not spoil the next line.
-        if self._file.tell():
-            self._file.seek(-1, os.SEEK_END)
-            if self._file.read(1) != b'\n':
-                self._file.write(b'\n')
-        _sync_directory(self._path)
-        return self
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b'\n':
+                file.write(b'\n')
+        _sync_directory(path)
 
-    def __exit__(self, *exc_info):
-        self._file.close()
+        def write(table, rows):
+            for row in rows:
+                line = json.dumps({'table': table, **row}, sort_keys=True)
+                file.write(line.encode() + b'\n')
+            file.flush()
+            os.fsync(file.fileno())
 
-    def write(self, table, rows):
-        for row in rows:
-            line = json.dumps({'table': table, **row}, sort_keys=True)
-            self._file.write(line.encode() + b'\n')
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        yield write
 
 
 def _sync_directory(path):

@@ -19,6 +19,7 @@ from oslo_upgradecheck import upgradecheck
 from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt.backlog import sealing
+from nova_preempt.cmd import arguments
 from nova_preempt.db import backlog_sealed
 from nova_preempt.db import schema
 
@@ -65,9 +66,7 @@ def look(database, keys, renews=False):
 
 def add_parsers(groups):
     """Add "backlog rotate-keys"."""
-    commands = groups.add_parser(
-        'backlog', help='requests that wait').add_subparsers(
-            required=True, metavar='COMMAND')
+    commands = arguments.add_group(groups, 'backlog', 'requests that wait')
     commands.add_parser(
         'rotate-keys', help='encrypt secrets of requests with the first key '
         'of [backlog]secret_key_file, so that the others may go').set_defaults(

@@ -47,6 +47,7 @@ from nova_preempt.db import reservable
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
+from nova_preempt.exceptions import first_line
 from nova_preempt.handover import eviction_policy
 from nova_preempt.power import errors as power_errors
 from nova_preempt.power import figure_cache
@@ -110,7 +111,7 @@ class Checks(upgradecheck.UpgradeCommands):
             return _failure(str(exc))
         except _DB_AWAY as exc:
             return _failure('[preemption_database]connection cannot be '
-                            f'opened: {_line(exc)}')
+                            f'opened: {first_line(exc)}')
         return _success()
 
     def _check_schedulers(self):
@@ -120,7 +121,7 @@ class Checks(upgradecheck.UpgradeCommands):
             hosts = _scheduler_hosts()
         except (*_DB_AWAY, exception.NovaException) as exc:
             return _warning('How many hosts have a scheduler cannot be told: '
-                            f'{_line(exc)}')
+                            f'{first_line(exc)}')
         if len(hosts) < 2:
             return _success()
         return _warning(
@@ -132,7 +133,7 @@ class Checks(upgradecheck.UpgradeCommands):
         try:
             flavors = _flavors()
         except (*_DB_AWAY, exception.NovaException) as exc:
-            return _warning(f'Flavors cannot be read: {_line(exc)}')
+            return _warning(f'Flavors cannot be read: {first_line(exc)}')
         faults = [f'{name} of flavor {flavor} {fault}'
                   for flavor, specs in sorted(flavors)
                   for name, value in sorted(specs.items())
@@ -152,7 +153,7 @@ class Checks(upgradecheck.UpgradeCommands):
         try:
             flavors = _flavors()
         except (*_DB_AWAY, exception.NovaException) as exc:
-            return _warning(f'Flavors cannot be read: {_line(exc)}')
+            return _warning(f'Flavors cannot be read: {first_line(exc)}')
         table = found.table
         faults = [
             f'class {name} has a safety_margin_s below the pass period, '
@@ -174,7 +175,7 @@ class Checks(upgradecheck.UpgradeCommands):
                                        options.max_plausible_watts)
         except power_errors.HostsFileError as exc:
             return _warning('[energy]figures_file cannot be used: '
-                            f'{_line(exc)}')
+                            f'{first_line(exc)}')
         return _success()
 
     def _check_power(self):
@@ -245,7 +246,7 @@ class Checks(upgradecheck.UpgradeCommands):
             return _success(_SEE)
         except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)
             return _warning('[reservation]lease_service does not answer: '
-                            f'{_line(exc)}')
+                            f'{first_line(exc)}')
         return _success()
 
     def _check_reservations(self):
@@ -260,7 +261,8 @@ class Checks(upgradecheck.UpgradeCommands):
             settings = reservable.get_hosts(database)
         except (schema.WrongTables, *_DB_AWAY) as exc:
             # The check of the database complains.
-            return _success(f'What is reserved cannot be told: {_line(exc)}')
+            return _success('What is reserved cannot be told: '
+                            f'{first_line(exc)}')
         if not options.enabled:
             waiting = sum(item.ready_at is None for item in found)
             if not waiting:
@@ -325,10 +327,6 @@ def _cannot_load(option, names):
 
 def _names(handler, class_names):
     return {cls.__name__ for cls in handler.get_matching_classes(class_names)}
-
-
-def _line(exc):
-    return (str(exc).strip() or type(exc).__name__).splitlines()[0]
 
 
 @functools.cache

@@ -26,6 +26,7 @@ from nova_preempt.cloud import extra_specs
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cmd import arguments
 from nova_preempt.cmd import engine
 from nova_preempt.cmd import purge
 from nova_preempt.core import headroom
@@ -39,9 +40,8 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 def add_parsers(groups):
-    commands = groups.add_parser(
-        'trace', help='what was asked of the cloud').add_subparsers(
-            required=True, metavar='COMMAND')
+    commands = arguments.add_group(
+        groups, 'trace', 'what was asked of the cloud')
     parser = commands.add_parser(
         'export', help='write what Nova has recorded of servers, deleted '
                        'ones too, as a trace for nova-preempt-simulate',

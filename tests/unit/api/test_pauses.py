@@ -17,7 +17,7 @@ import json
 import types
 from unittest import mock
 
-from nova_preempt.cmd import pause as cmd_pause
+from nova_preempt.cmd import manage
 from nova_preempt.db import pauses
 from tests.unit.api import base
 from tests.unit.client import test_commands
@@ -97,7 +97,7 @@ class TestManage(base.DatabaseTestCase):
 
     def run_command(self, run, what='all', reason=None):
         output = io.StringIO()
-        with mock.patch.object(cmd_pause.db, 'Database',
+        with mock.patch.object(manage.db, 'Database',
                                return_value=self.db), \
                 contextlib.redirect_stdout(output):
             self.assertEqual(0, run(types.SimpleNamespace(
@@ -105,12 +105,12 @@ class TestManage(base.DatabaseTestCase):
         return output.getvalue()
 
     def test_when_the_api_is_down(self):
-        printed = self.run_command(cmd_pause._pause, reason='a fire')
+        printed = self.run_command(manage._pause, reason='a fire')
         self.assertEqual(ALL, list(pauses.get(self.db)))
         self.assertRegex(printed, r'(?m)^power: paused since .*Z by .+@.+: '
                                   'a fire$')
-        self.run_command(cmd_pause._resume, 'power')
+        self.run_command(manage._resume, 'power')
         self.assertEqual([what for what in ALL if what != 'power'],
                          list(pauses.get(self.db)))
         self.assertEqual('Nothing is paused.\n',
-                         self.run_command(cmd_pause._resume))
+                         self.run_command(manage._resume))
