@@ -98,7 +98,7 @@ class Checks(upgradecheck.UpgradeCommands):
         faults = values.find_faults(
             self._conf, (*check_options.SCHEDULER, *check_options.ENGINE,
                          *entry.RULES))
-        return _failure('; '.join(faults)) if faults else _success()
+        return _failure('; '.join(faults)) if faults else None
 
     def _check_database(self):
         try:
@@ -112,35 +112,24 @@ class Checks(upgradecheck.UpgradeCommands):
         except _DB_AWAY as exc:
             return _failure('[preemption_database]connection cannot be '
                             f'opened: {first_line(exc)}')
-        return _success()
 
     def _check_schedulers(self):
         if not self._conf.preemption_database.connection.startswith('sqlite'):
-            return _success()
-        try:
-            hosts = _scheduler_hosts()
-        except (*_DB_AWAY, exception.NovaException) as exc:
-            return _warning('How many hosts have a scheduler cannot be told: '
-                            f'{first_line(exc)}')
+            return None
+        hosts = _scheduler_hosts()
         if len(hosts) < 2:
-            return _success()
+            return None
         return _warning(
             f'{len(hosts)} hosts have a scheduler ({", ".join(sorted(hosts))})'
             ', but [preemption_database]connection is a SQLite file, which '
             'one host has: name a MariaDB, MySQL or PostgreSQL database.')
 
     def _check_flavors(self):
-        try:
-            flavors = _flavors()
-        except (*_DB_AWAY, exception.NovaException) as exc:
-            return _warning(f'Flavors cannot be read: {first_line(exc)}')
         faults = [f'{name} of flavor {flavor} {fault}'
-                  for flavor, specs in sorted(flavors)
+                  for flavor, specs in sorted(_flavors())
                   for name, value in sorted(specs.items())
                   if (fault := status_flavors.fault(name, value))]
-        if not faults:
-            return _success()
-        return _warning(status_flavors.some(faults))
+        return _warning(status_flavors.some(faults)) if faults else None
 
     def _check_classes(self):
         try:
@@ -150,19 +139,13 @@ class Checks(upgradecheck.UpgradeCommands):
         if found is None:
             return _success('[classes]enabled is false: nothing is promised '
                             'to anybody.')
-        try:
-            flavors = _flavors()
-        except (*_DB_AWAY, exception.NovaException) as exc:
-            return _warning(f'Flavors cannot be read: {first_line(exc)}')
         table = found.table
         faults = [
             f'class {name} has a safety_margin_s below the pass period, '
             f'{table.pass_period_s} s: that a promise is about to be broken '
             'is seen too late' for name in table.hasty
-        ] + status_flavors.class_faults(flavors, table.names)
-        if faults:
-            return _warning(status_flavors.some(faults))
-        return _success()
+        ] + status_flavors.class_faults(_flavors(), table.names)
+        return _warning(status_flavors.some(faults)) if faults else None
 
     def _check_secrets(self):
         return rotate_keys.check(self._conf, _DB_AWAY)
@@ -176,7 +159,6 @@ class Checks(upgradecheck.UpgradeCommands):
         except power_errors.HostsFileError as exc:
             return _warning('[energy]figures_file cannot be used: '
                             f'{first_line(exc)}')
-        return _success()
 
     def _check_power(self):
         options = self._conf.energy
@@ -189,7 +171,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 f'[energy]demand_wait_s is {options.demand_wait_s} s, not '
                 'below [DEFAULT]long_rpc_timeout, '
                 f'{self._conf.long_rpc_timeout} s: it is cut short.')
-        return _success()
+        return None
 
     def _check_filter(self):
         options = self._conf.filter_scheduler
@@ -204,7 +186,7 @@ class Checks(upgradecheck.UpgradeCommands):
         if FILTER not in available:
             return _failure('nova_preempt.scheduler.filters.all_filters is '
                             'not in [filter_scheduler]available_filters.')
-        return _success()
+        return None
 
     def _check_weighers(self):
         names = self._conf.filter_scheduler.weight_classes
@@ -218,7 +200,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 f'{", ".join(missing)} not found: nova_preempt.scheduler.'
                 'weights.all_weighers is not in '
                 '[filter_scheduler]weight_classes.')
-        return _success()
+        return None
 
     def _check_threads(self):
         options = self._conf.preemption
@@ -234,7 +216,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 'With [preemption]max_waiting_requests in each worker up to '
                 f'{waiting} requests wait in the schedulers of this host; '
                 f'the conductors of this host have {threads} threads.')
-        return _success()
+        return None
 
     def _check_leases(self):
         if not leases.is_used(self._conf):
@@ -247,12 +229,11 @@ class Checks(upgradecheck.UpgradeCommands):
         except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)
             return _warning('[reservation]lease_service does not answer: '
                             f'{first_line(exc)}')
-        return _success()
 
     def _check_reservations(self):
         options = self._conf.reservation
         if options.lease_service != 'native':
-            return _success()
+            return None
         try:
             database = db.Database(self._conf)
             schema.check(database)
@@ -278,12 +259,14 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @property
     def _upgrade_checks(self):
-        first = ('Options', Checks._check_options),
+        first = ('Options', functools.partial(_run, Checks._check_options)),
         if not nova_conf.is_there(self._conf) or values.find_faults(
                 self._conf, (our_rpc.check_transport,)):
             # The others would stumble upon it.
             return first
-        return first + self._others
+        return first + tuple(
+            (name, functools.partial(_run, check))
+            for name, check in self._others)
 
     _others = (
         ('Database', _check_database),
@@ -299,6 +282,15 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Lease service', _check_leases),
         ('Reservations', _check_reservations),
     )
+
+
+def _run(check, checks):
+    """The Result of a check, which has none where all is well."""
+    try:
+        return check(checks) or _success()
+    except (*_DB_AWAY, exception.NovaException) as exc:
+        return _warning('It cannot be told, since Nova\'s database cannot be '
+                        f'read: {first_line(exc)}')
 
 
 def _result_of_reservations(conf, reservable_hosts):
