@@ -99,11 +99,14 @@ class Report:
     def __init__(self, now_us: Callable[[], int],
                  write: Callable[[dict[str, Any]], None] | None = None,
                  series: Series | None = None) -> None:
-        self.counts: dict[str, collections.Counter[str]] = {}
+        self.counts: dict[str, collections.Counter[str]] = (
+            collections.defaultdict(collections.Counter))
         self.decisions: collections.Counter[str] = collections.Counter()
-        self._waits: dict[str, Waits] = {}
-        self._held: dict[tuple[str, bool, str], _Held] = {}
-        self._levels: dict[str, _Held] = {}
+        self._waits: dict[str, Waits] = collections.defaultdict(Waits)
+        # Nothing is held of anything until it changes for the first time.
+        self._held: dict[tuple[str, bool, str], _Held] = (
+            collections.defaultdict(_Held))
+        self._levels: dict[str, _Held] = collections.defaultdict(_Held)
         self._promised: dict[margin.QosClass, list[fractions.Fraction]] = {}
         self._moves: collections.Counter[str] = collections.Counter()
         self._delays: list[savings.Delay] = []
@@ -120,20 +123,14 @@ class Report:
         if self.series is not None:
             self._sample()
         name = server.boot.class_name
-        counts = self.counts.get(name)
-        if counts is None:
-            counts = self.counts[name] = collections.Counter()
-        counts[event] += 1
+        self.counts[name][event] += 1
         if self._write is not None:
             self._write({'t': self._now_us() / SECOND, 'event': event,
                          'id': server.boot.id, 'class': name, **more})
 
     def waited(self, server: Any, wait_us: int) -> None:
         """A server was asked for so long before it was there."""
-        name = server.boot.class_name
-        if name not in self._waits:
-            self._waits[name] = Waits()
-        self._waits[name].add(wait_us)
+        self._waits[server.boot.class_name].add(wait_us)
 
     def lost(self, server: Any, ran_us: int) -> None:
         """A server has run for so long, in vain."""
@@ -146,10 +143,7 @@ class Report:
             self._sample()
         for name, amount in server.kind.resources.items():
             key = (server.boot.class_name, server.kind.terms is None, name)
-            held = self._held.get(key)
-            if held is None:
-                held = self._held[key] = _Held(since_us=now_us)
-            held.change(sign * amount, now_us)
+            self._held[key].change(sign * amount, now_us)
         if self.reserved is not None:
             self.reserved(server, sign)
 
@@ -175,10 +169,7 @@ class Report:
         now_us = self._now_us()
         if self.series is not None:
             self._sample()
-        held = self._levels.get(name)
-        if held is None:
-            held = self._levels[name] = _Held(since_us=now_us)
-        held.change(change, now_us)
+        self._levels[name].change(change, now_us)
 
     def host(self, state: str, name: str, why: str) -> None:
         """A host has come into a state."""

@@ -99,9 +99,8 @@ def _boot(item: dict[str, Any], at_us: int, id: str) -> model.Boot:
         flavor, model.text(item.get('class', 'normal'), 'class'),
         None if duration is None
         else model.microseconds(duration, 'duration'),
-        model.text(item.get('project', ''), 'project', True),
-        model.text(item.get('group', ''), 'group', True),
-        model.text(item.get('reservation', ''), 'reservation', True))
+        *(model.text(item.get(name, ''), name, True)
+          for name in ('project', 'group', 'reservation')))
 
 
 def _reserve(item: dict[str, Any], at_us: int, id: str) -> model.Reserve:
@@ -147,28 +146,27 @@ def dump(event: model.Event) -> str:
     item: dict[str, Any] = {'t': seconds(event.at_us), 'kind': 'end',
                             'id': event.id}
     if isinstance(event, model.Reserve):
-        item['kind'] = 'reserve'
-        item.update((name, value) for name, value in (
-            ('hosts', event.hosts), ('start', event.start_s),
-            ('end', event.end_s), ('duration', event.duration_s),
-            ('host_properties', event.query), ('project', event.project),
-            ('end_action', event.end_action)) if value not in (None, ''))
-    if isinstance(event, model.Boot):
-        item['kind'] = 'boot'
-        if event.resources is None:
-            item['flavor'] = event.flavor
-        else:
-            item['resources'] = dict(sorted(event.resources.items()))
+        item.update(_said(
+            kind='reserve', hosts=event.hosts, start=event.start_s,
+            end=event.end_s, duration=event.duration_s,
+            host_properties=event.query, project=event.project,
+            end_action=event.end_action))
+    elif isinstance(event, model.Boot):
+        item.update(_said(
+            kind='boot', flavor=event.flavor,
+            resources=None if event.resources is None
+            else dict(sorted(event.resources.items()))))
         item['class'] = event.class_name
-        if event.duration_us is not None:
-            item['duration'] = seconds(event.duration_us)
-        if event.project:
-            item['project'] = event.project
-        if event.group:
-            item['group'] = event.group
-        if event.reservation:
-            item['reservation'] = event.reservation
+        item.update(_said(
+            duration=None if event.duration_us is None
+            else seconds(event.duration_us), project=event.project,
+            group=event.group, reservation=event.reservation))
     return json.dumps(item)
+
+
+def _said(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items()
+            if value not in (None, '')}
 
 
 def seconds(value_us: int) -> float:
