@@ -39,9 +39,9 @@ from nova_preempt.conf import energy
 from nova_preempt.conf import preemption
 from nova_preempt.power import benchmark
 from nova_preempt.power import errors
+from nova_preempt.power import hosts_file
 from nova_preempt.power import readings
 from nova_preempt.power import rest
-from nova_preempt.power import yaml12
 
 # Of those in Figures, what the files and the API take.
 _KEPT = ('flops', 'watts', 'idle_watts')
@@ -178,20 +178,10 @@ def write(path, figures):
     """Put the figures into a YAML file, in place of earlier ones.
 
     :raises OSError: it cannot be written
-    :raises BenchmarkError: what is there is not such a file
+    :raises HostsFileError: what is there is not such a file
     """
-    content = {}
-    if os.path.exists(path):
-        try:
-            with open(path, encoding='utf-8') as stream:
-                content = yaml12.load(stream) or {}
-        except yaml.YAMLError as exc:
-            raise benchmark.BenchmarkError(
-                f'{path}: {yaml12.why(exc)}') from None
-        except UnicodeDecodeError as exc:
-            raise benchmark.BenchmarkError(f'{path}: {exc}') from exc
-        if not isinstance(content, dict):
-            raise benchmark.BenchmarkError(f'{path}: not figures of hosts')
+    content = hosts_file.load_yaml(path, {'type': 'object'}) if (
+        os.path.exists(path)) else {}
     content[figures.host] = _kept(figures)
     with whole_file.written(path) as name, open(
             name, 'w', encoding='utf-8') as stream:

@@ -37,26 +37,10 @@ from nova_preempt.scheduler import multi_create
 from nova_preempt.scheduler import quotas
 
 
-def _cost(conf):
-    eviction_policy.load_costs(conf.preemption)
-
-
-def _headroom(conf):
-    headroom.parse(conf.preemption)
-
-
 def _credentials(conf):
     # Without any it behaves as nova-scheduler.
     if nova_api.NovaAPI.is_configured(conf):
         nova_api.check(conf)
-
-
-def _quotas(conf):
-    quotas.check(conf.preemption_quota)
-
-
-def _multi_create(conf):
-    multi_create.load(conf.preemption, None)
 
 
 def _lease_service(conf):
@@ -64,22 +48,10 @@ def _lease_service(conf):
         leases.load_service(conf)
 
 
-def _ranking(conf):
-    schedule.load_ranking(conf.reservation.ranking)
-
-
 def _order(conf):
     found = eviction_policy.load_classes(conf)
     if conf.backlog.enabled:
         backlog_service.load_order(conf.backlog, found and found.claims(None))
-
-
-def _ladders(conf):
-    ladders.load(conf.backlog)
-
-
-def _batch(conf):
-    batch.load(conf.backlog)
 
 
 def _power(conf):
@@ -95,8 +67,17 @@ def _power(conf):
             f'[energy]hosts_file: {exc}') from None
 
 
-_SHARED = (database.check_url, rpc.check_transport, _cost, _headroom,
-           eviction_policy.load_classes, _lease_service)
-SCHEDULER = (*_SHARED, deadline.check, _credentials, _quotas, _multi_create)
-ENGINE = (*_SHARED, engine_service.check_backend, nova_api.check,
-          sealing.check, _ranking, _order, _ladders, _batch, _power)
+_SHARED = (
+    database.check_url, rpc.check_transport,
+    lambda conf: eviction_policy.load_costs(conf.preemption),
+    lambda conf: headroom.parse(conf.preemption),
+    eviction_policy.load_classes, _lease_service)
+SCHEDULER = (
+    *_SHARED, deadline.check, _credentials,
+    lambda conf: quotas.check(conf.preemption_quota),
+    lambda conf: multi_create.load(conf.preemption, None))
+ENGINE = (
+    *_SHARED, engine_service.check_backend, nova_api.check, sealing.check,
+    lambda conf: schedule.load_ranking(conf.reservation.ranking), _order,
+    lambda conf: ladders.load(conf.backlog),
+    lambda conf: batch.load(conf.backlog), _power)

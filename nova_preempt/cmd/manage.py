@@ -83,10 +83,9 @@ def _show(args):
         server_uuid=args.server, request_id=args.request_id,
         statuses=db_decisions.OPEN if args.open else None)
     for decision in decisions:
-        if brief:
-            print(_brief(decision))
-            continue
-        print(json.dumps(_plain(decision), sort_keys=True, default=_time))
+        print(_brief(decision) if brief else json.dumps(
+            {**vars(decision), 'victims': [*map(vars, decision.victims)]},
+            sort_keys=True, default=_time))
     return 0 if decisions else 1
 
 
@@ -96,11 +95,6 @@ def _brief(decision):
     return (f'{decision.uuid} {decision.status} {decision.operation} on '
             f'{decision.host} for {decision.server_uuid or "nobody"}: '
             f'{victims or "no victims"}')
-
-
-def _plain(decision):
-    return {**vars(decision),
-            'victims': [vars(victim) for victim in decision.victims]}
 
 
 def _time(value):
@@ -202,11 +196,9 @@ def _parser():
 def main(argv=None):
     args = _parser().parse_args(argv)
     nova_preempt.conf.register_opts(CONF)
-    command_line = ['nova-preempt-manage']
-    for path in args.config_file:
-        command_line += ['--config-file', path]
-    for path in args.config_dir:
-        command_line += ['--config-dir', path]
+    command_line = ['nova-preempt-manage',
+                    *(f'--config-file={path}' for path in args.config_file),
+                    *(f'--config-dir={path}' for path in args.config_dir)]
     try:
         nova_conf.read(CONF, command_line, init_rpc=False)
         values.check(CONF, _NOVA_RULES if args.needs_nova else _RULES)
