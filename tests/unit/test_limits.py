@@ -56,7 +56,7 @@ def _tree(path):
     return ast.parse(path.read_text(encoding='utf-8'))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _modules():
     """{dotted name: its ast.Module} of the package."""
     return {'.'.join(path.relative_to(TOP).with_suffix('').parts)
@@ -171,7 +171,7 @@ _DOTTED = re.compile(r'(?<![\w./@-])((?:[a-z_]\w*\.)+)([A-Z]\w*[a-z]\w*)\b')
 _METHOD = re.compile(r'(?<![\w./])([A-Z]\w*[a-z]\w*)\.([a-z_]\w*)\(\)')
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _defined(module):
     """Names at the top level of one of our modules."""
     found = set()
@@ -188,7 +188,7 @@ def _defined(module):
     return found
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _imported(module):
     """{name in one of our modules: the module that it stands for}."""
     return {
