@@ -250,3 +250,17 @@ class TestDocstrings(unittest.TestCase):
             for name, method in _METHOD.findall(docstring.value.value)
             if method not in methods.get(name, ())]
         self.assertEqual([], gone)
+
+
+class TestPages(unittest.TestCase):
+
+    def test_files_exist(self):
+        """Those of the package that pages for developers name."""
+        gone = sorted({
+            f'{page.name}: {path}'
+            for page in (TOP / 'HACKING.rst', TOP / 'CONTRIBUTING.rst',
+                         *(TOP / 'doc' / 'source').glob('*.rst'))
+            for path in re.findall(r'``((?:\w+/)+\w+\.py)``',
+                                   page.read_text(encoding='utf-8'))
+            if not (TOP / path).exists() and not (PACKAGE / path).exists()})
+        self.assertEqual([], gone)
