@@ -107,7 +107,7 @@ def read(context, uuids=None, filters=PRESENT, attrs=()):
     """[ObservedServer] of the servers in the cell of a context.
 
     :param uuids: of the servers to read; None for all that pass
-    :param filters: Nova's, of InstanceList.get_by_filters()
+    :param filters: Nova's, see nova.objects.InstanceList
     :param attrs: what is loaded with each, such as 'flavor'
     """
     queries = [filters] if uuids is None else (

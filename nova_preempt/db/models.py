@@ -100,7 +100,7 @@ def mapped(table, row, key, *more, indexes=None, without=(), required=(),
     :param without: fields that are no columns
     :param required: fields that are None in new objects only
     :param attributes: more attributes of the model
-    :param options: of the sa.Table
+    :param options: of the table
     :param changed: types of columns that are not as their field has them
     """
     return type(row.__name__, (Base,), {

@@ -158,7 +158,7 @@ class Reservations:
 
         :param reservation: a Reservation without times and hosts
         :param choose: given the db.calendar.Calendar, returns a
-            core.reservation.calendar.Found, None if there is none
+            core.reservation.calendar.Window, None if there is none
         :param check: given the Found and the open Reservations of the
             project, raises what it has against it
         :param check_created: given how many the project has made within 24

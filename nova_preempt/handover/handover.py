@@ -87,7 +87,7 @@ class Handover:
     :param process: a nova_preempt.handover.parts.Process
     :param clients: a nova_preempt.cloud.clients.Clients
     :param budgets: a nova_preempt.handover.budgets.Budgets
-    :param headroom: a nova_preempt.headrooms.Headroom
+    :param headroom: a nova_preempt.headroom.Headroom
     """
 
     def __init__(self, conf: cfg.ConfigOpts, host: str, process: parts.Process,

@@ -75,7 +75,7 @@ class ReservationNotifications:
 def make_payload(reservation):
     """The payload of a notification, as its documented samples have it.
 
-    :param reservation: a nova_preempt.db.reservations.Reservation
+    :param reservation: a nova_preempt.core.reservation.model.Reservation
     """
     return {
         'version': VERSION,

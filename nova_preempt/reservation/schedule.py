@@ -92,7 +92,7 @@ class Schedule:
         """Grant a Request.
 
         :param details: whether a refusal may tell of other projects' times
-        :returns: a db.reservations.Reservation
+        :returns: a core.reservation.model.Reservation
         :raises: as preview()
         :raises NoHostsForReservation: there is no such time
         """
@@ -221,7 +221,7 @@ class _Search:
         self._emptied_s = now_s + options.evacuation_lead_s
 
     def find(self, calendar):
-        """A core.reservation.calendar.Found, None if there is none."""
+        """A core.reservation.calendar.Window, None if there is none."""
         return self._find(calendar, self.wanted.window_end_s)
 
     def find_or_fail(self, calendar):

@@ -36,7 +36,7 @@ class HostTrees:
     """Of one request.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
-    :param asked: a nova_preempt.scheduler.request_context.RequestInfo
+    :param asked: a nova_preempt.scheduler.request_context.RequestContext
     """
 
     def __init__(self, preemption, asked):

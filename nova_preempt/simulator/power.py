@@ -154,7 +154,7 @@ class Power:
         return controller.off(self, self.memory, self.now_us, name)
 
     def for_rooms(self) -> dict[str, Any]:
-        """Return what Cloud.rooms() is told of hosts that are off."""
+        """Return what IndexedCloud.rooms() is told of hosts that are off."""
         return {'off': self.off, 'wakes': self.options.demand_wakes}
 
     # -- what is done ------------------------------------------------------

@@ -64,7 +64,7 @@ class Waiting:
     :param start: called with a server and the name of its host, '' where any
         will do
     :param places: tells what a core Places is now, None without reservations
-    :param power: tells what Cloud.rooms() is told of hosts that are off
+    :param power: tells what IndexedCloud.rooms() is told of hosts that are off
     """
 
     def __init__(self, parts: Parts, backlog: Backlog,

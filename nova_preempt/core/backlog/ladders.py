@@ -65,7 +65,7 @@ class Ladders:
 
     :param rooms: of all hosts
     :param waiting: all requests that wait, those without a ladder, too
-    :param lead_s: see ledger.CapacityTracker
+    :param lead_s: see capacity_tracker.CapacityTracker
     """
 
     def __init__(

@@ -27,7 +27,7 @@ class Remaining:
     """What is left of each host, by the number of the host.
 
     :param rooms: those of all hosts
-    :param lead_s: see ledger.CapacityTracker
+    :param lead_s: see capacity_tracker.CapacityTracker
     :param stays: for how long servers keep their places
     """
 
