@@ -49,7 +49,7 @@ from nova_preempt.cloud import user_nova
 import nova_preempt.conf
 from nova_preempt.core import model as core_model
 from nova_preempt.core.backlog import model
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_models
 from nova_preempt.db import rows

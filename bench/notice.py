@@ -31,7 +31,7 @@ import time
 from nova import context as nova_context
 import oslo_messaging as messaging
 
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.embedded import cloud as embedded
 from nova_preempt.scheduler import manager
 
@@ -48,7 +48,7 @@ class FakeNova:
     clear_notice = force_delete = set_notice
 
     def get(self, uuid):
-        return model.ObservedServer(uuid, '', status='ACTIVE')
+        return observed_server.ObservedServer(uuid, '', status='ACTIVE')
 
 
 class Gone:

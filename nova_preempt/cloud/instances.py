@@ -31,7 +31,7 @@ from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import parallel
 from nova_preempt.core import eligibility
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 
 #: Filters: servers that exist, soft-deleted ones too.
 PRESENT = {'deleted': False, 'soft_deleted': True}
@@ -73,7 +73,7 @@ def observe(instance, fault=''):
         return (at := get(name)) and timeutils.normalize_time(at)
 
     flavor = get('flavor')
-    return model.ObservedServer(
+    return observed_server.ObservedServer(
         instance.uuid, instance.vm_state or 'building', instance.task_state,
         get('host'), get('node'), instance.project_id,
         created_at=naive('created_at'), updated_at=naive('updated_at'),

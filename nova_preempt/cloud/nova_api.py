@@ -24,7 +24,7 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt.conf import preemption
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 
 LOG = logging.getLogger(__name__)
 
@@ -164,7 +164,7 @@ class NovaAPI:
             return None
         if server.status == 'UNKNOWN':
             raise NovaError(f'get of server {uuid}: its cell is down')
-        return model.ObservedServer(
+        return observed_server.ObservedServer(
             uuid, getattr(server, 'OS-EXT-STS:vm_state', ''),
             getattr(server, 'OS-EXT-STS:task_state', None),
             getattr(server, 'OS-EXT-SRV-ATTR:host', None),

@@ -19,9 +19,47 @@ cost of a set of victims is the sum over its members.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+import dataclasses
 from typing import TypeAlias
 
-from nova_preempt.core.model import SECOND, CostOptions, PreemptibleServer
+from nova_preempt.core.model import SECOND, Resources
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PreemptibleServer:
+    """What a cost function sees of a preemptible server."""
+
+    uuid: str
+    uptime_us: int
+    resources: Resources
+    project_id: str = ""
+    flavor: str = ""
+    #: how often it has given way before, and lived on
+    preemptions: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CostOptions:
+    """What an operator may set about costs.
+
+    :raises ValueError: when the billing period is not positive, or the
+        price of a repetition negative
+    """
+
+    billing_period_s: int = 3600
+    repeat_cost_s: int = 0
+
+    def __post_init__(self) -> None:
+        if self.repeat_cost_s < 0:
+            msg = f"repeat_cost_s is negative: {self.repeat_cost_s}"
+            raise ValueError(msg)
+        if self.billing_period_s <= 0:
+            msg = (
+                "billing_period_s must be positive, not "
+                f"{self.billing_period_s}"
+            )
+            raise ValueError(msg)
+
 
 CostFunction: TypeAlias = Callable[[PreemptibleServer, CostOptions], int]
 

@@ -44,9 +44,6 @@ Amounts: TypeAlias = Mapping[Any, int]
 #: micro-units in one second
 SECOND = 1_000_000
 
-#: Task states of a server that is being deleted.
-DELETING = frozenset(("deleting", "soft-deleting"))
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:
@@ -354,58 +351,6 @@ class Refusal:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ObservedServer:
-    """A server as Nova has it; times are naive, in UTC.
-
-    What was not read has its default. ``ended_at``: when it was deleted, None
-    while it exists. ``locked_by``: "owner", "admin", or '' if it is not
-    locked. ``flavor``: the flavor's name. ``fault``: why it is in vm_state
-    error. ``status``: what Nova's API says of its state. ``read_at``: when it
-    was read, by the clock of whoever waits for it.
-    """
-
-    uuid: str
-    vm_state: str
-    task_state: str | None = None
-    host: str | None = None
-    node: str | None = None
-    project_id: str = ""
-    created_at: datetime.datetime | None = None
-    updated_at: datetime.datetime | None = None
-    launched_at: datetime.datetime | None = None
-    ended_at: datetime.datetime | None = None
-    deleted: bool = False
-    locked_by: str = ""
-    flavor: str = ""
-    extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    resources: Resources = dataclasses.field(default_factory=dict)
-    from_volume: bool = False
-    tags: tuple[str, ...] = ()
-    fault: str = ""
-    status: str = ""
-    locked_reason: str | None = None
-    read_at: float = dataclasses.field(default=0.0, compare=False)
-
-    @property
-    def is_deleting(self) -> bool:
-        """Whether it is being deleted, even if it can be restored."""
-        return self.task_state in DELETING
-
-    @property
-    def is_deleted(self) -> bool:
-        """Whether it was deleted, or is being.
-
-        Nova's mapping has a mark of that, too, which stays where a deletion
-        has failed.
-        """
-        return (
-            self.deleted
-            or self.vm_state in ("soft-delete", "deleted")
-            or self.is_deleting
-        )
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
 class Server:
     """A preemptible server, as Nova's record of it says.
 
@@ -444,39 +389,3 @@ class Server:
     def uptime_us(self, now: datetime.datetime) -> int:
         """Microseconds since its launch, never negative."""
         return max(0, times.elapsed_us(self.launched_at, now))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class PreemptibleServer:
-    """What a cost function sees of a preemptible server."""
-
-    uuid: str
-    uptime_us: int
-    resources: Resources
-    project_id: str = ""
-    flavor: str = ""
-    #: how often it has given way before, and lived on
-    preemptions: int = 0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class CostOptions:
-    """What an operator may set about costs.
-
-    :raises ValueError: when the billing period is not positive, or the
-        price of a repetition negative
-    """
-
-    billing_period_s: int = 3600
-    repeat_cost_s: int = 0
-
-    def __post_init__(self) -> None:
-        if self.repeat_cost_s < 0:
-            msg = f"repeat_cost_s is negative: {self.repeat_cost_s}"
-            raise ValueError(msg)
-        if self.billing_period_s <= 0:
-            msg = (
-                "billing_period_s must be positive, not "
-                f"{self.billing_period_s}"
-            )
-            raise ValueError(msg)

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from nova_preempt.core.eviction import ending
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 
 #: It is on the host that was cleared for it, as was asked for.
 SERVED = "served"

@@ -16,7 +16,6 @@ import datetime
 import sys
 
 from nova_preempt.core import costs
-from nova_preempt.core import model
 from nova_preempt.embedded import cloud as embedded_cloud
 from nova_preempt.embedded import driver
 
@@ -45,8 +44,8 @@ class ServerState:
     def cost_us(self):
         """What it would cost to end it now."""
         return costs.partial_hour(
-            model.PreemptibleServer(self.uuid, self.uptime_us,
-                                    self.resources), model.CostOptions())
+            costs.PreemptibleServer(self.uuid, self.uptime_us,
+                                    self.resources), costs.CostOptions())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

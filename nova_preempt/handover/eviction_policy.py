@@ -26,6 +26,7 @@ from nova_preempt import plugins
 from nova_preempt.conf import classes as conf_classes
 from nova_preempt.conf.preemption import OPERATIONS
 from nova_preempt.core import actions as core_actions
+from nova_preempt.core import costs
 from nova_preempt.core import eligibility
 from nova_preempt.core import model
 from nova_preempt.core import notice
@@ -119,7 +120,7 @@ def load_costs(options: cfg.ConfigOpts.GroupAttr) -> dict[str, Any]:
     """
     return {'cost': plugins.load('nova_preempt.cost', options.cost,
                                  '[preemption]cost is'),
-            'cost_options': model.CostOptions(options.billing_period_s,
+            'cost_options': costs.CostOptions(options.billing_period_s,
                                               options.repeat_cost_s)}
 
 

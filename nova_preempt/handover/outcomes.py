@@ -29,7 +29,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import outcome
 from nova_preempt.core.eviction import rollback
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.db import outcomes as db_outcomes
 from nova_preempt.handover import victim_space

@@ -33,7 +33,7 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import liveness
 from nova_preempt.core.eviction import rollback
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import owner

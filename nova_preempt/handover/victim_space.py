@@ -28,7 +28,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core.eviction import rollback
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 
 LOG = logging.getLogger(__name__)

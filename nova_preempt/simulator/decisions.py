@@ -30,7 +30,8 @@ import itertools
 from nova_preempt.core import actions
 from nova_preempt.core import wanted
 from nova_preempt.core.eviction import values
-from nova_preempt.core.model import SECOND, ObservedServer
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import model
 from nova_preempt.core.scheduling import budgets as core_budgets
 from nova_preempt.core.scheduling.joining import Ending

@@ -23,7 +23,8 @@ from nova_preempt.core.eviction import controller
 from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction import expiry
 from nova_preempt.core.eviction import values
-from nova_preempt.core.model import SECOND, ObservedServer
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.scheduling import budgets as core_budgets
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import servers

@@ -16,7 +16,7 @@ from __future__ import annotations
 from nova_preempt.core import actions
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.eviction import retention
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server

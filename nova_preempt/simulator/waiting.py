@@ -34,8 +34,9 @@ from nova_preempt.core.backlog import places as core_places
 from nova_preempt.core.backlog import servers as core_servers
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.planning import Start
-from nova_preempt.core.model import SECOND, ObservedServer
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.model import Server as Record
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import hints
 from nova_preempt.simulator import servers
 from nova_preempt.simulator.events import Turn

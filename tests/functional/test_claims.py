@@ -25,6 +25,7 @@ from oslo_db import exception as db_exc
 
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.core.scheduling import plan
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import claim
@@ -111,7 +112,7 @@ class Nova:
         self.alive = dict.fromkeys(uuids)
 
     def get(self, uuid):
-        return model.ObservedServer(
+        return observed_server.ObservedServer(
             'a', 'active', None, 'host', status='ACTIVE') \
             if uuid in self.alive else None
 

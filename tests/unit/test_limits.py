@@ -42,14 +42,66 @@ ROOM_LINES = {
     'embedded': 1000, 'engine': 630, 'handover': 1575, 'power': 1730,
     'reservation': 1420, 'scheduler': 2150, 'sdk': 505, 'simulator': 4040,
 }
-ABOVE_ROOM_LINES = {}
-ABOVE_FILE_LINES = {}
+ABOVE_ROOM_LINES = {
+    '': 555, 'api': 2711, 'backlog': 1584, 'classes': 427, 'client': 1211,
+    'cloud': 2646, 'cmd': 2323, 'conf': 2111, 'core': 14662, 'db': 2972,
+    'embedded': 1204, 'engine': 981, 'handover': 2329, 'power': 1954,
+    'reservation': 1899, 'scheduler': 2873, 'sdk': 637, 'simulator': 6748,
+}
+ABOVE_FILE_LINES = {
+    'nova_preempt/conf/preemption.py': 414,
+    'nova_preempt/core/reservation/leases.py': 403,
+    'nova_preempt/handover/recovery.py': 403,
+    'nova_preempt/scheduler/cycle.py': 403,
+}
 ABOVE_FUNCTION_LINES = {}
-ABOVE_ATTRIBUTES = {}
+ABOVE_ATTRIBUTES = {
+    'nova_preempt.backlog.service.Backlog': 11,
+    'nova_preempt.classes.keeper.ClockKeeper': 11,
+    'nova_preempt.cloud.providers.ProviderCache': 11,
+    'nova_preempt.cloud.servers.ServerCache': 15,
+    'nova_preempt.core.backlog.dispatch._Pass': 12,
+    'nova_preempt.core.backlog.lifecycle._Judgement': 11,
+    'nova_preempt.core.backlog.passes.Cloud': 11,
+    'nova_preempt.core.backlog.planning.Plans': 11,
+    'nova_preempt.core.batch.program.Program': 11,
+    'nova_preempt.core.scheduling.plans.Search': 13,
+    'nova_preempt.core.scheduling.shortlist.Shortlist': 13,
+    'nova_preempt.handover.terminator.Terminator': 11,
+    'nova_preempt.power.figure_cache.FigureCache': 13,
+    'nova_preempt.power.switching.Switcher': 12,
+    'nova_preempt.reservation.inventory.Inventory': 18,
+    'nova_preempt.reservation.leases.LeaseCache': 18,
+    'nova_preempt.reservation.occupancy.Occupancy': 14,
+    'nova_preempt.scheduler.nova_cloud.NovaCloud': 13,
+    'nova_preempt.simulator.cloud.IndexedCloud': 18,
+    'nova_preempt.simulator.power.Power': 15,
+    'nova_preempt.simulator.power.PoweredHost': 16,
+    'nova_preempt.simulator.report.Report': 15,
+    'nova_preempt.simulator.reservation_book.Book': 11,
+    'nova_preempt.simulator.run.Simulation': 11,
+    'nova_preempt.simulator.servers.Server': 14,
+    'nova_preempt.simulator.waiting.Waiting': 12,
+}
 
 #: Rows of a table, what is read of a server or a host, and options: each of
 #: their attributes is a column, or an option.
-RECORDS = frozenset()
+RECORDS = frozenset({
+    'nova_preempt.api.operations.Operation',
+    'nova_preempt.cloud.host_services.ComputeHost',
+    'nova_preempt.core.backlog.model.Alternative',
+    'nova_preempt.core.backlog.model.Request',
+    'nova_preempt.core.backlog.room.Room',
+    'nova_preempt.core.energy.observed.Options',
+    'nova_preempt.core.energy.steps.Facts',
+    'nova_preempt.core.model.Server',
+    'nova_preempt.core.observed_server.ObservedServer',
+    'nova_preempt.core.reservation.model.Reservation',
+    'nova_preempt.core.reservation.observed.Host',
+    'nova_preempt.db.rows.Decision',
+    'nova_preempt.db.rows.Victim',
+    'nova_preempt.simulator.setting.Options',
+})
 
 
 def _tree(path):

@@ -34,6 +34,7 @@ from nova_preempt.cloud import parallel
 from nova_preempt.cloud import user_nova
 import nova_preempt.conf
 from nova_preempt.core import model as core_model
+from nova_preempt.core import observed_server
 from nova_preempt.core.backlog import controller
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import model
@@ -148,7 +149,7 @@ class Engine:
 
     def find(self, tags=(), uuids=()):
         return instances.Found({
-            uuid: core_model.ObservedServer(
+            uuid: observed_server.ObservedServer(
                 uuid, state, project_id='p', tags=(tag,),
                 fault='No valid host was found.' if state == 'error' else '',
                 launched_at=self.now if state == 'active' else None)

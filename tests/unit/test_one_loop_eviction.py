@@ -27,7 +27,7 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core.eviction import controller
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import notifications
 from nova_preempt.handover import owner

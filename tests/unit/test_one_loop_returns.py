@@ -32,6 +32,7 @@ from nova_preempt.core import controller
 from nova_preempt.core import eligibility
 from nova_preempt.core import headroom as groups
 from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.core import times
 from nova_preempt.core.classes import returning as core_returning
 from nova_preempt.core.classes.clocks import Clocks
@@ -113,7 +114,7 @@ class Engine:
         victim = next(victim for _, victim in self.decisions.get_victims(
             decisions.SHELVED) if victim.server_uuid == uuid)
         self.sizes[uuid] = victim.allocations['p']['resources']['VCPU']
-        self.shown[uuid] = model.ObservedServer(
+        self.shown[uuid] = observed_server.ObservedServer(
             uuid, '', 'unshelving', status='SHELVED_OFFLOADED')
         self._done.append((self.now_s + UNSHELVE_S, uuid))
 
@@ -149,7 +150,7 @@ class Engine:
             self.now_s = now_s
             for at_s, uuid in self._done:
                 if at_s == now_s:
-                    self.shown[uuid] = model.ObservedServer(
+                    self.shown[uuid] = observed_server.ObservedServer(
                         uuid, '', None, 'h', status='ACTIVE')
                     self.note('back', uuid)
             work()
@@ -260,7 +261,7 @@ class TestRetention(OneLoop, unittest.TestCase):
     def engine(self):
         world = Engine(self)
         world.process.options.stop_retention_s = 500
-        world.shown['a'] = model.ObservedServer(
+        world.shown['a'] = observed_server.ObservedServer(
             'a', 'stopped', None, 'h', status='SHUTOFF',
             locked_reason=victim_space.LOCKED)
         there = {'a': test_expiry.server('a', vm_state='stopped')}
@@ -332,7 +333,7 @@ class TestReturns(OneLoop, unittest.TestCase):
         for uuid, vcpus in self.SIZES.items():
             world.add_victim(uuid, decisions.SHELVED, 130, vcpus,
                              restore=True, asked='shelve')
-            world.shown[uuid] = model.ObservedServer(
+            world.shown[uuid] = observed_server.ObservedServer(
                 uuid, '', status='SHELVED_OFFLOADED')
 
         def make():
@@ -463,7 +464,7 @@ class ClassCloud:
                 for at_s, kind in events)))
 
     def _shelved(self, uuid):
-        self._world.shown[uuid] = model.ObservedServer(
+        self._world.shown[uuid] = observed_server.ObservedServer(
             uuid, '', status='SHELVED_OFFLOADED')
         self._world.add_victim(
             uuid, decisions.SHELVED, self._world.now_s, 4, restore=True,
@@ -482,7 +483,7 @@ class ClassCloud:
 
     def _runs(self, uuid, at_s):
         self._happens(uuid, '', (at_s, Kind.RUNNING))
-        self._world.shown[uuid] = model.ObservedServer(
+        self._world.shown[uuid] = observed_server.ObservedServer(
             uuid, '', None, 'h', status='ACTIVE')
 
     def go_on(self):

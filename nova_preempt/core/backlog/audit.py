@@ -20,7 +20,7 @@ from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import lifecycle
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 
 #: So long after it was closed a request has nothing left to clear up.
 CLEARED_S = 3600

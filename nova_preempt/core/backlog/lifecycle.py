@@ -24,7 +24,7 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
 from nova_preempt.core.backlog.boot_outcome import Options
 from nova_preempt.core.backlog.boot_outcome import Verdict
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 
 
 def judge(

@@ -27,7 +27,7 @@ import datetime
 from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 
 #: How long servers are looked for that nobody expects any more, in seconds.
 LATE_S = 86400

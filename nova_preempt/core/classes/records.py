@@ -33,7 +33,8 @@ import operator
 
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
-from nova_preempt.core.model import SECOND, ObservedServer
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.times import microseconds
 
 # Nova's names of what is asked of a server; others take nobody's place.

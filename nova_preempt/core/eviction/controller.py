@@ -34,7 +34,8 @@ from nova_preempt.core.eviction.ending import What
 from nova_preempt.core.eviction.values import Memory
 from nova_preempt.core.eviction.values import Observed
 from nova_preempt.core.eviction.values import Step
-from nova_preempt.core.model import SECOND, ObservedServer
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.observed_server import ObservedServer
 
 #: How long after a look at a victim one may still act by it.
 FRESH_S = 5.0

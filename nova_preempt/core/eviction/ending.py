@@ -27,8 +27,9 @@ import enum
 
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
-from nova_preempt.core.model import DELETING as DELETING
-from nova_preempt.core.model import SECOND, ObservedServer
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.observed_server import DELETING
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.victim_status import GONE
 from nova_preempt.core.victim_status import MIGRATED
 from nova_preempt.core.victim_status import SHELVED

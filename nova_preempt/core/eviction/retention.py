@@ -19,7 +19,8 @@ import enum
 from nova_preempt.core import eligibility
 from nova_preempt.core.controller import Step
 from nova_preempt.core.eviction import ending
-from nova_preempt.core.model import SECOND, ObservedServer
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.observed_server import ObservedServer
 
 
 class Intent(enum.Enum):

@@ -25,7 +25,9 @@ from nova_preempt.core import capacity
 from nova_preempt.core import victim_status
 from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction import returns
-from nova_preempt.core.model import ObservedServer, Resources
+from nova_preempt.core.model import Resources
+from nova_preempt.core.observed_server import DELETING
+from nova_preempt.core.observed_server import ObservedServer
 
 
 def is_there(seen: ObservedServer | None, host: str) -> bool:
@@ -43,7 +45,7 @@ def is_there(seen: ObservedServer | None, host: str) -> bool:
 
 def is_leaving(seen: ObservedServer) -> bool:
     """Tell whether a server is on its way out already."""
-    return seen.task_state in ending.DELETING | ending.SHELVING
+    return seen.task_state in DELETING | ending.SHELVING
 
 
 def is_moving(seen: ObservedServer) -> bool:

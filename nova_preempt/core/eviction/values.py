@@ -21,7 +21,7 @@ from nova_preempt.core import controller
 from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction.ending import Progress
 from nova_preempt.core.eviction.ending import What
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 
 #: How old a look at a host may be, so that victims there share it.
 HOST_AGE_S = 1.0

@@ -23,6 +23,7 @@ from nova_preempt.core import controller
 from nova_preempt.core import eligibility
 from nova_preempt.core.eviction import ending
 from nova_preempt.core.model import SECOND
+from nova_preempt.core.observed_server import DELETING
 from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import model
 
@@ -283,7 +284,7 @@ def call(
     ):
         found = "force_delete"
     if found == "force_delete":
-        if is_kept or task_state in ending.DELETING:
+        if is_kept or task_state in DELETING:
             return ""
     elif task_state is not None:
         return ""

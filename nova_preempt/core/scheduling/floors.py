@@ -32,11 +32,11 @@ import operator
 from nova_preempt.core import capacity
 from nova_preempt.core import costs
 from nova_preempt.core import fitting
+from nova_preempt.core.costs import PreemptibleServer
 from nova_preempt.core.model import (
     SECOND,
     Candidate,
     Host,
-    PreemptibleServer,
     Provider,
     Refusal,
     Request,

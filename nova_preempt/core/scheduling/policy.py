@@ -22,13 +22,9 @@ from typing import Any, Protocol
 from nova_preempt.core import actions
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
-from nova_preempt.core.model import (
-    CostOptions,
-    PreemptibleServer,
-    Resources,
-    Server,
-    SlotAmounts,
-)
+from nova_preempt.core.costs import CostOptions
+from nova_preempt.core.costs import PreemptibleServer
+from nova_preempt.core.model import Resources, Server, SlotAmounts
 from nova_preempt.core.notice import NoticeRule
 
 

@@ -26,7 +26,7 @@ from nova_preempt.backlog import tracker
 from nova_preempt.backlog import users
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import backlog
 from tests.unit.api import base
 from tests.unit.db import test_backlog

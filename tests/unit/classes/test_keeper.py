@@ -27,7 +27,7 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.classes import records
 from nova_preempt.core.classes import table
 from nova_preempt.core.classes.clocks import Kind
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_models
 from nova_preempt.db import class_servers

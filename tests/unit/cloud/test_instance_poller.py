@@ -18,7 +18,7 @@ from unittest import mock
 
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 
 
 def cell(uuid):
@@ -26,7 +26,7 @@ def cell(uuid):
 
 
 def instance(vm_state='active'):
-    return model.ObservedServer('', vm_state, host='h')
+    return observed_server.ObservedServer('', vm_state, host='h')
 
 
 class TestWatch(unittest.TestCase):

@@ -21,7 +21,7 @@ from oslo_utils import uuidutils
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from tests import instances as builders
 
 A, B = (types.SimpleNamespace(uuid=uuid) for uuid in 'AB')
@@ -47,7 +47,7 @@ class TestSought(unittest.TestCase):
 
         def gather(cells, read, limit_s):
             return {cell.uuid: {
-                's': model.ObservedServer('s', 'active')}
+                's': observed_server.ObservedServer('s', 'active')}
                 if cell in there else {} for cell in cells}
 
         with mock.patch.object(

@@ -23,6 +23,7 @@ from nova_preempt.cloud import placement
 from nova_preempt.cmd import simulation_files
 from nova_preempt.cmd import trace_export
 from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.core.model import Inventory
 from nova_preempt.simulator.traces import formats
 from nova_preempt.simulator.traces import native
@@ -38,7 +39,7 @@ def at(seconds):
 
 def server(uuid, created_s, launched_s, ended_s, project='secret',
            **extra_specs):
-    return model.ObservedServer(
+    return observed_server.ObservedServer(
         uuid, 'active', created_at=at(created_s), launched_at=at(launched_s),
         ended_at=at(ended_s), project_id=project,
         resources={'VCPU': 2, 'DISK_GB': 1}, extra_specs=extra_specs)

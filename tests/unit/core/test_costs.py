@@ -20,7 +20,9 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core import costs
-from nova_preempt.core.model import SECOND, CostOptions, PreemptibleServer
+from nova_preempt.core.costs import CostOptions
+from nova_preempt.core.costs import PreemptibleServer
+from nova_preempt.core.model import SECOND
 from tests.unit.core import support
 
 MINUTE = 60 * SECOND

@@ -21,7 +21,8 @@ import sys
 import unittest
 
 from nova_preempt import core
-from nova_preempt.core.model import Candidate, CostOptions, Inventory
+from nova_preempt.core.costs import CostOptions
+from nova_preempt.core.model import Candidate, Inventory
 from nova_preempt.core.victims import SearchLimits
 
 

@@ -16,7 +16,7 @@ import datetime
 import unittest
 
 from nova_preempt.core import outcome
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 
 RAN = datetime.datetime(2026, 1, 1)
 

@@ -22,16 +22,17 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.db import decisions
 from nova_preempt.engine import expiry
 from nova_preempt.handover import victim_space
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
 ALLOCATIONS = {'rp': {'resources': {'VCPU': 1, 'MEMORY_MB': 1024}}}
-STOPPED = model.ObservedServer(
+STOPPED = observed_server.ObservedServer(
     'a', 'stopped', None, 'h', status='SHUTOFF',
     locked_reason=victim_space.LOCKED)
-RUNNING = model.ObservedServer(
+RUNNING = observed_server.ObservedServer(
     'a', 'active', None, 'h', status='ACTIVE',
     locked_reason=victim_space.LOCKED)
 
@@ -197,10 +198,10 @@ class TestRetention(unittest.TestCase):
     def test_what_became_of_it(self):
         for status, expected in (
                 (None, [decisions.GONE]),
-                (model.ObservedServer(
+                (observed_server.ObservedServer(
                     'a', 'shelved_offloaded', status='SHELVED_OFFLOADED'),
                  [decisions.SHELVED]),
-                (model.ObservedServer(
+                (observed_server.ObservedServer(
                     'a', 'stopped', 'powering-on', 'h',
                     status='SHUTOFF'), [])):
             self.nova.get.return_value = status

@@ -22,7 +22,7 @@ from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import controller
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.core.eviction import returns as core
 from nova_preempt.db import decisions
 from nova_preempt.engine import restorer
@@ -70,7 +70,7 @@ class TestReturns(testtools.TestCase):
 
     def show(self, uuid, status, task_state=None, host=None,
              launched_at=None):
-        self.servers[uuid] = model.ObservedServer(
+        self.servers[uuid] = observed_server.ObservedServer(
             uuid, '', task_state, host, status=status,
             launched_at=launched_at)
 

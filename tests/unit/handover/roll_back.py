@@ -16,7 +16,7 @@ import types
 import unittest
 
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import recovery
 
@@ -68,7 +68,7 @@ class FakeNova:
 
     def put(self, uuid, vm_state='active', task_state=None, host='host1',
             locked_reason=None, locked_by=''):
-        self.servers[uuid] = model.ObservedServer(
+        self.servers[uuid] = observed_server.ObservedServer(
             uuid, vm_state, task_state, host, status=vm_state.upper(),
             locked_by=locked_by, locked_reason=locked_reason)
 

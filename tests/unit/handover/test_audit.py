@@ -26,6 +26,7 @@ from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement
 from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.db import decisions
 from nova_preempt.engine import janitor
 from nova_preempt.handover import audit
@@ -188,7 +189,7 @@ class TestExpected(unittest.TestCase):
         clients.placement.post_allocations.assert_called_once()
 
 
-A = model.ObservedServer('a', 'active')
+A = observed_server.ObservedServer('a', 'active')
 
 
 class TestCellAway(unittest.TestCase):

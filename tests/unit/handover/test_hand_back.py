@@ -21,7 +21,7 @@ from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cmd import hand_back as cmd
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.db import decisions
 from nova_preempt.handover import hand_back
 from nova_preempt.handover import victim_space
@@ -73,7 +73,7 @@ class TestHandBack(unittest.TestCase):
 
     def show(self, vm_state='stopped', reason=victim_space.LOCKED,
              locked_by='admin', host='h'):
-        self.nova.get.return_value = model.ObservedServer(
+        self.nova.get.return_value = observed_server.ObservedServer(
             'a', vm_state, None, host, status=vm_state.upper(),
             locked_by=locked_by, locked_reason=reason)
 

@@ -21,9 +21,9 @@ from nova_preempt import metrics
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.core import outcome
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import outcomes as db_outcomes
@@ -61,7 +61,7 @@ class TestOutcomes(test_decisions.TestSQLite):
 
     def show(self, uuid):
         server = self.servers[uuid]
-        return model.ObservedServer(
+        return observed_server.ObservedServer(
             'a', server.vm_state, server.task_state, server.host, status='')
 
     def add(self, uuid, status=decisions.DONE, server_uuid=None, **victims):

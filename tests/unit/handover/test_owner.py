@@ -29,7 +29,7 @@ from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import liveness
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import owners
@@ -360,7 +360,7 @@ class TestRecovery(OwnerTestCase):
     def test_space_goes_back_under_the_project_that_it_was_under(self):
         """Which may be one that is there for the allocations alone."""
         had = {'p': {'resources': {'VCPU': 2}}}
-        self.nova.get.return_value = model.ObservedServer(
+        self.nova.get.return_value = observed_server.ObservedServer(
             'a', '', None, 'h', status='ACTIVE')
         mine = self.make()
         self.decisions.create_decision(db.Decision(

@@ -29,7 +29,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import wanted
 from nova_preempt.core.eviction import ending
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import model
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import claim

@@ -13,7 +13,7 @@
 
 from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.db import reservation_rows as rows
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
@@ -185,7 +185,7 @@ class TestAtTheEnd(life.ChoresTestCase):
                 self.look()
                 self.cloud.coming['late'] = uuid
                 self.cloud.foreign['h1'].add('late')
-                self.cloud.elsewhere['late'] = model.ObservedServer(
+                self.cloud.elsewhere['late'] = observed_server.ObservedServer(
                     'a', vm_state, None, host, status='BUILD')
                 self.pass_time(HOUR_S)
                 self.look_until(290)

@@ -18,7 +18,7 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import passes
 from nova_preempt.core.backlog import room
 from nova_preempt.core.backlog import servers as core_servers
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 
 NOW = datetime.datetime(2026, 1, 1, 12)
 

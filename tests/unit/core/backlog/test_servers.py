@@ -17,7 +17,7 @@ import unittest
 from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import servers
-from nova_preempt.core.model import ObservedServer
+from nova_preempt.core.observed_server import ObservedServer
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import boot
 

@@ -24,7 +24,8 @@ from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.core.classes.clocks import Times
 from nova_preempt.core.classes.records import Action
 from nova_preempt.core.classes.records import Preemption
-from nova_preempt.core.model import SECOND, ObservedServer
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.observed_server import ObservedServer
 
 
 def record(created_s=100, launched_s=105, ended_s=None):

@@ -14,14 +14,14 @@
 import dataclasses
 import unittest
 
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.core.eviction import controller
 from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction import values
 from nova_preempt.core.model import SECOND
 
-HERE = model.ObservedServer('a', 'active', None, 'h', read_at=0.0)
-ON_ITS_WAY = model.ObservedServer(
+HERE = observed_server.ObservedServer('a', 'active', None, 'h', read_at=0.0)
+ON_ITS_WAY = observed_server.ObservedServer(
     'a', 'active', 'deleting', 'h', read_at=0.0)
 
 

@@ -17,7 +17,7 @@ import itertools
 import unittest
 
 from nova_preempt.core import eligibility
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.core.eviction import controller
 from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction.ending import What
@@ -38,7 +38,7 @@ ACTING = ending.Progress(notice_until=100.0, acting_since=100.0)
 def step(vm_state='active', task_state=None, host='here', terms=TERMS,
          progress=ACTING, now=100.0, locked_by='', host_up=True, **kwargs):
     return ending.next_step(
-        model.ObservedServer(
+        observed_server.ObservedServer(
             'a', vm_state, task_state, host, locked_by=locked_by, read_at=now),
         terms, progress, now, host_up=host_up, **kwargs)
 
@@ -242,7 +242,7 @@ class TestNextStep(unittest.TestCase):
                              step('shelved', 'shelving', terms=terms).what)
 
     def test_the_longest_notice_counts_for_all(self):
-        seen = model.ObservedServer('a', 'active', None, 'here')
+        seen = observed_server.ObservedServer('a', 'active', None, 'here')
         soon = dataclasses.replace(NOTICED, notice_until=10.0)
         for now, known, expected in ((10.0, True, False), (100.0, True, True),
                                      (100.0, False, True)):
@@ -258,7 +258,7 @@ class TestNextStep(unittest.TestCase):
 
     def test_notice(self):
         def over(vm_state, now=90.0, known=True, task_state=None):
-            seen = vm_state and model.ObservedServer(
+            seen = vm_state and observed_server.ObservedServer(
                 'a', vm_state, task_state, 'here')
             return controller.notice_is_over(NOTICED, seen, known, now)
 

@@ -13,7 +13,7 @@
 
 import unittest
 
-from nova_preempt.core import model
+from nova_preempt.core import observed_server
 from nova_preempt.core.eviction import retention
 from nova_preempt.core.model import SECOND
 
@@ -26,13 +26,13 @@ class TestStopped(unittest.TestCase):
                               now_s * SECOND)
 
     def found(self, vm_state, task_state=None, kept=False, ours=True):
-        intents = self.step(model.ObservedServer(
+        intents = self.step(observed_server.ObservedServer(
             'a', vm_state, task_state, 'h'),
                             retention_s=int(kept), ours=ours).intents
         return intents[0] if intents else None
 
     def test_they_are_kept_for_a_while(self):
-        seen = model.ObservedServer('a', 'stopped', None, 'h')
+        seen = observed_server.ObservedServer('a', 'stopped', None, 'h')
         self.assertEqual([60 * SECOND, None, None], [
             self.step(seen, now_s, retention_s=60).wake_at_us
             for now_s in (59, 60, 61)])
@@ -41,7 +41,7 @@ class TestStopped(unittest.TestCase):
             for now_s in (59, 60, 61)])
 
     def test_nobody_is_deleted_while_that_is_paused(self):
-        self.assertEqual((), self.step(model.ObservedServer(
+        self.assertEqual((), self.step(observed_server.ObservedServer(
             'a', 'stopped', None, 'h'), 61,
                                        retention_s=60, paused=True).intents)
 

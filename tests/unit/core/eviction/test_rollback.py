@@ -14,8 +14,8 @@
 
 import unittest
 
-from nova_preempt.core import model
 from nova_preempt.core.eviction import rollback
+from nova_preempt.core.observed_server import ObservedServer
 
 
 class TestTakenBack(unittest.TestCase):
@@ -29,7 +29,7 @@ class TestTakenBack(unittest.TestCase):
                 ('stopped', None, 'here', True),
                 ('shelved_offloaded', None, None, False),
                 ('active', None, 'there', False)):
-            self.assertEqual(there, rollback.is_there(model.ObservedServer(
+            self.assertEqual(there, rollback.is_there(ObservedServer(
                 'a', vm_state, task_state, host), 'here'))
         self.assertFalse(rollback.is_there(None, 'here'))
 
@@ -38,7 +38,7 @@ class TestTakenBack(unittest.TestCase):
                 ('migrating', True), ('resize_prep', True),
                 ('resize_migrated', True), ('rebuilding', True),
                 (None, False), ('deleting', False), ('powering-off', False)):
-            self.assertEqual(moving, rollback.is_moving(model.ObservedServer(
+            self.assertEqual(moving, rollback.is_moving(ObservedServer(
                 'a', 'active', task_state, 'here')))
 
     def test_who_lacks_its_space(self):
@@ -81,12 +81,12 @@ class TestTakenBack(unittest.TestCase):
                 ('shelved', None, 'here', 'shelved'),
                 ('shelved_offloaded', None, None, 'shelved')):
             self.assertEqual(status, rollback.closing_status(
-                model.ObservedServer('a', vm_state, task_state, host),
+                ObservedServer('a', vm_state, task_state, host),
                 'here', 'shelve'))
         self.assertEqual('gone', rollback.closing_status(None, 'here', ''))
 
     def test_what_its_owner_has_shelved_stays_shelved(self):
-        seen = model.ObservedServer('a', 'shelved', None, 'here')
+        seen = ObservedServer('a', 'shelved', None, 'here')
         for asked in ('', 'shelve_offload', 'stop'):
             self.assertEqual('kept', rollback.closing_status(
                 seen, 'here', asked))
@@ -99,7 +99,7 @@ class TestTakenBack(unittest.TestCase):
         """As one does whose resize Nova confirms first."""
         for host, status in (('here', 'ending'), ('there', 'migrated')):
             self.assertEqual(status, rollback.closing_status(
-                model.ObservedServer('a', 'active', None, host),
+                ObservedServer('a', 'active', None, host),
                 'here', 'force_delete'))
 
     def test_what_became_of_one_that_was_leaving(self):
@@ -114,6 +114,6 @@ class TestTakenBack(unittest.TestCase):
                 ('deleted', None, 'here', 'gone'),
                 ('error', None, 'here', 'kept'),
                 ('active', None, 'here', 'kept')):
-            self.assertEqual(status, rollback.last_status(model.ObservedServer(
+            self.assertEqual(status, rollback.last_status(ObservedServer(
                 'a', vm_state, task_state, host), 'shelve'))
         self.assertEqual('gone', rollback.last_status(None, ''))

@@ -16,7 +16,8 @@ import unittest
 
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
-from nova_preempt.core.model import SECOND, CostOptions
+from nova_preempt.core.costs import CostOptions
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import budgets
 from tests.unit.core.scheduling import world
 from tests.unit.core.scheduling.world import NOW

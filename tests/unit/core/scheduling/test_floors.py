@@ -24,7 +24,8 @@ from nova_preempt.core import eligibility
 from nova_preempt.core.classes import clocks
 from nova_preempt.core.classes import promises
 from nova_preempt.core.classes import rounds
-from nova_preempt.core.model import SECOND, CostOptions, Inventory, Request
+from nova_preempt.core.costs import CostOptions
+from nova_preempt.core.model import SECOND, Inventory, Request
 from nova_preempt.core.scheduling import floors
 from nova_preempt.core.scheduling import memo
 from nova_preempt.core.scheduling import plans

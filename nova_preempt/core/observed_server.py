@@ -1,0 +1,76 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A server as Nova has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+
+from nova_preempt.core.model import Resources
+
+#: Task states of a server that is being deleted.
+DELETING = frozenset(("deleting", "soft-deleting"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObservedServer:
+    """A server as Nova has it; times are naive, in UTC.
+
+    What was not read has its default. ``ended_at``: when it was deleted, None
+    while it exists. ``locked_by``: "owner", "admin", or '' if it is not
+    locked. ``flavor``: the flavor's name. ``fault``: why it is in vm_state
+    error. ``status``: what Nova's API says of its state. ``read_at``: when it
+    was read, by the clock of whoever waits for it.
+    """
+
+    uuid: str
+    vm_state: str
+    task_state: str | None = None
+    host: str | None = None
+    node: str | None = None
+    project_id: str = ""
+    created_at: datetime.datetime | None = None
+    updated_at: datetime.datetime | None = None
+    launched_at: datetime.datetime | None = None
+    ended_at: datetime.datetime | None = None
+    deleted: bool = False
+    locked_by: str = ""
+    flavor: str = ""
+    extra_specs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    resources: Resources = dataclasses.field(default_factory=dict)
+    from_volume: bool = False
+    tags: tuple[str, ...] = ()
+    fault: str = ""
+    status: str = ""
+    locked_reason: str | None = None
+    read_at: float = dataclasses.field(default=0.0, compare=False)
+
+    @property
+    def is_deleting(self) -> bool:
+        """Whether it is being deleted, even if it can be restored."""
+        return self.task_state in DELETING
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it was deleted, or is being.
+
+        Nova's mapping has a mark of that, too, which stays where a deletion
+        has failed.
+        """
+        return (
+            self.deleted
+            or self.vm_state in ("soft-delete", "deleted")
+            or self.is_deleting
+        )
