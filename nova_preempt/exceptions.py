@@ -111,5 +111,5 @@ class WrongState(PreemptError):
 
 
 def first_line(exc):
-    """What an exception says, on one line; SQLAlchemy writes many."""
+    """Return the first line of an exception; SQLAlchemy writes many."""
     return (str(exc).strip() or type(exc).__name__).splitlines()[0]

@@ -68,7 +68,7 @@ def register():
 
 
 def _validator(name, kind, value, description, **limits):
-    """One of nova-api's for a key, and what is said of it and its value."""
+    """Make a validator of nova-api for an extra spec."""
     return base.ExtraSpecValidator(
         name=name, description=description,
         value={'type': kind, 'description': value, **limits})

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Which servers of a class come back next, and when others may end for them.
+"""Choose which servers of a class return next, and when others end for them.
 
 Carries out core.classes.returning for nova_preempt.engine.restorer.
 """

@@ -19,7 +19,7 @@ admin = nova_context.get_admin_context
 
 
 def of_request(environ, is_admin):
-    """Who sends a WSGI request, by what keystonemiddleware says."""
+    """Make the context of a WSGI request from what keystonemiddleware says."""
     return nova_context.RequestContext.from_environ(environ,
                                                     is_admin=is_admin)
 

@@ -33,7 +33,7 @@ _PATIENCE_S = 5.0
 
 
 class Watched:
-    """Who is waited for, and by how many; whoever uses it locks it."""
+    """Counts the waiters of each server; callers lock it."""
 
     def __init__(self):
         self.uuids = collections.Counter()
@@ -48,7 +48,7 @@ class Watched:
 
 
 class SharedReading:
-    """What was read last of those that were added.
+    """Keeps the last reading of the servers that were added.
 
     New ones are read at once, and all again when that is due.
 
@@ -81,7 +81,7 @@ class SharedReading:
                 self._found.pop(uuid, None)
 
     def get(self, uuid, max_age_s):
-        """What one of them is, None if it was not found.
+        """Return a server as it was read, None if it was not found.
 
         :param max_age_s: how old that may be
         :raises NovaError: it could not be read

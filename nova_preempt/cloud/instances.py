@@ -159,7 +159,7 @@ def pages(context, filters, attrs, make=observe):
 
 
 def expected_allocation(cell, server):
-    """What Nova would claim for a preemptible server on its host.
+    """Return what Nova would claim for a preemptible server on its host.
 
     :param server: a core Server
     :returns: ({class: amount} without numbered groups, the uuid of the node,

@@ -142,7 +142,7 @@ def _sync_directory(path):
 
 
 def existing(uuids):
-    """Those of these servers that Nova has, soft-deleted ones too."""
+    """Return which of these servers Nova has, soft-deleted ones too."""
     servers, unread = instances.look(uuids, limit_s=cell_calls.LONG_S)
     for why in unread.values():
         if why is not None:

@@ -49,7 +49,7 @@ class BadArgument(Exception):
 
 
 class _Arguments(argparse.Namespace):
-    """Those that are not given."""
+    """Arguments of the command, with a default for each."""
 
     policy = compare = until_us = json = records = plot = format = None
     sort = output = keep = dask = None

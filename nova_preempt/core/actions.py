@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What happens to a preemptible server, on which terms, and what that frees.
+"""Choose how a preemptible server ends, on which terms, and what that frees.
 
 One rule for whoever chooses victims and for whoever ends them.
 """

@@ -27,7 +27,7 @@ from nova_preempt.core.model import SECOND, Resources
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PreemptibleServer:
-    """What a cost function sees of a preemptible server."""
+    """A preemptible server as a cost function sees it."""
 
     uuid: str
     uptime_us: int
@@ -40,7 +40,7 @@ class PreemptibleServer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CostOptions:
-    """What an operator may set about costs.
+    """Options of an operator about costs.
 
     :raises ValueError: when the billing period is not positive, or the
         price of a repetition negative

@@ -171,7 +171,7 @@ def _in_batches(query, column, values):
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """What is reserved: the open reservations, by start and uuid.
+    """The open reservations, by start and uuid.
 
     What Reservations.update() and set_host() change without raising the
     generation may be as it was when the reservation was read.
@@ -188,7 +188,7 @@ class Snapshot:
 
 
 class Snapshots:
-    """What was read last.
+    """Keeps the last reading of reservations.
 
     :param database: a db.Database
     """

@@ -119,7 +119,7 @@ class PeriodicTasks:
 
 
 class Health:
-    """What each piece of work of the engine did last.
+    """Records when each task of the engine ran last, and how it went.
 
     :param monotonic, clock: to measure by, and to tell people
     """
@@ -188,7 +188,7 @@ class _Task:
         self.error = ''
 
     def problem(self, now):
-        """What is wrong with it, '' for nothing.
+        """Return why a task counts as unhealthy, '' if it does not.
 
         One that is not due, or not this engine's to do, is well.
         """

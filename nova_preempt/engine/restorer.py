@@ -49,13 +49,13 @@ class Looks:
                 del known[uuid]
 
     def unseen(self, uuids):
-        """Those of these servers that had no look for a while."""
+        """Return which of these servers were not looked at for a while."""
         now = self._monotonic()
         return {uuid for uuid in uuids if uuid not in self._looked_at
                 or now - self._looked_at[uuid] >= core.LOOK_S}
 
     def look(self, victim):
-        """What Nova shows of a victim, a core Sight; None if nothing."""
+        """Return the core Sight of a victim, None if Nova shows nothing."""
         uuid, now = victim.server_uuid, self._monotonic()
         self._looked_at[uuid] = now
         try:

@@ -255,7 +255,7 @@ class Engine:
         ], self.health, leadership, options.interval_s, monotonic)
 
     def _make_timed(self, name, work):
-        """What only the engine that acts does, in a thread of its own."""
+        """Make a task that only the leading engine runs, in its own thread."""
         return periodic.PeriodicTasks([(name, work, None)], self.health,
                                       self._leadership)
 

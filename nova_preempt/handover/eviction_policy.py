@@ -40,7 +40,7 @@ _CLASSES = 'nova_preempt.classes', 'qos'
 
 
 class Promised(Protocol):
-    """What servers of classes of service were promised, and keep.
+    """Tells what classes of service promise to servers.
 
     The classes may not be installed: see load_classes().
     """

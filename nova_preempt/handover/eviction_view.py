@@ -81,7 +81,7 @@ class EvictionView:
                          for uuid in self._decisions}}
 
     def observed(self) -> values.Observed:
-        """What was looked at in this round, a values.Observed."""
+        """The readings of this round, a values.Observed."""
         return values.Observed(self.victims, self._waiting, **self._facts)
 
     def why_unwanted(self, decision_uuid: str) -> str | None:

@@ -77,7 +77,7 @@ class Process:
         self.heartbeat.start()
 
     def close(self) -> None:
-        """What is open is for others to finish."""
+        """Leave open decisions to other processes."""
         self.heartbeat.stop()
         self.owner.close()
 

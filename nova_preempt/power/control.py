@@ -42,7 +42,7 @@ _HOSTS_MAX_AGE_S = 30
 
 
 class Observed:
-    """What a step sees; see core.energy.observed.
+    """The cloud as a step sees it, see core.energy.observed.
 
     :param control: the Control that steps
     :ivar away: the CellsAway that kept some hosts from being read, if any
@@ -128,7 +128,7 @@ class Observed:
 
 
 class Control:
-    """What nova-preempt-engine does about power.
+    """Steps the energy controller and carries out its intents.
 
     :param get_options: returns the core's observed.Options of now
     :param database: a db.Database

@@ -125,7 +125,7 @@ class Drivers:
 
 
 class Refused(errors.PowerError):
-    """What was asked for will not happen; waiting is useless."""
+    """The driver refuses the action for good; waiting is useless."""
 
 
 class Poller:

@@ -180,7 +180,7 @@ class _View:
         return coming
 
     def homeless(self, coming):
-        """One that was evacuated has space on its old host, too."""
+        """Yield the servers to come that no host has now."""
         for server in coming:
             try:
                 found = self.nova.get(server.uuid)

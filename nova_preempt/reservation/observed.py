@@ -124,7 +124,7 @@ class View:
             busy or record.task_state is not None)
 
     def _record(self, item):
-        """What else is known of a preemptible server, None of others."""
+        """Return the record of a preemptible server, None of others."""
         if item.uuid not in self._records:
             self._records[item.uuid] = (
                 self._reader.known.servers.get(item.uuid)
@@ -132,7 +132,7 @@ class View:
         return self._records[item.uuid]
 
     def records(self, uuids):
-        """What is known of these preemptible servers."""
+        """Return the records of these preemptible servers."""
         return [self._records[uuid] for uuid in uuids]
 
     def caps(self, servers):

@@ -161,7 +161,7 @@ class WaitSlots:
 
 
 class Patience:
-    """One request's. Use it as a context manager.
+    """Tells whether a request may wait. Use it as a context manager.
 
     :param limit: its Deadline
     :param slots: the WaitSlots of the process

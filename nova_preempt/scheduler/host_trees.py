@@ -183,7 +183,7 @@ def _allocation_request(placement):
 
 
 def summary(host):
-    """What Placement would say of a host."""
+    """Return the provider summary of a host, in Placement's form."""
     root = host.root
     return {
         'resources': {name: {'capacity': inventory.capacity,

@@ -141,7 +141,7 @@ class OpenDecisions:
         return decision
 
     def close(self, decision: Decision) -> None:
-        """One is open no more."""
+        """Forget a decision that is closed."""
         del self.open[decision.uuid]
         there = self._by_host[decision.host.uuid]
         del there[decision.uuid]
@@ -168,7 +168,7 @@ class OpenDecisions:
         self._parts.report.note('joined', server)
 
     def leave(self, server: Server) -> bool:
-        """One waits no more; whether it did."""
+        """Stop waiting with a server; return whether it waited."""
         return self._joined.pop(server.boot.id, None) is not None
 
     def released(self, decision: Decision
@@ -279,7 +279,7 @@ class Budgets:
             tuple[int, str, str, tuple[str, ...]]] = collections.deque()
 
     def ended(self, victim: Server) -> None:
-        """One has."""
+        """Note that a victim has ended."""
         if self._parts.options.budget_window_s:
             uuid = victim.boot.id
             self._ended.append((

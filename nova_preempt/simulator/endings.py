@@ -275,7 +275,7 @@ class Endings:
             self._shelved(victim)
 
     def _offload(self, victim: Server) -> None:
-        """One that was stopped before has left its host for good."""
+        """Take a stopped victim off its host for good."""
         if victim.state is State.DELETED:
             self.stopped.forget(victim)
             return
@@ -287,7 +287,7 @@ class Endings:
             self._shelved(victim)
 
     def _gave_way(self, decision: Decision) -> None:
-        """All victims have."""
+        """Give the space to the server once all victims have left."""
         self.decisions.close(decision)
         if decision.server is not None:
             self._served(decision.server)

@@ -97,7 +97,7 @@ class Cloud:
                               self.host(name).allocations))
 
     def on_host(self, name: str) -> Iterator[Server]:
-        """Those that are there; others have only been promised space."""
+        """Yield the servers that are on a host, not those to come."""
         host = self.host(name)
         for uuid in host.allocations:
             server = self.parts.servers.get(uuid)
@@ -258,7 +258,7 @@ class Keeper:
             self._last[uuid] = (self._is_like(uuid), wake_at_us)
 
     def _is_like(self, uuid: str) -> Any:
-        """What changes where a reservation or one of its hosts does."""
+        """Return a key that changes with a reservation and its hosts."""
         reservation = self._book.opened[uuid]
         return reservation, [
             (self._cloud.host(name).generation,
@@ -266,7 +266,7 @@ class Keeper:
             for name in reservation.held]
 
     def forget(self, uuid: str) -> None:
-        """One is over."""
+        """Forget a reservation that is over."""
         self._memories.pop(uuid, None)
         self._last.pop(uuid, None)
 

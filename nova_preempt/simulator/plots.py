@@ -130,7 +130,7 @@ def plot(found: Mapping[str, tuple[series.Series, Mapping[str, int]]]
 
 def _of_classes(steps: Mapping[str, Sequence[series.Step]]
                 ) -> Iterator[Panel]:
-    """Which part of those that are wanted is there."""
+    """Yield the panel of what part of the wanted servers is there."""
     names = sorted({name.removeprefix(_WANTED) for each in steps.values()
                     for step in each for name in step.levels
                     if name.startswith(_WANTED)})
@@ -150,7 +150,7 @@ def _availability(name: str) -> Callable[[series.Step], float]:
 
 
 def _of_hosts(steps: Mapping[str, Sequence[series.Step]]) -> Iterator[Panel]:
-    """What is known of their power, and of reservations."""
+    """Yield the panels of the power of hosts, and of reservations."""
     for name, title, label, unit in (
             ('hosts on', 'Hosts awake', 'hosts', 1),
             ('milliwatts', 'Power drawn', 'kW', 1_000_000)):

@@ -77,7 +77,7 @@ class PoweredHost:
 
 
 class Power:
-    """All hosts; an Observed, see core.energy.observed.
+    """Steps the energy controller, as its Observed (core.energy.observed).
 
     :param parts: a run.Parts; its options have a observed.Options
     :param figures: {name of a host: its Figures}

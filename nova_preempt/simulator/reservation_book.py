@@ -105,7 +105,7 @@ class Book:
                 del self._taken[host.host]
 
     def close(self, uuid: str) -> None:
-        """One that is over has left no server."""
+        """Close a reservation that has left no server."""
         del self.over[uuid]
         self.running.pop(uuid, None)
 
@@ -161,7 +161,7 @@ class Book:
 
 
 def _properties(name: str, kind: HostKind) -> dict[str, Any]:
-    """What queries see of a host."""
+    """Return the properties of a host that queries see."""
     totals = {resource_class: inventory.total for resource_class, inventory
               in kind.inventories.items()}
     found = properties.of_host({

@@ -76,7 +76,7 @@ class Returns:
         self.keep(server)
 
     def keep(self, server: Server) -> None:
-        """One waits; it may have been asked to come, and found no host."""
+        """Let a server wait on; it may have found no host when asked."""
         self._coming.pop(server.boot.id, None)
         if self._is_of_class(server):
             self._of_class[server.boot.id] = server

@@ -193,7 +193,7 @@ class Kinds:
         return kind
 
     def _of_class(self, terms: Terms | None) -> Terms | None:
-        """Who is of a class that there is comes back, as in a cloud."""
+        """Let servers of known classes return, as the service does."""
         known = self._classes is not None and terms is not None and (
             self._classes.table.classes.find(terms.class_name) is not None)
         return terms and actions.of_class(

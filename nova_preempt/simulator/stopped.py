@@ -24,7 +24,7 @@ from nova_preempt.simulator.servers import State
 
 
 class Stopped:
-    """All of them."""
+    """Keeps the servers that were stopped, until they are deleted."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

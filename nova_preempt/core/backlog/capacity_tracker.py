@@ -394,5 +394,5 @@ class CapacityTracker:
 def _key(
     alternative: model.Alternative, group: Group | None
 ) -> tuple[Kind, str]:
-    """What is the same of servers that find room alike, with their groups."""
+    """Return a key, equal for servers that fit on the same hosts."""
     return kind(alternative), "" if group is None else group.uuid

@@ -77,7 +77,7 @@ class Observed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """What the next step has to know.
+    """Values that one step keeps for the next.
 
     :ivar turns: the last turn of each project
     :ivar unseen: the uuids of requests that the last pass did not get to

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""One pass over the requests that wait: which of them start now.
+"""Decide in one pass which of the waiting requests start now.
 
 They come in the order of a plugin (``order.py``). One that does not fit lets
 others pass, but not for ever: once it has waited for long, the hosts that are

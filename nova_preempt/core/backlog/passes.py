@@ -44,7 +44,7 @@ WINDOW = "window"  # it is not to start yet
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """What an operator may set about passes.
+    """Options of an operator about passes.
 
     :param most_starts: so many requests start in one pass
     :param most_of_project: so many of them are of one project
@@ -131,7 +131,7 @@ class Cloud:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Note:
-    """What is said of a request that goes on waiting.
+    """The reason that the owner of a waiting request reads.
 
     :param position: in the order, from 1; None if it never was in one
     :param waits_for: {"code", "text"}; where it is for room also {"lacks":
@@ -146,7 +146,7 @@ class Note:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pass:
-    """What a pass has decided.
+    """Decisions of a pass.
 
     :param notes: of those that do not start, by uuid
     :param held: the uuids of those for which hosts are kept

@@ -24,7 +24,7 @@ from nova_preempt.core.model import Resources
 
 
 class Remaining:
-    """What is left of each host, by the number of the host.
+    """Free amounts of each host, by the number of the host.
 
     :param rooms: those of all hosts
     :param lead_s: see capacity_tracker.CapacityTracker

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""One by one, each where the score is best; and the units that are placed.
+"""Place units one by one, each where its score is best.
 
 A request for ``count`` servers of which ``least`` start together is one unit
 of that size, and one of size 1 for each further server. Units come in order.
@@ -31,7 +31,7 @@ from nova_preempt.core.batch.table import Where
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Unit:
-    """What is placed whole or not at all.
+    """Requests that are placed together or not at all.
 
     :param f: the class
     :param bundle: the number of the bundle that it belongs to

@@ -96,7 +96,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostState:
-    """What is known of a host.
+    """A host as the placement of a batch sees it.
 
     :param free: what nobody uses
     :param capacity: what an empty one has

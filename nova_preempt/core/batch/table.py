@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What is left of hosts while a batch is placed, and what that is worth.
+"""Free amounts of hosts while a batch is placed, and scores of them.
 
 Rows are classes of requests (f), columns hosts (j) in order of their names. A
 resource (k) is a resource class or, after these, an anti-affinity group, of
@@ -45,7 +45,7 @@ _LARGEST = 2**62
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """What does not change while a batch is placed.
+    """The constant input of the placement of a batch.
 
     :param classes: of requests
     :param hosts: in order of their names

@@ -52,7 +52,8 @@ class Round(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """What a step tells the next one; without it hosts are decided at once.
+    """Values that one step keeps for the next; without them hosts are decided
+    at once.
 
     :ivar noted_us: when idle hosts were noted last
     :ivar decided_us: when it was decided last which hosts are on, or as if it

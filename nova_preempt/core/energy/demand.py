@@ -156,7 +156,7 @@ class Waiting:
 
 
 class Next(enum.Enum):
-    """What a request that waits does now."""
+    """The next action of a waiting request."""
 
     WAIT = 'wait on'
     RETRY = 'ask for a host anew'

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What the energy controller is told: options of [energy], and the hosts."""
+"""Input of the energy controller: options of [energy], and the hosts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
@@ -122,7 +122,7 @@ class Host(Protocol):
 
 
 class Observed(Protocol):
-    """What a step asks for; what is dear to read is asked for when needed.
+    """Answers to a step; dear readings are made only when asked for.
 
     :ivar states: power states by name of the host, as they are now; a host
         without one is on

@@ -24,7 +24,7 @@ from nova_preempt.core.observed_server import ObservedServer
 
 
 class Intent(enum.Enum):
-    """What to do about a victim that was stopped by a preemption."""
+    """The next action for a victim that a preemption has stopped."""
 
     DELETE = "delete"
     #: it runs again: it needs what was taken from it

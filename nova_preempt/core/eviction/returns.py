@@ -59,7 +59,7 @@ _TOWARDS_SHELVED = frozenset(
 
 
 class Sight(enum.Enum):
-    """What a look at one shows."""
+    """State of a shelved server, as a look at it shows."""
 
     GONE = "gone"  # its owner has deleted it
     BACK = "back"
@@ -358,7 +358,7 @@ def seen(status: str | None, task_state: str | None, host: str | None,
 
 def choose(waiting: Iterable[Shelved], coming: Iterable[Shelved],
            room: Mapping[str, Resources], most: int) -> list[Shelved]:
-    """Those that may be asked to come now, in this order.
+    """Return the servers that may be unshelved now, in this order.
 
     1. What is on its way, and holds nothing yet, takes its room first.
     2. Then each that waits, the first before all others, takes room on the

@@ -176,7 +176,7 @@ class TellOwner:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """What is kept from one step to the next.
+    """Values that one step keeps for the next.
 
     :ivar down_since: since when each held host counts as down
     :ivar looked_s: when that was found out

@@ -128,7 +128,7 @@ Intent: TypeAlias = EndServer | LeaveAlone | Release
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """What is kept of a reservation from one step to the next.
+    """Values that one step keeps of a reservation for the next.
 
     :ivar since_us: when it was looked after first, None if it was not
     :ivar asked_us: when each server was told to end

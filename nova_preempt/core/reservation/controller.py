@@ -39,7 +39,7 @@ INCOMPLETE_S = 60
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """What is kept of a reservation from one step to the next.
+    """Values that one step keeps of a reservation for the next.
 
     :ivar since_us: since when each host is waited for
     :ivar swapped_us: when another host was last looked for in its place

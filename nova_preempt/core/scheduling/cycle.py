@@ -51,7 +51,7 @@ from nova_preempt.core.scheduling.shortlist import Shortlist
 
 
 class Cycle:
-    """One pass over the hosts for a request.
+    """Decides a request in one pass over the hosts.
 
     :param cloud: what answers
     :param request: what each server asks for

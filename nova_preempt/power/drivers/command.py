@@ -34,7 +34,7 @@ class Commands(driver.Driver):
     SETTINGS = ()
 
     def _is_on(self, host, pattern):
-        """What the command "status" says of a host.
+        """Return whether a host is on, as the command "status" says.
 
         :param pattern: a regular expression that its output matches somewhere
             if the host is on; with an empty one the exit status tells, 0 or 1
@@ -124,7 +124,7 @@ class Command(Commands):
 
 
 def _describe(command, status, output):
-    """What a command did, for an operator."""
+    """Describe the exit and output of a command for an operator."""
     name = command.split()[0] if isinstance(command, str) else command[0]
     return (f'{name} ended with {status}: '
             + ' '.join(output.split())[-_SHOWN_CHARACTERS:])

@@ -137,7 +137,7 @@ class Single(Resource):
 
 
 class Proxy(proxy.Proxy):
-    """What all methods of "conn.preemption" are made of."""
+    """Base of "conn.preemption": how its methods ask the API."""
 
     def _all(self, kind: type[ResourceT], max_items: int | None = None,
              query: Mapping[str, Any] | None = None) -> Iterator[ResourceT]:

@@ -97,7 +97,7 @@ class Request(NamedTuple):
 
     @property
     def category(self) -> Category:
-        """Of the hosts that it may go to."""
+        """The category of the hosts that it may go to."""
         return sla.CATEGORIES[Service(self.priorities.reputation)]
 
 
