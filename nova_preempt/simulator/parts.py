@@ -9,23 +9,27 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What all of a simulation share."""
+"""Shared state of a simulation."""
 
 from __future__ import annotations
 
 import dataclasses
+import typing
 
-from nova_preempt.simulator import cloud as clouds
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import events
 from nova_preempt.simulator import report
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.setting import Options
 
+if typing.TYPE_CHECKING:
+    # It needs numpy, and who only starts a command may do without.
+    from nova_preempt.simulator import cloud as clouds
+
 
 @dataclasses.dataclass(frozen=True)
 class Parts:
-    """What all of a simulation share.
+    """Shared state of a simulation.
 
     :ivar servers: {id: Server} of those that are not over
     :ivar groups: {id: its server groups} of those that have one
@@ -40,10 +44,9 @@ class Parts:
     servers: dict[str, Server] = dataclasses.field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = dataclasses.field(
         default_factory=dict)
-
     preemptions: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def forget(self, server: Server) -> None:
-        """One is over."""
+        """Forget a server that is over."""
         self.servers.pop(server.boot.id, None)
         self.groups.pop(server.boot.id, None)
