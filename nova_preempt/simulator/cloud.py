@@ -187,9 +187,7 @@ class IndexedCloud(memory.MemoryCloud):
 
         -1 where there is none, None where all have to be looked at.
         """
-        if len(self._emptiest) > 4 * len(self._in_order):
-            self._emptiest = []
-        if not self._emptiest:
+        if not 0 < len(self._emptiest) <= 4 * len(self._in_order):
             self._emptiest = [(-weight, number) for number, weight
                               in enumerate(self._weight.tolist())]
             heapq.heapify(self._emptiest)
