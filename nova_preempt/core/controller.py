@@ -33,7 +33,7 @@ Memory = TypeVar('Memory')
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step(Generic[Intent, Memory]):
-    """What a controller says at a time.
+    """The answer of a controller at a time.
 
     :ivar intents: frozen values, to be carried out in this order
     :ivar memory: to be given to the next step

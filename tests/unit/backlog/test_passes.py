@@ -119,7 +119,7 @@ class TestFaults(PassesTestCase):
         self.assertEqual('fault', notes['bad'].waits_for['code'])
 
     def test_capacity_that_is_unknown(self):
-        """Those that wait are told, and so is the operator."""
+        """Owners of waiting requests are told, and so is the operator."""
         error = nova_api.NovaError('a cell is away')
         with mock.patch.object(self.loop._cloud._rooms, 'all',
                                side_effect=error):

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What a look at open requests reads, and writes down."""
+"""A look at open requests: its readings, and its records."""
 
 import datetime
 import logging

@@ -30,7 +30,7 @@ A, B = (types.SimpleNamespace(uuid=uuid) for uuid in 'AB')
 class TestSought(unittest.TestCase):
 
     def find(self, *homes, there=()):
-        """What is found of server s.
+        """Return how server s was found.
 
         :param homes: its cell, each time that Nova is asked for it, None if
             it has none; the last one holds from then on

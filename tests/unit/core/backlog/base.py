@@ -94,7 +94,7 @@ def sight(uuid, vm_state='active', number=1, **values):
 
 
 def placing(*states, count=1, age_s=0, state=model.ASKED, **values):
-    """One with a boot that is under way, and servers of it."""
+    """Make a request with a boot under way, and servers of it."""
     return request(
         state=model.PLACING, count=count,
         boots=(boot(state=state, count=count, age_s=age_s),),
@@ -103,7 +103,7 @@ def placing(*states, count=1, age_s=0, state=model.ASKED, **values):
 
 
 def running(*states, count=None, **values):
-    """One whose boot is over, with servers in these states."""
+    """Make a request whose boot is over, with servers in these states."""
     return request(
         state=model.ACTIVE, count=count or len(states),
         boots=(boot(state=model.SETTLED, count=len(states), age_s=9999),),

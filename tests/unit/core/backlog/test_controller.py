@@ -250,7 +250,7 @@ class TestFaults(StepTestCase):
         self.assertEqual({'a': 1}, known)
 
     def test_of_a_whole_pass(self):
-        """What was started is followed all the same."""
+        """Started requests are followed all the same."""
         class Order(order.FIFO):
             def rank(self, requests, now, shares):
                 raise ZeroDivisionError

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Which hosts are powered on and off, step by step."""
+"""Powering hosts on and off, step by step."""
 
 import collections
 import dataclasses

@@ -64,7 +64,7 @@ class TestChoose(unittest.TestCase):
 
 
 class TestStep(unittest.TestCase):
-    """One of two cores is to be free; two servers have them."""
+    """Two servers have two cores, of which headroom wants one."""
 
     def setUp(self):
         super().setUp()

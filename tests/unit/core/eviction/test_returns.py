@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Which shelved victims come back, in which order, and when."""
+"""Returns of shelved victims: who, in which order, and when."""
 
 import collections
 import datetime
@@ -75,7 +75,7 @@ class TestChoose(unittest.TestCase):
 
 
 class Cloud:
-    """What a controller is told in a test.
+    """Input of the controller in a test.
 
     :ivar looked: the uuids of those that had a look
     """
