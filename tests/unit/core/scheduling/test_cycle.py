@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from nova_preempt.core.model import Request
 from nova_preempt.core.scheduling import budgets
 from nova_preempt.core.scheduling import filtering
+from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling import port
 from tests.unit.core.scheduling import world
 from tests.unit.core.scheduling.world import NOW
@@ -83,6 +84,17 @@ class TestOrder(unittest.TestCase):
 
 
 class TestVictims(unittest.TestCase):
+
+    def test_a_preemptible_request_takes_free_hosts_only(self):
+        """Also where hosts are always looked past preemptible servers."""
+        found = world.World()
+        found.set(always=True)
+        found.add('h', CAPACITY, {'VCPU': 4}, spots(('a', 1, 4)))
+        preemptible = policies.PREEMPTIBLE
+        self.assertIsNone(found.placed({'VCPU': 2}, rank=preemptible))
+        found.add('i', CAPACITY)
+        self.assertEqual([('i', [])],
+                         found.placed({'VCPU': 2}, rank=preemptible))
 
     def test_who_may_end(self):
         """Neither the protected, nor who ends already, nor the young."""
