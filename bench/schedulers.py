@@ -53,7 +53,7 @@ class RetryScheduler(nova_manager.SchedulerManager):
         cloud = nova_cloud.NovaCloud(
             preemption, self.host_manager,
             request_context.RequestContext(
-                context, spec_obj, patience=preemption.patience()))
+                context, spec_obj, deadline=preemption.deadline()))
         wanted = model.Request.of(resources.merged_resources())
         search = plans.Search(
             cloud, wanted, preemption.known.policy(),

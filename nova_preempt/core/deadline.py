@@ -60,26 +60,3 @@ def make_times(
     """
     whole_s = max(0.0, patience_s - min(sign_s, patience_s * ANSWER_SHARE))
     return Times(whole_s, min(termination_timeout_s, whole_s * END_SHARE))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Deadline:
-    """The times of one request that began at ``began``, by any clock."""
-
-    began: float
-    times: Times
-
-    def left_s(self, now: float) -> float:
-        """Return how long it is until the answer must be given."""
-        return self.began + self.times.whole_s - now
-
-    def is_over(self, now: float) -> bool:
-        """Say whether nothing may be done for the request any more."""
-        return self.left_s(now) <= 0
-
-    def longest_notice_s(self, now: float) -> float:
-        """Return the longest notice after which a victim can end in time.
-
-        Nobody can, not even without notice, where it is negative.
-        """
-        return self.left_s(now) - self.times.end_s

@@ -179,7 +179,7 @@ class SchedulingCycle:
             request.protected_servers(self.asked.spec_obj)
             | preemption.handover.stuck(),
             list_age_s=preemption.process.options.max_age_s,
-            memo=preemption.memo, silent=self.asked.patience.silent)
+            memo=preemption.memo, silent=self.asked.deadline.silent)
         self.cloud.asked_for(resources, wanted, self.decision.search,
                              len(room))
 
@@ -298,7 +298,7 @@ class SchedulingCycle:
     def _lost(self, state):
         """The host was not claimed; it may be worth deciding anew."""
         self.decision.lost(state.uuid)
-        if state.uuid not in self.asked.patience.silent.excluded:
+        if state.uuid not in self.asked.deadline.silent.excluded:
             metrics.CONFLICTS.inc()
             self._preemption.known.providers.outdated()
 
@@ -317,7 +317,7 @@ class SchedulingCycle:
         handover = self._preemption.handover
         decision = records.decision(self, state, plan, server_uuid,
                                     project_id, user_id)
-        if self.asked.patience.limit.longest_notice_s() < max(
+        if self.asked.deadline.longest_notice_s() < max(
                 victim.notice_s for victim in decision.victims):
             raise deadline.TimeIsUp('end preemptible servers')
         self.taken.decisions.append(decision.uuid)

@@ -16,6 +16,7 @@ asked. No more of them than an operator says wait at once, so that those who
 find room at once always find a thread too.
 """
 
+import sys
 import threading
 import time
 
@@ -71,45 +72,6 @@ def check(conf):
             f'notice is longer than {limit_s} s')
 
 
-class Deadline:
-    """One request's, from now on. One object for all that is done for it.
-
-    :param times: nova_preempt.core.deadline.Times
-    :param monotonic: the clock
-    """
-
-    def __init__(self, times, monotonic=time.monotonic):
-        self._monotonic = monotonic
-        self._deadline = core_deadline.Deadline(monotonic(), times)
-
-    @property
-    def began(self):
-        """When the request came: no host was looked at for it before."""
-        return self._deadline.began
-
-    def left_s(self):
-        """Seconds until the answer must be given, not negative."""
-        return max(0.0, self._deadline.left_s(self._monotonic()))
-
-    def is_over(self):
-        return self._deadline.is_over(self._monotonic())
-
-    def longest_notice_s(self):
-        """The longest notice after which a victim can end in time.
-
-        Negative where nobody can.
-        """
-        return self._deadline.longest_notice_s(self._monotonic())
-
-    def check(self, what='go on'):
-        """Before anything is done that would be in vain too late.
-
-        :raises TimeIsUp: it is too late
-        """
-        if self.is_over():
-            raise TimeIsUp(what)
-
-
 def get_threads(conf):
     """How many requests a process with this configuration works on at once.
     """
@@ -132,50 +94,50 @@ def get_crowd(conf):
 class WaitSlots:
     """How many requests of this process may wait at once.
 
-    :param most: None for as many as there are
+    :param most: by default as many as there are
     :param gauge: the metric that shows how many there are, or None
     """
 
-    def __init__(self, most=None, gauge=None):
-        self._most = most
+    def __init__(self, most=sys.maxsize, gauge=None):
+        self._free = threading.Semaphore(most)
         self._gauge = gauge
-        self._lock = threading.Lock()
-        self._taken = 0
 
     def take(self):
         """Whether one more may wait; it gives its slot back afterwards."""
-        with self._lock:
-            if self._most is not None and self._taken >= self._most:
-                return False
-            self._change(1)
-            return True
+        is_free = self._free.acquire(blocking=False)
+        if is_free and self._gauge is not None:
+            self._gauge.inc()
+        return is_free
 
     def give_back(self):
-        with self._lock:
-            self._change(-1)
-
-    def _change(self, by):
-        self._taken += by
+        self._free.release()
         if self._gauge is not None:
-            self._gauge.set(self._taken)
+            self._gauge.dec()
 
 
-class Patience:
-    """Tells whether a request may wait. Use it as a context manager.
+class Deadline:
+    """Until when a request must be answered, and whether it may wait.
 
-    :param limit: its Deadline
+    One object for all that is done for it. A context manager, within which it
+    keeps its slot.
+
+    :param times: nova_preempt.core.deadline.Times
     :param slots: the WaitSlots of the process
+    :param monotonic: the clock
+    :ivar began: when the request came: no host was looked at before
     :ivar waited: the uuids of decisions whose end it has waited for
     :ivar is_refused: whether it was not allowed to wait
     :ivar silent: the hosts that Placement did not answer for, and the time
         that they took
     """
 
-    def __init__(self, limit, slots):
-        self.limit = limit
+    def __init__(self, times, slots, monotonic=time.monotonic):
+        self.began = monotonic()
         self.waited = set()
         self.is_refused = False
         self.silent = port.Silent()
+        self._times = times
+        self._monotonic = monotonic
         self._slots = slots
         self._has_slot = False
 
@@ -186,6 +148,31 @@ class Patience:
         if self._has_slot:
             self._has_slot = False
             self._slots.give_back()
+
+    def left_s(self):
+        """Seconds until the answer must be given, not negative."""
+        return max(0.0, self._left_s())
+
+    def is_over(self):
+        return self._left_s() <= 0
+
+    def longest_notice_s(self):
+        """The longest notice after which a victim can end in time.
+
+        Negative where nobody can.
+        """
+        return self._left_s() - self._times.end_s
+
+    def _left_s(self):
+        return self.began + self._times.whole_s - self._monotonic()
+
+    def check(self, what='go on'):
+        """Before anything is done that would be in vain too late.
+
+        :raises TimeIsUp: it is too late
+        """
+        if self.is_over():
+            raise TimeIsUp(what)
 
     def may_wait(self):
         """Whether it may: asked only where it has something to wait for.

@@ -100,7 +100,7 @@ class QueryEndpoint:
         asked = dataclasses.replace(
             request_context.terms(self._preemption, spec_obj, server_uuids),
             context=context, spec_obj=spec_obj, server_uuids=server_uuids,
-            patience=self._preemption.patience(waits=False))
+            deadline=self._preemption.deadline(waits=False))
         cycle = _DryRun(self._preemption, self._manager.host_manager, asked)
         try:
             with cycle, request_context.working_on(
@@ -199,7 +199,7 @@ class QueryEndpoint:
         cloud = nova_cloud.NovaCloud(
             preemption, self._manager.host_manager,
             request_context.RequestContext(
-                context, spec_obj, patience=preemption.patience(waits=False)))
+                context, spec_obj, deadline=preemption.deadline(waits=False)))
         known = preemption.known
         search = plans.Search(
             cloud, wanted, known.policy(), preemption.process.clock(),

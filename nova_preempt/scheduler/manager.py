@@ -214,7 +214,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             selections = schedule()
             cycle.stop_choosing()
             if cycle.taken.claims and self.preemption.handover.finish(
-                    cycle.taken.claims, cycle.asked.patience.limit) == count:
+                    cycle.taken.claims, cycle.asked.deadline) == count:
                 raise handover.NotWanted
             return selections
         except Exception as exc:  # noqa: BLE001 (raised again)

@@ -133,7 +133,7 @@ class NovaCloud:
 
     def may_wait(self, notice_s):
         return notice_s <= self._look.longest_notice_s and (
-            not notice_s or self._asked.patience.may_wait())
+            not notice_s or self._asked.deadline.may_wait())
 
     @answers
     def listed(self, max_age_s):
@@ -175,7 +175,7 @@ class NovaCloud:
         if len(self._asked.server_uuids) != 1:
             return {}
         return self._preemption.releasing.releasing(
-            self._decisions, self._asked.patience.waited)
+            self._decisions, self._asked.deadline.waited)
 
     def budgets(self):
         return self._preemption.known.budgets.read()
@@ -238,7 +238,7 @@ class NovaCloud:
         return request.provider_query(self._resources)
 
     def _take_a_look(self):
-        self._look = _Look(self._asked.patience.limit.longest_notice_s(),
+        self._look = _Look(self._asked.deadline.longest_notice_s(),
                            self._preemption.known.servers.by_node())
 
     def _on_trial(self, trial):

@@ -33,7 +33,7 @@ from nova_preempt.handover import claim
 from nova_preempt.handover import handover
 from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import cycle as cycles
-from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import deadline as deadlines
 from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import releasing
 from nova_preempt.scheduler import request_context
@@ -46,7 +46,7 @@ LOG = logging.getLogger(__name__)
 ROOM_AGE_S = 10
 
 # Failures that Nova's conductor is told of as NoValidHost.
-_FAILURES = (exception.NoValidHost, deadline.TimeIsUp,
+_FAILURES = (exception.NoValidHost, deadlines.TimeIsUp,
              handover.VictimsStuck, handover.NotWanted,
              decisions.LostDecision, claim.ClaimLost,
              placement_api.PlacementError,
@@ -97,21 +97,21 @@ class Placing:
         if request.is_preemptible(spec_obj):
             return self._place_preemptible(context, select, spec_obj,
                                            instance_uuids)
-        with self._preemption.patience(self._monotonic) as patience, (
+        with self._preemption.deadline(self._monotonic) as deadline, (
                 self._quotas.admitted(context, spec_obj, instance_uuids,
                                       preemptible=False)):
             return self._wake_on_demand.serve(
                 context, spec_obj, instance_uuids,
                 lambda spec: self._place_normal(
-                    context, select, spec, instance_uuids, patience),
-                patience)
+                    context, select, spec, instance_uuids, deadline),
+                deadline)
 
     def _place_normal(self, context, select, spec_obj, instance_uuids,
-                      patience):
+                      deadline):
         """Place a request which may preempt if the operator allows it."""
         if not request_context.may_preempt(self._preemption.process.options):
             return select(spec_obj)
-        return self.place(context, select, spec_obj, instance_uuids, patience)
+        return self.place(context, select, spec_obj, instance_uuids, deadline)
 
     def _place_preemptible(self, context, select, spec_obj, instance_uuids):
         """Place a preemptible request where there is room.
@@ -136,9 +136,9 @@ class Placing:
                 rank = terms.rank
                 with request_context.working_on(terms):
                     if rank.claim is not None:
-                        with preemption.patience(self._monotonic) as patience:
+                        with preemption.deadline(self._monotonic) as deadline:
                             return self.place(context, select, spec_obj,
-                                              instance_uuids, patience, rank)
+                                              instance_uuids, deadline, rank)
                     selections = place_free(select, spec_obj)
         except exception.NoValidHost as exc:
             if hinted and request_context.current().operation == 'create':
@@ -161,12 +161,12 @@ class Placing:
             observe(make_report(context, instance_uuids, cycle, selections,
                                 error))
 
-    def place(self, context, select, spec_obj, instance_uuids, patience,
+    def place(self, context, select, spec_obj, instance_uuids, deadline,
               rank=policy.NORMAL):
         """What Nova's conductor is answered.
 
         :param select: given a RequestSpec, what Nova's scheduling answers
-        :param patience: the nova_preempt.scheduler.deadline.Patience
+        :param deadline: the nova_preempt.scheduler.deadline.Deadline
         :param rank: of the request, see core.scheduling.policy
         :raises NoValidHost: there is none, whoever would end
         """
@@ -176,15 +176,15 @@ class Placing:
             # servers there is no second time to keep it for.
             again = (copy.deepcopy(spec_obj) if self._preemption.known.servers
                      else None)
-            cycle = self.cycle(context, spec_obj, instance_uuids, patience,
+            cycle = self.cycle(context, spec_obj, instance_uuids, deadline,
                                rank)
             try:
                 with cycle, request_context.working_on(
                         request_context.current_with(cycle=cycle)):
                     selections = select(spec_obj)
             except releasing.CapacityReleasing as exc:
-                patience.waited |= exc.decision_uuids
-                self._preemption.releasing.wait(exc, patience.limit)
+                deadline.waited |= exc.decision_uuids
+                self._preemption.releasing.wait(exc, deadline)
                 spec_obj = again or spec_obj
                 continue
             except _FAILURES as exc:
@@ -192,7 +192,7 @@ class Placing:
                 if retrying.is_to_try_again(
                         _failure(exc), conflicts=cycle.taken.conflicts,
                         outdated=self._is_outdated(cycle, exc),
-                        attempts_left=left, left_s=patience.limit.left_s()):
+                        attempts_left=left, left_s=deadline.left_s()):
                     spec_obj = again or spec_obj
                     continue
                 error = self._refused(context, instance_uuids, cycle, exc)
@@ -217,7 +217,7 @@ class Placing:
         except placement_api.PlacementError:
             return False
 
-    def cycle(self, context, spec_obj, instance_uuids, patience=None,
+    def cycle(self, context, spec_obj, instance_uuids, deadline=None,
               rank=policy.NORMAL):
         """A SchedulingCycle of this request."""
         return cycles.SchedulingCycle(
@@ -225,7 +225,7 @@ class Placing:
             request_context.current_with(
                 context=context, spec_obj=spec_obj, rank=rank,
                 server_uuids=tuple(instance_uuids),
-                patience=patience or self._preemption.patience()))
+                deadline=deadline or self._preemption.deadline()))
 
     def _refused(self, context, instance_uuids, cycle, exc):
         """Keep why preemption could not help, where it was looked at.
@@ -269,9 +269,9 @@ class Placing:
         if not servers:
             return refusals.Why.NOBODY
         if cycle.taken.conflicts:
-            return (refusals.Why.TIME if cycle.asked.patience.limit.is_over()
+            return (refusals.Why.TIME if cycle.asked.deadline.is_over()
                     else refusals.Why.RACES)
-        return (refusals.Why.BUSY if cycle.asked.patience.is_refused
+        return (refusals.Why.BUSY if cycle.asked.deadline.is_refused
                 else refusals.Why.NO_HOST)
 
 
@@ -289,7 +289,7 @@ def place_free(select, spec_obj):
             refusals.tell(refusals.Why.FREE))) from exc
 
 
-_WHY = {deadline.TimeIsUp: refusals.Why.TIME,
+_WHY = {deadlines.TimeIsUp: refusals.Why.TIME,
         handover.VictimsStuck: refusals.Why.STUCK,
         claim.ClaimLost: refusals.Why.RACES}
 

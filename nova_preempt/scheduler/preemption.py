@@ -20,7 +20,7 @@ from nova_preempt import metrics
 from nova_preempt.core.scheduling import memo
 from nova_preempt.db import outcomes
 from nova_preempt.handover import parts
-from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import deadline as deadlines
 from nova_preempt.scheduler import records
 from nova_preempt.scheduler import releasing
 from nova_preempt.scheduler import selection_lock
@@ -40,8 +40,8 @@ class Preemption(parts.Parts):
     """
 
     def __init__(self, conf, host, get_client, get_cells, clock):
-        self._times = deadline.make_times(conf)
-        self._places = deadline.WaitSlots(_get_places(conf), metrics.WAITING)
+        self._times = deadlines.make_times(conf)
+        self._slots = deadlines.WaitSlots(_get_places(conf), metrics.WAITING)
         notice_limit_s = self._times.notice_limit_s
         super().__init__(conf, host, get_client, get_cells, clock,
                          notice_limit_s)
@@ -55,14 +55,14 @@ class Preemption(parts.Parts):
         self.releasing = releasing.ReleaseWaiter(self.process.decisions,
                                                  self.process.options)
 
-    def patience(self, monotonic=time.monotonic, waits=True):
-        """The Patience of a request that has come just now.
+    def deadline(self, monotonic=time.monotonic, waits=True):
+        """The Deadline of a request that has come just now.
 
         :param waits: False for one that only asks how it would be
         """
-        return deadline.Patience(deadline.Deadline(self._times, monotonic),
-                                 self._places if waits
-                                 else deadline.WaitSlots())
+        return deadlines.Deadline(
+            self._times, self._slots if waits else deadlines.WaitSlots(),
+            monotonic)
 
     def note_refusal(self, cycle, server_uuid, reason):
         """Keep the record of a request that preemption could not help."""
@@ -78,7 +78,7 @@ class Preemption(parts.Parts):
 def _get_places(conf):
     """How many requests may wait; each one does in a thread."""
     places = conf.preemption.max_waiting_requests
-    threads = deadline.get_threads(conf)
+    threads = deadlines.get_threads(conf)
     if places >= threads:
         LOG.warning(
             '[preemption]max_waiting_requests is %(places)s, not below '

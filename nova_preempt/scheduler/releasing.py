@@ -126,10 +126,10 @@ class ReleaseWaiter:
             self._taken[coming.provider_uuid] = [*others, resources]
         raise coming
 
-    def wait(self, coming, limit):
+    def wait(self, coming, deadline):
         """Wait until the decisions are closed, however, or time is up.
 
-        :param limit: the request's nova_preempt.scheduler.deadline.Deadline
+        :param deadline: the request's nova_preempt.scheduler.deadline.Deadline
         """
         options = self._options
         wait = retrying.Wait(
@@ -138,7 +138,7 @@ class ReleaseWaiter:
             options.poll_interval_s)
         try:
             while self._is_coming(coming.decision_uuids, wait.began):
-                pause_s = wait.pause_s(self._monotonic(), limit.left_s())
+                pause_s = wait.pause_s(self._monotonic(), deadline.left_s())
                 if not pause_s:
                     return
                 self._sleep(pause_s)

@@ -27,7 +27,7 @@ if typing.TYPE_CHECKING:
     from nova_preempt import headroom
     from nova_preempt.scheduler import batch_claim
     from nova_preempt.scheduler import cycle
-    from nova_preempt.scheduler import deadline
+    from nova_preempt.scheduler import deadline as deadlines
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class RequestContext:
     :ivar context, spec_obj: of Nova
     :ivar server_uuids: the servers that it is for
     :ivar rank: see nova_preempt.core.scheduling.policy
-    :ivar patience: what it may still wait for
+    :ivar deadline: until when it must be answered
     :ivar cycle: of a request that may preempt, while it is scheduled
     :ivar headroom: what a preemptible request leaves free, None if nothing
     :ivar project_id: the project that it claims for, '' for the server's
@@ -51,7 +51,7 @@ class RequestContext:
     spec_obj: object = None
     server_uuids: tuple[str, ...] = ()
     rank: policy.Rank = policy.NORMAL
-    patience: deadline.Patience | None = None
+    deadline: deadlines.Deadline | None = None
     cycle: cycle.SchedulingCycle | None = None
     headroom: headroom.Headroom | None = None
     project_id: str = ''

@@ -75,11 +75,11 @@ class WakeOnDemand:
     def is_enabled(self):
         return self._conf.energy.enabled and self._conf.energy.demand_wakes
 
-    def serve(self, context, spec_obj, instance_uuids, place, patience):
+    def serve(self, context, spec_obj, instance_uuids, place, deadline):
         """Place servers, again if need be after hosts have been woken.
 
         :param place: given a RequestSpec, returns what Nova is answered
-        :param patience: its nova_preempt.scheduler.deadline.Patience
+        :param deadline: its nova_preempt.scheduler.deadline.Deadline
         :raises NoValidHost: place() did, and nobody could or can be woken;
             or hosts wake, but not in the time that there is
         """
@@ -92,20 +92,20 @@ class WakeOnDemand:
         except exception.NoValidHost as exc:
             error = exc
         return self._retry(context, kept, instance_uuids, place, error,
-                           patience)
+                           deadline)
 
     def _retry(self, context, spec_obj, instance_uuids, place, error,
-               patience):
+               deadline):
         waiting = demand.Waiting(retrying.Wait(
             self._monotonic(), min(self._conf.energy.demand_wait_s,
-                                   patience.limit.left_s()), _POLL_S))
+                                   deadline.left_s()), _POLL_S))
         while True:
             hosts, boot_s = self._wake(context, spec_obj, instance_uuids,
                                        waiting.tried)
             if not hosts:
                 _count('refused')
                 raise error
-            if not patience.may_wait():
+            if not deadline.may_wait():
                 _count('busy')
                 raise _coming(error, boot_s) from error
             outcome, waiting = self._wait(waiting.promised(hosts))

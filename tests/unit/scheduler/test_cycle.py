@@ -32,7 +32,7 @@ class TestClaim(unittest.TestCase):
 
     def setUp(self):
         self.preemption, asked = mock.Mock(), mock.Mock()
-        asked.patience.silent = port.Silent()
+        asked.deadline.silent = port.Silent()
         self.cycle = cycle.SchedulingCycle(self.preemption, None, asked)
         self.cycle._take = mock.Mock()
         self.now = 0
@@ -45,7 +45,7 @@ class TestClaim(unittest.TestCase):
         plan = self.decision.confirm.return_value.taking.return_value
         plan.victims = (mock.Mock(uuid='victim'),)
         self.decision.leave.side_effect = (
-            asked.patience.silent.exclude)
+            asked.deadline.silent.exclude)
         self.outdated = self.preemption.known.providers.outdated
 
     def claim(self, error=None):
@@ -103,11 +103,11 @@ class TestOutcomeUnknown(unittest.TestCase):
         decision.uuid, decision.victims = 'd', [mock.Mock(notice_s=0)]
         self.handover = self.preemption.handover
         self.handover.claims.claim.side_effect = claim.OutcomeUnknown('500')
-        patience = mock.Mock()
-        patience.limit.longest_notice_s.return_value = 0
+        deadline = mock.Mock()
+        deadline.longest_notice_s.return_value = 0
         self.cycle = cycle.SchedulingCycle(
             self.preemption, None, request_context.RequestContext(
-                patience=patience))
+                deadline=deadline))
 
     def take(self, error):
         with self.assertRaises(error) as caught:

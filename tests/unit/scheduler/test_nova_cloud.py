@@ -30,12 +30,11 @@ class NovaCloudTestCase(unittest.TestCase):
     def setUp(self):
         self.now = 0
         self.places = deadline.WaitSlots(4)
-        patience = deadline.Patience(
-            deadline.Deadline(TIMES, lambda: self.now), self.places)
+        mine = deadline.Deadline(TIMES, self.places, lambda: self.now)
         self.preemption = mock.Mock()
         self.cloud = nova_cloud.NovaCloud(
             self.preemption, None, request_context.RequestContext(
-                server_uuids=('server',), patience=patience),
+                server_uuids=('server',), deadline=mine),
             monotonic=lambda: self.now)
 
 

@@ -67,7 +67,7 @@ class PlacingTestCase(unittest.TestCase):
         self.placing.cycle = self.make_cycle
 
     def make_cycle(self, context, spec_obj, instance_uuids, mine, rank):
-        self.cycle.asked = request_context.RequestContext(patience=mine)
+        self.cycle.asked = request_context.RequestContext(deadline=mine)
         return self.cycle
 
     def select(self, spec_obj):
@@ -81,10 +81,10 @@ class PlacingTestCase(unittest.TestCase):
 
     def place(self, *outcomes):
         self.outcomes = list(outcomes)
-        self.patience = deadline.Patience(
-            deadline.Deadline(TIMES, lambda: self.now), deadline.WaitSlots())
+        self.deadline = deadline.Deadline(
+            TIMES, deadline.WaitSlots(), lambda: self.now)
         return self.placing.place(None, self.select, {}, ['s'],
-                                  self.patience)
+                                  self.deadline)
 
 
 class TestTrials(PlacingTestCase):
@@ -115,8 +115,8 @@ class TestTrials(PlacingTestCase):
         coming = releasing.CapacityReleasing(mock.Mock(joins=('d',)), {})
         self.assertEqual('there', self.place(coming, 'there'))
         self.preemption.releasing.wait.assert_called_once_with(
-            coming, self.patience.limit)
-        self.assertEqual({'d'}, self.patience.waited)
+            coming, self.deadline)
+        self.assertEqual({'d'}, self.deadline.waited)
 
 
 class TestWhatTheUserReads(PlacingTestCase):

@@ -145,7 +145,8 @@ class TestWaiting(SurplusTestCase):
             self.surplus.join(self.best(self.decision(db.Victim('v1'))),
                               self.resources)
         self.surplus.wait(caught.exception, deadline.Deadline(
-            core_deadline.Times(whole_s, 0), lambda: self.now))
+            core_deadline.Times(whole_s, 0), deadline.WaitSlots(),
+            lambda: self.now))
         self.assertEqual((), self.surplus.waiting('rp'))
 
     def test_until_it_is_done(self):

@@ -131,7 +131,7 @@ class TestDemand(world.WorldTestCase):
         self.demand = wake_on_demand.WakeOnDemand(
             self.conf, self.db, mock.Mock(), mock.Mock(), self.engine, None,
             self.waiting.clock, self.waiting.sleep)
-        self.limit = self.make_limit(1740)
+        self.left_s = 1740
         self.places = deadline.WaitSlots()
         self.room = {'a': 1, 'b': 1}
         patch = mock.patch.object(self.demand, '_candidates',
@@ -140,10 +140,6 @@ class TestDemand(world.WorldTestCase):
         self.addCleanup(patch.stop)
         self.asleep('a', 'b')
         self.free = False
-
-    def make_limit(self, seconds):
-        return deadline.Deadline(core_deadline.Times(seconds, 0),
-                                 self.waiting.clock)
 
     def asleep(self, *names):
         for name in names:
@@ -162,7 +158,8 @@ class TestDemand(world.WorldTestCase):
         return 'there'
 
     def serve(self, servers=('s1',)):
-        with deadline.Patience(self.limit, self.places) as mine:
+        with deadline.Deadline(core_deadline.Times(self.left_s, 0),
+                               self.places, self.waiting.clock) as mine:
             return self.demand.serve(None, Spec(), list(servers), self.place,
                                      mine)
 
@@ -199,7 +196,7 @@ class TestDemand(world.WorldTestCase):
         self.assertEqual(1600, self.waiting.now_s)
 
     def test_no_longer_than_the_conductor_waits(self):
-        self.limit = self.make_limit(40)
+        self.left_s = 40
         self.refused()
         self.assertEqual(1040, self.waiting.now_s)
 
@@ -209,7 +206,7 @@ class TestDemand(world.WorldTestCase):
             self.waiting.now_s += 500
             raise exception.NoValidHost(reason='There is no room.')
 
-        self.limit = self.make_limit(700)
+        self.left_s = 700
         self.place = place
         self.refused()
         self.assertEqual(1700, self.waiting.now_s)

@@ -1,0 +1,65 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""How much time a request has left, and how many requests may wait."""
+
+import unittest
+from unittest import mock
+
+from nova_preempt.core import deadline as core_deadline
+from nova_preempt.scheduler import deadline
+
+
+class TestDeadline(unittest.TestCase):
+
+    def setUp(self):
+        self.now = 1000
+        self.slots = deadline.WaitSlots(1)
+        self.deadline = self.make()
+
+    def make(self):
+        return deadline.Deadline(core_deadline.Times(100, 20), self.slots,
+                                 lambda: self.now)
+
+    def test_time_passes(self):
+        self.assertEqual(1000, self.deadline.began)
+        self.assertEqual((100, 80), (self.deadline.left_s(),
+                                     self.deadline.longest_notice_s()))
+        self.now = 1081
+        self.assertEqual(-1, self.deadline.longest_notice_s())
+        self.now = 1099
+        self.assertFalse(self.deadline.is_over())
+        self.deadline.check()
+        self.now = 1101
+        self.assertTrue(self.deadline.is_over())
+        self.assertEqual(0, self.deadline.left_s())
+        self.assertRaisesRegex(deadline.TimeIsUp, 'to claim',
+                               self.deadline.check, 'claim')
+
+    def test_one_slot(self):
+        other = self.make()
+        with self.deadline, other:
+            self.assertTrue(self.deadline.may_wait())
+            self.assertTrue(self.deadline.may_wait())
+            self.assertFalse(other.may_wait())
+        self.assertTrue(other.is_refused)
+        self.assertTrue(self.make().may_wait())
+
+
+class TestWaitSlots(unittest.TestCase):
+
+    def test_gauge(self):
+        gauge = mock.Mock()
+        slots = deadline.WaitSlots(1, gauge)
+        self.assertEqual([True, False], [slots.take(), slots.take()])
+        gauge.inc.assert_called_once_with()
+        slots.give_back()
+        gauge.dec.assert_called_once_with()
