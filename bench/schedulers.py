@@ -50,15 +50,14 @@ class RetryScheduler(nova_manager.SchedulerManager):
         resources = utils.resources_from_request_spec(
             context, spec_obj, self.host_manager)
         preemption = self._preemption
-        cloud = nova_cloud.NovaCloud(
-            preemption, self.host_manager,
-            request_context.RequestContext(
-                context, spec_obj, deadline=preemption.deadline()))
         wanted = model.Request.of(resources.merged_resources())
+        cloud = nova_cloud.NovaCloud(
+            preemption, request_context.RequestContext(
+                context, spec_obj, deadline=preemption.deadline()),
+            resources, wanted)
         search = plans.Search(
             cloud, wanted, preemption.known.policy(),
             preemption.process.clock(), memo=preemption.memo)
-        cloud.asked_for(resources, wanted, search, 0)
         cloud.refresh(0)
         for victim in next(search.ranked()).victims:
             self.placement_client.delete_allocation_for_instance(

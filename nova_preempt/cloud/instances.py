@@ -103,16 +103,17 @@ def extra_specs_of(flavor):
 # -- one cell ----------------------------------------------------------------
 
 
-def read(context, uuids=None, filters=PRESENT, attrs=()):
+def read(context, uuids=None, filters=PRESENT, attrs=(), make=observe):
     """[ObservedServer] of the servers in the cell of a context.
 
     :param uuids: of the servers to read; None for all that pass
     :param filters: Nova's, see nova.objects.InstanceList
     :param attrs: what is loaded with each, such as 'flavor'
+    :param make: what is made of an Instance
     """
     queries = [filters] if uuids is None else (
         {**filters, 'uuid': some} for some in parallel.pieces(uuids))
-    return [observe(instance) for query in queries
+    return [make(instance) for query in queries
             for instance in objects.InstanceList.get_by_filters(
                 context, query, expected_attrs=list(attrs))]
 
@@ -156,6 +157,24 @@ def pages(context, filters, attrs, make=observe):
         if len(found) < PAGE:
             return
         marker = found[-1].uuid
+
+
+def read_pci_devices(cell, uuids):
+    """{uuid: [(PciDevice, spec)]} of servers that are still there.
+
+    The spec is that of the request that each device was taken for.
+    """
+    return dict(cell_calls.call(
+        cell, read, uuids, attrs=['pci_devices', 'pci_requests'],
+        make=_pci_devices))
+
+
+def _pci_devices(instance):
+    asked = {} if instance.pci_requests is None else {
+        item.request_id: item.spec[0] if item.spec else {}
+        for item in instance.pci_requests.requests}
+    return instance.uuid, [(device, asked.get(device.request_id, {}))
+                           for device in instance.pci_devices]
 
 
 def expected_allocation(cell, server):

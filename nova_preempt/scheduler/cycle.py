@@ -36,6 +36,7 @@ from nova_preempt.handover import claim as claims
 from nova_preempt.scheduler import deadline
 from nova_preempt.scheduler import host_trees
 from nova_preempt.scheduler import nova_cloud
+from nova_preempt.scheduler import records
 from nova_preempt.scheduler import states as host_states
 
 CONF = nova.conf.CONF
@@ -65,23 +66,22 @@ class SchedulingCycle:
     """One pass.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
-    :param host_manager: Nova's HostManager
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
-    :ivar decision: the core's Cycle, None until Placement has been asked
+    :ivar cloud: what the core asks, a nova_cloud.NovaCloud
+    :ivar decision: the core's Cycle, None until Placement has been asked, as
+        the cloud is
     :ivar taken: its ClaimsMade
     :ivar resources: {class: amount} that each server asks for
     """
 
-    def __init__(self, preemption, host_manager, asked):
+    def __init__(self, preemption, asked):
+        self.preemption = preemption
         self.asked = asked
-        self.decision = None
-        self._unanswered = ''
+        self.cloud = self.decision = None
         self.taken = ClaimsMade()
         self.resources = {}
-        self.cloud = nova_cloud.NovaCloud(preemption, host_manager, asked,
-                                          self._begin_choosing)
-        self._preemption = preemption
-        self._host_manager = host_manager
+        self._began = preemption.monotonic()
+        self._unanswered = ''
         self._turn = None
         self._is_choosing = True
 
@@ -94,13 +94,13 @@ class SchedulingCycle:
     def _begin_choosing(self):
         """Let no other thread of this process choose the same victims."""
         if self._turn is None:
-            self._turn = self._preemption.selection_lock.acquire()
+            self._turn = self.preemption.selection_lock.acquire()
 
     def stop_choosing(self):
         """The claims are made, or not: let other threads choose."""
         self._is_choosing = False
         if self._turn is not None:
-            self._preemption.selection_lock.release(self._turn)
+            self.preemption.selection_lock.release(self._turn)
             self._turn = None
 
     @property
@@ -164,15 +164,19 @@ class SchedulingCycle:
         summaries = dict(summaries)
         for plan in plans:
             if plan.host.uuid not in summaries:
-                requests.extend(self.cloud.allocation_requests(
+                requests.extend(self.cloud.trees.allocation_requests(
                     plan.host.uuid, plan.host.name, plan.victims))
                 summaries[plan.host.uuid] = host_trees.summary(plan.host)
         return requests, summaries, version
 
     def _begin(self, resources, room):
         self.resources = resources.merged_resources()
-        preemption = self._preemption
+        preemption = self.preemption
         wanted = self._wanted(resources)
+        self.cloud = nova_cloud.NovaCloud(
+            preemption, self.asked, resources, wanted,
+            self._began if len(room) < CONF.scheduler.max_placement_results
+            else None, self._begin_choosing)
         self.decision = core.Cycle(
             self.cloud, wanted, preemption.known.policy(),
             preemption.process.clock(), self.asked.rank,
@@ -180,8 +184,7 @@ class SchedulingCycle:
             | preemption.handover.stuck(),
             list_age_s=preemption.process.options.max_age_s,
             memo=preemption.memo, silent=self.asked.deadline.silent)
-        self.cloud.asked_for(resources, wanted, self.decision.search,
-                             len(room))
+        self.cloud.trees.search = self.decision.search
 
     def _wanted(self, resources):
         """The core's Request, with what Nova will ask for afterwards."""
@@ -191,12 +194,13 @@ class SchedulingCycle:
             return wanted
         return dataclasses.replace(wanted, unpinned=request.groups(
             utils.resources_from_request_spec(
-                self.asked.context, self.asked.spec_obj, self._host_manager,
+                self.asked.context, self.asked.spec_obj,
+                self.preemption.host_manager,
                 enable_pinning_translate=False)))
 
     def _offered(self):
         return self.decision.offer(
-            any_victims=bool(self._preemption.known.servers))
+            any_victims=bool(self.preemption.known.servers))
 
     # -- where Nova sorts hosts ------------------------------------------
 
@@ -242,9 +246,9 @@ class SchedulingCycle:
         :returns: False if somebody was faster, or Placement fails for the
             host: the next one is tried
         """
-        state = next((self.cloud.states[uuid]
-                      for uuid in alloc_request['allocations']
-                      if uuid in self.cloud.states), None)
+        states = self.cloud.states if self.cloud else {}
+        state = next((states[uuid] for uuid in alloc_request['allocations']
+                      if uuid in states), None)
         if state is None or not host_states.mark_of(state).victims:
             done = self._claim_room(state, real_claim, server_uuid)
         elif self.decision.plan_of(state.uuid).joins:
@@ -262,7 +266,7 @@ class SchedulingCycle:
         if claim is None:
             self._lost(state)
             return False
-        self._preemption.known.providers.changed(state.uuid)
+        self.preemption.known.providers.changed(state.uuid)
         self.taken.claims.append(claim)
         return True
 
@@ -272,7 +276,7 @@ class SchedulingCycle:
 
         :returns: the db.Decision, None if nothing was claimed
         """
-        began = self.cloud.monotonic()
+        began = self.preemption.monotonic()
         try:
             plan = self.decision.confirm(state.uuid)
             # What Nova will go by is what it has asked for here.
@@ -292,7 +296,7 @@ class SchedulingCycle:
             LOG.warning('Leaving host %(host)s out of a request: %(exc)s',
                         {'host': state.host, 'exc': exc})
             self.decision.leave(state.uuid, port.Unanswered(
-                str(exc), self.cloud.monotonic() - began))
+                str(exc), self.preemption.monotonic() - began))
         return None
 
     def _lost(self, state):
@@ -300,7 +304,7 @@ class SchedulingCycle:
         self.decision.lost(state.uuid)
         if state.uuid not in self.asked.deadline.silent.excluded:
             metrics.CONFLICTS.inc()
-            self._preemption.known.providers.outdated()
+            self.preemption.known.providers.outdated()
 
     def _take(self, state, plan, server_uuid, project_id, user_id,
               alloc_request):
@@ -313,8 +317,7 @@ class SchedulingCycle:
         :raises OutcomeUnknown: it failed; something may be claimed
         :raises TimeIsUp: who asked would not wait until they have ended
         """
-        records = self._preemption.records
-        handover = self._preemption.handover
+        handover = self.preemption.handover
         decision = records.decision(self, state, plan, server_uuid,
                                     project_id, user_id)
         if self.asked.deadline.longest_notice_s() < max(
@@ -340,7 +343,7 @@ class SchedulingCycle:
 
     def _join(self, state):
         """Wait for room that is coming; see ReleaseWaiter.join()."""
-        self._preemption.releasing.join(
+        self.preemption.releasing.join(
             self.decision.plan_of(state.uuid), self.resources)
         self.decision.lost(state.uuid)
         return False
@@ -358,7 +361,7 @@ class SchedulingCycle:
         if self.decision is not None:
             gone = self.decision.claimed(state.uuid)
             if gone:
-                host_states.remove(state, gone, self.cloud.devices(gone))
+                host_states.remove(state, gone, self.cloud.trees.devices(gone))
         host_states.set_mark(state, port.Trial(state.uuid))
 
     def alternates(self, hosts):
@@ -369,24 +372,6 @@ class SchedulingCycle:
         self.stop_choosing()
         return [state for state in hosts
                 if not host_states.mark_of(state).victims]
-
-    # -- the record ------------------------------------------------------
-
-    @property
-    def considered(self):
-        """[{host, node, victims, cost_us, ...}], the best first."""
-        if self.decision is None:
-            return []
-        return [self._entry(item) for item in self.decision.hosts.considered]
-
-    def _entry(self, item):
-        entry = {'host': self.cloud.states[item.host].host,
-                 'node': item.name, 'victims': list(item.victims),
-                 'cost_us': self.decision.policy.published_cost_us(
-                     item.cost_us)}
-        if item.victims:
-            entry.update(optimal=item.optimal, steps=item.steps)
-        return entry
 
 
 def _with_pcpu(summaries):

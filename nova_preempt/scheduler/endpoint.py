@@ -32,6 +32,7 @@ from nova_preempt.core.scheduling import plans
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import questions
+from nova_preempt.scheduler import records
 from nova_preempt.scheduler import request_context
 
 LOG = logging.getLogger(__name__)
@@ -101,7 +102,7 @@ class QueryEndpoint:
             request_context.terms(self._preemption, spec_obj, server_uuids),
             context=context, spec_obj=spec_obj, server_uuids=server_uuids,
             deadline=self._preemption.deadline(waits=False))
-        cycle = _DryRun(self._preemption, self._manager.host_manager, asked)
+        cycle = _DryRun(self._preemption, asked)
         try:
             with cycle, request_context.working_on(
                     dataclasses.replace(asked, cycle=cycle)):
@@ -151,15 +152,15 @@ class QueryEndpoint:
         Counts by what Placement has: traits and aggregates are respected,
         Nova's other filters are not asked.
         """
-        with self._questions.asking(project_id, is_bounded) as question:
+        with self._questions.asking(project_id, is_bounded) as in_time:
             return self._chances(context, flavors, project_id,
-                                 availability_zone, question)
+                                 availability_zone, in_time)
 
     def _chances(self, context, flavors, project_id, availability_zone,
-                 question):
+                 in_time):
         self._preemption.known.refresh()
         answer, unknown, told, sought = [], None, False, set()
-        for flavor in question.in_time(flavors):
+        for flavor in in_time(flavors):
             try:
                 spec_obj = self._spec(context, flavor, project_id, None,
                                       availability_zone)
@@ -173,7 +174,7 @@ class QueryEndpoint:
                 continue
             told = True
             for zone, (preemptible, normal) in sorted(self._count(
-                    context, spec_obj, availability_zone, question,
+                    context, spec_obj, availability_zone, in_time,
                     sought).items()):
                 answer.append({'flavor': flavor, 'preemptible': preemptible,
                                'availability_zone': zone, 'normal': normal})
@@ -181,11 +182,11 @@ class QueryEndpoint:
             raise unknown
         return answer
 
-    def _count(self, context, spec_obj, zone, question, sought):
+    def _count(self, context, spec_obj, zone, in_time, sought):
         """{zone: (preemptible servers that fit, normal ones)}.
 
         :param zone: the only one that matters, None for any
-        :param question: a questions.Question
+        :param in_time: see questions.Questions.asking()
         :param sought: sets of classes of which room was looked for
         """
         try:
@@ -197,14 +198,13 @@ class QueryEndpoint:
         preemption = self._preemption
         wanted = request.groups(resources)
         cloud = nova_cloud.NovaCloud(
-            preemption, self._manager.host_manager,
-            request_context.RequestContext(
-                context, spec_obj, deadline=preemption.deadline(waits=False)))
+            preemption, request_context.RequestContext(
+                context, spec_obj, deadline=preemption.deadline(waits=False)),
+            resources, wanted)
         known = preemption.known
         search = plans.Search(
             cloud, wanted, known.policy(), preemption.process.clock(),
             excluded=preemption.handover.stuck() | cloud.ending())
-        cloud.asked_for(resources, wanted, search, 0)
         classes = frozenset(resources.merged_resources())
         if classes not in sought:
             sought.add(classes)
@@ -214,9 +214,9 @@ class QueryEndpoint:
             provider for provider in known.providers.list(
                 request.provider_query(resources))
             if zone in (None, self._zone(provider.name)))
-        trees = cloud.trees(roots.values())
+        trees = cloud.trees.around(roots.values())
         found = {name: search.count(name, trees[state.uuid])
-                 for name, state in question.in_time(roots.items())
+                 for name, state in in_time(roots.items())
                  if trees[state.uuid]}
         spare = {roots[name].uuid: free
                  for name, (free, _) in found.items()}
@@ -287,4 +287,4 @@ def _get_flavor(context, name, project_id):
 
 def _considered(cycle):
     return [{key: item[key] for key in ('host', 'node', 'victims', 'cost_us')}
-            for item in cycle.considered]
+            for item in records.get_considered(cycle)]

@@ -14,10 +14,8 @@
 import functools
 
 from nova import exception
-from nova import objects
 from oslo_log import log as logging
 
-from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import request
 from nova_preempt.core.nested import tree
@@ -28,33 +26,23 @@ LOG = logging.getLogger(__name__)
 
 _UNKNOWN = (), False
 
-# So many servers are looked for at once.
-_MANY = 1000
-
 
 class HostTrees:
     """Of one request.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
+    :param wanted: a core Request
+    :ivar search: the core's Search, of whoever decides
     """
 
-    def __init__(self, preemption, asked):
+    def __init__(self, preemption, asked, wanted):
+        self.search = None
         self._preemption = preemption
         self._asked = asked
-        self._wanted = None
-        self._search = None
+        self._wanted = wanted
         self._providers = {}     # uuid of a root: its tree as it was told
         self._devices = {}       # server uuid: [(PciDevice, spec)]
-
-    def asked_for(self, wanted, search):
-        """Learn what is asked for.
-
-        :param wanted: a core Request
-        :param search: the core's Search
-        """
-        self._wanted = wanted
-        self._search = search
 
     # -- what is known ---------------------------------------------------
 
@@ -115,7 +103,7 @@ class HostTrees:
     def allocation_requests(self, uuid, name, victims):
         """What claims a host once these are gone, as Placement offers it."""
         return [_allocation_request(placement) for placement in
-                self._search.placements(name, self._providers[uuid], victims)]
+                self.search.placements(name, self._providers[uuid], victims)]
 
     def devices(self, servers, others=()):
         """{uuid: [(PciDevice, spec)]} of what these have.
@@ -146,30 +134,13 @@ class HostTrees:
             if cell_uuid not in cells:
                 continue
             try:
-                for start in range(0, len(uuids), _MANY):
-                    self._devices.update(_read_devices(
-                        cells[cell_uuid], uuids[start:start + _MANY]))
+                self._devices.update(instances.read_pci_devices(
+                    cells[cell_uuid], uuids))
             except (exception.NovaException, *database.ERRORS) as exc:
                 # Nothing is known to become free, so nothing is promised.
                 LOG.warning('Cannot read the PCI devices of preemptible '
                             'servers in cell %(cell)s: %(exc)s',
                             {'cell': cells[cell_uuid].identity, 'exc': exc})
-
-
-def _read_devices(cell, uuids):
-    """{uuid: [(PciDevice, spec)]} of servers that are still there."""
-    found = {}
-    for instance in cell_calls.call(
-            cell, objects.InstanceList.get_by_filters,
-            {**instances.PRESENT, 'uuid': uuids},
-            expected_attrs=['pci_devices', 'pci_requests']):
-        asked = {} if instance.pci_requests is None else {
-            item.request_id: item.spec[0] if item.spec else {}
-            for item in instance.pci_requests.requests}
-        found[instance.uuid] = [
-            (device, asked.get(device.request_id, {}))
-            for device in instance.pci_devices]
-    return found
 
 
 def _allocation_request(placement):

@@ -52,6 +52,7 @@ from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import reservation_admission
 from nova_preempt.scheduler import service_errors
 from nova_preempt.scheduler import states
+from nova_preempt.scheduler import waiting_members
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler.weights import kw_ranking
 
@@ -72,8 +73,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.monotonic = time.monotonic
         super().__init__(*args, **kwargs)
         self.host_manager.filter_handler = filters.HostFilterHandler(
-            lambda spec_obj: self.preemption.waiting_members.of_group(spec_obj)
-            if self.preemption else {})
+            lambda spec_obj: waiting_members.of_group(
+                self.preemption.process, spec_obj) if self.preemption else {})
         self.additional_endpoints.append(endpoint.QueryEndpoint(self))
 
     @property
@@ -106,12 +107,11 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                       'scheduler behaves as nova-scheduler.')
             return
         self.preemption = preemption.Preemption(
-            CONF, self.host, report.report_client_singleton,
-            lambda: self.host_manager.cells, lambda: self.clock())
-        self.preemption.process.start()
-        self.placing = placing.Placing(
-            self.preemption, self.host_manager, self.observers,
+            CONF, self.host, self.host_manager,
+            report.report_client_singleton, lambda: self.clock(),
             lambda: self.monotonic())
+        self.preemption.process.start()
+        self.placing = placing.Placing(self.preemption, self.observers)
         self.placing.start()
         self.multi_create = multi_create.load(
             CONF.preemption, self.host_manager.get_weighed_hosts)

@@ -17,7 +17,6 @@ See nova_preempt.core.scheduling.port. Nothing is decided here.
 
 import dataclasses
 import functools
-import time
 
 import nova.conf
 from oslo_log import log as logging
@@ -44,12 +43,13 @@ def answers(function):
     """Tell the core where Placement does not answer, and after how long."""
     @functools.wraps(function)
     def answered(self, *args):
-        began = self.monotonic()
+        monotonic = self._preemption.monotonic
+        began = monotonic()
         try:
             return function(self, *args)
         except placement_api.PlacementError as exc:
             LOG.warning('Cannot look for victims: %s', exc)
-            raise port.Unanswered(str(exc), self.monotonic() - began) from exc
+            raise port.Unanswered(str(exc), monotonic() - began) from exc
     return answered
 
 
@@ -69,40 +69,30 @@ class NovaCloud:
     """A core.scheduling.port.Cloud, for one pass of one request.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
-    :param host_manager: Nova's HostManager
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
+    :param resources: what Placement was asked for, a
+        nova.scheduler.utils.ResourceRequest
+    :param wanted: the same as a core Request
+    :param room_at: when Placement named all hosts that have room, None if
+        there may be others
     :param begin_choosing: called when others must not choose
     :ivar states: {uuid of a root provider: Nova's HostState}
     :ivar sort: Nova's _get_sorted_hosts, which filters and weighs
-    :ivar monotonic: the clock
+    :ivar trees: a HostTrees
     """
 
-    def __init__(self, preemption, host_manager, asked,
-                 begin_choosing=lambda: None, monotonic=time.monotonic):
-        self.monotonic = monotonic
+    def __init__(self, preemption, asked, resources, wanted, room_at=None,
+                 begin_choosing=lambda: None):
+        self._preemption = preemption
         self.states = {}
         self.sort = None
-        self._preemption = preemption
-        self._host_manager = host_manager
+        self.trees = HostTrees(preemption, asked, wanted)
         self._asked = asked
+        self._resources = resources
+        self._room_at = room_at
         self._begin_choosing = begin_choosing
-        self._since = monotonic()
-        self._resources = None     # a nova.scheduler.utils.ResourceRequest
-        self._tree = HostTrees(preemption, asked)
-        self._offered = 0
         self._decisions = []      # the open ones, of all schedulers
         self._take_a_look()
-
-    def asked_for(self, resources, wanted, search, offered):
-        """Learn what Placement was asked for, and how many hosts it gave.
-
-        :param resources: a nova.scheduler.utils.ResourceRequest
-        :param wanted: the same as a core Request
-        :param search: the core's Search for victims
-        """
-        self._resources = resources
-        self._tree.asked_for(wanted, search)
-        self._offered = offered
 
     # -- the port --------------------------------------------------------
 
@@ -139,7 +129,7 @@ class NovaCloud:
     def listed(self, max_age_s):
         nodes = self._look.servers
         released = self.releasing()
-        return self._tree.listed([
+        return self.trees.listed([
             found for found in self._preemption.known.providers.look(
                 self._query, max_age_s)
             if found[0].name in nodes or found[0].uuid in released],
@@ -149,12 +139,12 @@ class NovaCloud:
     def list_again(self, host, max_age_s):
         found = self._preemption.known.providers.look_again(
             self._query, host, max_age_s)
-        return None if found is None else self._tree.listed_again(
+        return None if found is None else self.trees.listed_again(
             found, max_age_s)
 
     @answers
     def read(self, host):
-        return self._tree.read(host)
+        return self.trees.read(host)
 
     def servers_on(self, name):
         return self._look.servers.get(name, _NOBODY)
@@ -184,7 +174,8 @@ class NovaCloud:
         new = [uuid for uuid in hosts if uuid not in self.states]
         if new:
             for state in host_states.get_few(
-                    self._host_manager, self._asked.context.elevated(), new,
+                    self._preemption.host_manager,
+                    self._asked.context.elevated(), new,
                     self._asked.spec_obj):
                 # Those of its victims come when it is looked at.
                 state.allocation_candidates = []
@@ -193,11 +184,11 @@ class NovaCloud:
 
     def passing(self, trials):
         # Whoever else is on one of these hosts may end in a later trial.
-        self._tree.devices(
+        self.trees.devices(
             [server for trial in trials for server in trial.without],
             [server for trial in trials for server in self.servers_on(
                 self.states[trial.host].nodename).values()])
-        passed = self._host_manager.get_filtered_hosts(
+        passed = self._preemption.host_manager.get_filtered_hosts(
             [self._on_trial(trial) for trial in trials],
             self._asked.spec_obj, 0)
         return {state.uuid for state in passed or ()
@@ -228,10 +219,8 @@ class NovaCloud:
             self._asked.spec_obj, states, index)]
 
     def room_age_s(self):
-        if self._offered >= CONF.scheduler.max_placement_results:
-            # There may have been more than it has named.
-            return float('inf')
-        return self.monotonic() - self._since
+        return (float('inf') if self._room_at is None
+                else self._preemption.monotonic() - self._room_at)
 
     @functools.cached_property
     def _query(self):
@@ -245,24 +234,7 @@ class NovaCloud:
         state = self.states[trial.host]
         return host_states.on_trial(
             state, trial,
-            self.allocation_requests(trial.host, state.nodename,
-                                     trial.without)
+            self.trees.allocation_requests(
+                trial.host, state.nodename, trial.without)
             if trial.without else state.allocation_candidates,
-            self._tree.devices(trial.without))
-
-    # -- what Nova's scheduling takes ------------------------------------
-
-    def allocation_requests(self, uuid, name, victims):
-        """What claims a host once these are gone, as Placement offers it."""
-        return self._tree.allocation_requests(uuid, name, victims)
-
-    def trees(self, roots):
-        """{uuid: the providers of a host that the request is about}.
-
-        :param roots: the own ones of hosts, core Providers
-        """
-        return self._tree.around(roots)
-
-    def devices(self, victims):
-        """The PCI devices that these have, if the request asks for some."""
-        return self._tree.devices(victims)
+            self.trees.devices(trial.without))

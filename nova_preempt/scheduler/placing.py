@@ -13,13 +13,13 @@
 
 import copy
 import functools
-import time
 
 from nova import exception
 import nova.conf
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
+from nova_preempt import rpc
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import request
 from nova_preempt.core import refusals
@@ -35,6 +35,7 @@ from nova_preempt.scheduler import allocation_project
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import deadline as deadlines
 from nova_preempt.scheduler import quotas
+from nova_preempt.scheduler import records
 from nova_preempt.scheduler import releasing
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import wake_on_demand
@@ -57,26 +58,20 @@ class Placing:
     """Serves requests: quotas, hints, retries, and what a refusal says.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
-    :param host_manager: Nova's HostManager
     :param observers: called with a dict after each request, see
         make_report()
-    :param monotonic: the clock that requests have their time by
     :ivar corrector: an allocation_project.Corrector, once it has started
     """
 
-    def __init__(self, preemption, host_manager, observers=(),
-                 monotonic=time.monotonic):
+    def __init__(self, preemption, observers=()):
         self._preemption = preemption
-        self._host_manager = host_manager
         self._observers = observers
-        self._monotonic = monotonic
 
     def start(self):
         """Read what else of the configuration requests are placed by."""
         preemption = self._preemption
-        self._wake_on_demand = wake_on_demand.make(
-            CONF, preemption.process.db, preemption.clients.placement,
-            preemption.known, lambda: self._host_manager)
+        self._wake_on_demand = wake_on_demand.WakeOnDemand(
+            CONF, preemption, rpc.EngineClient(rpc.get_transport(CONF)))
         quotas.check(CONF.preemption_quota)
         self._quotas = quotas.Quotas(
             CONF.preemption_quota, quotas.ProjectServers(
@@ -97,7 +92,7 @@ class Placing:
         if request.is_preemptible(spec_obj):
             return self._place_preemptible(context, select, spec_obj,
                                            instance_uuids)
-        with self._preemption.deadline(self._monotonic) as deadline, (
+        with self._preemption.deadline() as deadline, (
                 self._quotas.admitted(context, spec_obj, instance_uuids,
                                       preemptible=False)):
             return self._wake_on_demand.serve(
@@ -136,7 +131,7 @@ class Placing:
                 rank = terms.rank
                 with request_context.working_on(terms):
                     if rank.claim is not None:
-                        with preemption.deadline(self._monotonic) as deadline:
+                        with preemption.deadline() as deadline:
                             return self.place(context, select, spec_obj,
                                               instance_uuids, deadline, rank)
                     selections = place_free(select, spec_obj)
@@ -151,9 +146,8 @@ class Placing:
         return selections
 
     def _over_quota(self, context, spec_obj, instance_uuids, reason):
-        self._preemption.note_refusal(
-            self.cycle(context, spec_obj, instance_uuids),
-            instance_uuids[0], reason)
+        records.keep_refusal(self.cycle(context, spec_obj, instance_uuids),
+                             instance_uuids[0], reason)
 
     def _observe(self, context, instance_uuids, cycle, selections=None,
                  error=None):
@@ -221,8 +215,7 @@ class Placing:
               rank=policy.NORMAL):
         """A SchedulingCycle of this request."""
         return cycles.SchedulingCycle(
-            self._preemption, self._host_manager,
-            request_context.current_with(
+            self._preemption, request_context.current_with(
                 context=context, spec_obj=spec_obj, rank=rank,
                 server_uuids=tuple(instance_uuids),
                 deadline=deadline or self._preemption.deadline()))
@@ -248,7 +241,7 @@ class Placing:
         if why is not None:
             LOG.info('Preemption cannot help server %(server)s: %(reason)s',
                      {'server': instance_uuids[0], 'reason': reason})
-            self._preemption.note_refusal(cycle, instance_uuids[0], reason)
+            records.keep_refusal(cycle, instance_uuids[0], reason)
         return error
 
     def _why(self, cycle, exc):
@@ -349,7 +342,7 @@ def make_report(context, instance_uuids, cycle, selections, error):
         'outcome': 'no_valid_host' if error else 'placed',
         'reason': error.format_message() if error else '',
         'placements': placements,
-        'considered': list(cycle.considered) if cycle else [],
+        'considered': records.get_considered(cycle) if cycle else [],
     }
 
 

@@ -16,6 +16,7 @@ processes of the API ask, and whether or not they still wait for the answer.
 """
 
 import contextlib
+import functools
 import math
 import threading
 import time
@@ -32,29 +33,6 @@ _TERMS = allowance.Terms(at_once_s=30, share=0.1, most_running=2)
 _LONGEST_S = 20
 
 
-class Question:
-    """A question that is being answered.
-
-    :param clock: returns seconds of a clock that is never set
-    """
-
-    def __init__(self, clock):
-        self._clock = clock
-        self.began_s = clock()
-
-    def in_time(self, items):
-        """Go through items as long as there is time.
-
-        :raises NoAnswer: there is none left
-        """
-        for item in items:
-            if self._clock() - self.began_s >= _LONGEST_S:
-                raise exceptions.NoAnswer(
-                    f'The scheduler had no answer within {_LONGEST_S} s; '
-                    'ask about fewer flavors at once.')
-            yield item
-
-
 class Questions:
     """Lets projects ask, or tells them to come later. For many threads."""
 
@@ -65,25 +43,35 @@ class Questions:
 
     @contextlib.contextmanager
     def asking(self, project_id, is_bounded):
-        """Give a Question of a project, and count its time.
+        """Count the time of a question of a project.
+
+        It gives a function that goes through items for as long as there is
+        time.
 
         :param is_bounded: False: it may ask whatever it has asked before
         :raises TooManyQuestions:
         """
-        question = Question(self._clock)
+        began_s = self._clock()
+        in_time = functools.partial(self._in_time, began_s)
         if not is_bounded:
-            yield question
+            yield in_time
             return
         with self._lock:
-            wait_s = math.ceil(self._allowance.begin(
-                project_id, question.began_s))
+            wait_s = math.ceil(self._allowance.begin(project_id, began_s))
         if wait_s:
             raise exceptions.TooManyQuestions(
                 'The project has asked the scheduler for too much of its '
                 f'time; it may ask again in {wait_s} s.', wait_s)
         try:
-            yield question
+            yield in_time
         finally:
             with self._lock:
-                self._allowance.end(project_id, question.began_s,
-                                    self._clock())
+                self._allowance.end(project_id, began_s, self._clock())
+
+    def _in_time(self, began_s, items):
+        for item in items:
+            if self._clock() - began_s >= _LONGEST_S:
+                raise exceptions.NoAnswer(
+                    f'The scheduler had no answer within {_LONGEST_S} s; '
+                    'ask about fewer flavors at once.')
+            yield item

@@ -25,6 +25,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.db import decisions
+from nova_preempt.db import outcomes
 
 LOG = logging.getLogger(__name__)
 
@@ -36,44 +37,33 @@ AFFINITY = 'affinity'
 ANTI_AFFINITY = 'anti-affinity'
 
 
-class WaitingMembers:
-    """Shows filters the servers that wait.
+def of_group(process, spec_obj):
+    """{service host: uuids of members of the request's group}.
 
-    :param get_decisions: see nova_preempt.db.Decisions
-    :param get_placed: returns {uuid of a server: its host} of those that do
-        not wait any more, where nobody knows yet what became of them
+    Asked each time: others claim meanwhile.
+
+    :param process: a nova_preempt.handover.parts.Process
     """
-
-    def __init__(self, get_decisions, get_placed):
-        self._get_decisions = get_decisions
-        self._get_placed = get_placed
-
-    def of_group(self, spec_obj):
-        """{service host: uuids of members of the request's group}.
-
-        Asked each time: others claim meanwhile.
-        """
-        group = (spec_obj.instance_group
-                 if 'instance_group' in spec_obj else None)
-        if (group is None or 'members' not in group
-                or group.policy not in (AFFINITY, ANTI_AFFINITY)):
-            return {}
-        members = set(group.members or ()) - {spec_obj.instance_uuid}
-        found = {}
-        try:
-            # In this order: who waits is placed next.
-            hosts = [(decision.server_uuid, decision.host) for decision
-                     in self._get_decisions(
-                         statuses=(decisions.INTENT, decisions.CLAIMED))]
-            hosts += self._get_placed().items()
-        except db_exc.DBError as exc:
-            LOG.warning('Cannot tell which servers of a group wait for their '
-                        'hosts: %s', exc)
-            return {}
-        for uuid, host in hosts:
-            if uuid in members:
-                found.setdefault(host, set()).add(uuid)
-        return found
+    group = spec_obj.instance_group if 'instance_group' in spec_obj else None
+    if (group is None or 'members' not in group
+            or group.policy not in (AFFINITY, ANTI_AFFINITY)):
+        return {}
+    members = set(group.members or ()) - {spec_obj.instance_uuid}
+    found = {}
+    try:
+        # In this order: who waits is placed next.
+        hosts = [(decision.server_uuid, decision.host) for decision
+                 in process.decisions.get_decisions(
+                     statuses=(decisions.INTENT, decisions.CLAIMED))]
+        hosts += outcomes.get_placed(process.db, BUILD_S).items()
+    except db_exc.DBError as exc:
+        LOG.warning('Cannot tell which servers of a group wait for their '
+                    'hosts: %s', exc)
+        return {}
+    for uuid, host in hosts:
+        if uuid in members:
+            found.setdefault(host, set()).add(uuid)
+    return found
 
 
 def seen(state, uuids):

@@ -22,7 +22,6 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
-from nova_preempt import rpc
 from nova_preempt.cloud import request
 from nova_preempt.core import fitting
 from nova_preempt.core import model
@@ -40,35 +39,21 @@ LOG = logging.getLogger(__name__)
 _POLL_S = 1.0
 
 
-def make(conf, database, placement, known, get_host_manager):
-    """A WakeOnDemand of a scheduler; for the parameters see there."""
-    return WakeOnDemand(conf, database, placement, known,
-                        rpc.EngineClient(rpc.get_transport(conf)),
-                        get_host_manager)
-
-
 class WakeOnDemand:
     """Has hosts woken and waits for them. Nobody's lock is held meanwhile.
 
     :param conf: nova.conf.CONF
-    :param database: a db.Database
-    :param placement: a nova_preempt.cloud.placement.Placement
-    :param known: a nova_preempt.handover.knowledge.Knowledge
+    :param preemption: a nova_preempt.scheduler.preemption.Preemption
     :param engine: a nova_preempt.rpc.EngineClient
-    :param get_host_manager: returns Nova's HostManager
-    :param monotonic, sleep: the clock to wait by
+    :param sleep: waits, by the clock of requests
     """
 
-    def __init__(self, conf, database, placement, known, engine,
-                 get_host_manager, monotonic=time.monotonic,
-                 sleep=time.sleep):
+    def __init__(self, conf, preemption, engine, sleep=time.sleep):
         self._conf = conf
-        self._db = database
-        self._placement = placement
-        self._known = known
+        self._preemption = preemption
+        self._db = preemption.process.db
         self._engine = engine
-        self._get_host_manager = get_host_manager
-        self._monotonic = monotonic
+        self._monotonic = preemption.monotonic
         self._sleep = sleep
 
     @property
@@ -163,13 +148,14 @@ class WakeOnDemand:
             return {}          # on whatever host; Nova has said so
         spec_obj.root_forbidden.discard(os_traits.COMPUTE_STATUS_DISABLED)
         resources = utils.resources_from_request_spec(
-            context, spec_obj, self._get_host_manager())
+            context, spec_obj, self._preemption.host_manager)
         wanted = request.groups(resources)
         may_use = (reservation_filter.ReservationFilter.rule(spec_obj)
                    if leases.is_used(self._conf) else asleep.__contains__)
+        listed = self._preemption.clients.placement.list_providers(
+            request.provider_query(resources))
         return self._room(wanted, [
-            provider for provider in self._placement.list_providers(
-                request.provider_query(resources))
+            provider for provider in listed
             if provider.name in asleep and may_use(provider.name)])
 
     def _room(self, wanted, listed):
@@ -177,8 +163,8 @@ class WakeOnDemand:
 
         Those that have not changed are not read again.
         """
-        roots = self._known.providers.get_all(listed)
-        trees = self._known.trees.around(wanted, roots.values())
+        roots = self._preemption.known.providers.get_all(listed)
+        trees = self._preemption.known.trees.around(wanted, roots.values())
         numbers = {
             name: fitting.count(wanted, model.Host(name, trees[root.uuid]), {})
             for name, root in roots.items() if trees[root.uuid]}

@@ -24,7 +24,7 @@ class HostFilterHandler(filters.HostFilterHandler):
     state itself is returned if it passes.
 
     :param get_waiting: given a RequestSpec, returns which members of its group
-        wait for which hosts; see waiting_members.WaitingMembers.of_group()
+        wait for which hosts; see waiting_members.of_group()
     """
 
     def __init__(self, get_waiting=lambda spec_obj: {}):

@@ -33,13 +33,13 @@ class TestClaim(unittest.TestCase):
     def setUp(self):
         self.preemption, asked = mock.Mock(), mock.Mock()
         asked.deadline.silent = port.Silent()
-        self.cycle = cycle.SchedulingCycle(self.preemption, None, asked)
-        self.cycle._take = mock.Mock()
         self.now = 0
-        self.cycle.cloud.monotonic = lambda: self.now
+        self.preemption.monotonic = lambda: self.now
+        self.cycle = cycle.SchedulingCycle(self.preemption, asked)
+        self.cycle._take = mock.Mock()
         state = types.SimpleNamespace(
             uuid='uuid', host='h', preemption=states.Mark(('victim',)))
-        self.cycle.cloud.states = {'uuid': state}
+        self.cycle.cloud = mock.Mock(states={'uuid': state})
         self.decision = self.cycle.decision = mock.Mock()
         self.decision.plan_of.return_value.joins = ()
         plan = self.decision.confirm.return_value.taking.return_value
@@ -99,14 +99,15 @@ class TestOutcomeUnknown(unittest.TestCase):
 
     def setUp(self):
         self.preemption = mock.Mock()
-        decision = self.preemption.records.decision.return_value
+        records = self.enterContext(mock.patch.object(cycle, 'records'))
+        decision = records.decision.return_value
         decision.uuid, decision.victims = 'd', [mock.Mock(notice_s=0)]
         self.handover = self.preemption.handover
         self.handover.claims.claim.side_effect = claim.OutcomeUnknown('500')
         deadline = mock.Mock()
         deadline.longest_notice_s.return_value = 0
         self.cycle = cycle.SchedulingCycle(
-            self.preemption, None, request_context.RequestContext(
+            self.preemption, request_context.RequestContext(
                 deadline=deadline))
 
     def take(self, error):

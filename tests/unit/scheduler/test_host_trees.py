@@ -50,7 +50,7 @@ class TestDevices(unittest.TestCase):
         self.spec = mock.MagicMock(pci_requests=mock.Mock(requests=['some']))
         self.spec.__contains__.return_value = True
         self.trees = host_trees.HostTrees(
-            preemption, mock.Mock(spec_obj=self.spec))
+            preemption, mock.Mock(spec_obj=self.spec), None)
         self.reads = []
         self.gone = set()
         for patch in (
@@ -85,8 +85,7 @@ class TestDevices(unittest.TestCase):
         found = self.trees.devices([server(uuid) for uuid in uuids])
         self.assertEqual(uuids, list(found))
         self.assertTrue(all(found.values()))
-        self.assertEqual([1000, 1000, 500], [len(each) for each in
-                                             self.reads])
+        self.assertEqual([500] * 5, [len(each) for each in self.reads])
 
     def test_who_is_gone_frees_nothing(self):
         self.gone.add('b')

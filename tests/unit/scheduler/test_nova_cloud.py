@@ -31,11 +31,10 @@ class NovaCloudTestCase(unittest.TestCase):
         self.now = 0
         self.places = deadline.WaitSlots(4)
         mine = deadline.Deadline(TIMES, self.places, lambda: self.now)
-        self.preemption = mock.Mock()
+        self.preemption = mock.Mock(monotonic=lambda: self.now)
         self.cloud = nova_cloud.NovaCloud(
-            self.preemption, None, request_context.RequestContext(
-                server_uuids=('server',), deadline=mine),
-            monotonic=lambda: self.now)
+            self.preemption, request_context.RequestContext(
+                server_uuids=('server',), deadline=mine), None, None)
 
 
 class TestUnanswered(NovaCloudTestCase):

@@ -62,7 +62,7 @@ class PlacingTestCase(unittest.TestCase):
         self.preemption.handover.claims.active = set()
         self.find_room = self.preemption.known.providers.find_room
         self.find_room.return_value = False
-        self.placing = placing.Placing(self.preemption, None)
+        self.placing = placing.Placing(self.preemption)
         self.cycle = Cycle()
         self.placing.cycle = self.make_cycle
 
@@ -126,9 +126,10 @@ class TestWhatTheUserReads(PlacingTestCase):
         for name, value in cycle.items():
             setattr(self.cycle, name, value)
         self.preemption.process.options.max_attempts = 1
-        with self.assertRaises(exception.NoValidHost) as caught:
+        with mock.patch.object(placing.records, 'keep_refusal') as keep, (
+                self.assertRaises(exception.NoValidHost)) as caught:
             self.place(exc)
-        notes = self.preemption.note_refusal.call_args_list
+        notes = keep.call_args_list
         return str(caught.exception), notes[-1].args[2] if notes else None
 
     def test_nobody_looked_for_victims(self):

@@ -11,6 +11,7 @@
 # under the License.
 """Members of a group that wait for their victims count as being there."""
 
+import functools
 import types
 import unittest
 from unittest import mock
@@ -41,9 +42,13 @@ class TestFilters(unittest.TestCase):
         self.get_decisions = mock.Mock(side_effect=lambda statuses: [
             each for each in self.claims if each.status in statuses])
         self.placed = {}
-        waiting = waiting_members.WaitingMembers(
-            self.get_decisions, lambda: self.placed)
-        self.handler = filters.HostFilterHandler(waiting.of_group)
+        process = mock.Mock()
+        process.decisions.get_decisions = self.get_decisions
+        self.enterContext(mock.patch.object(
+            waiting_members.outcomes, 'get_placed',
+            lambda db, build_s: self.placed))
+        self.handler = filters.HostFilterHandler(functools.partial(
+            waiting_members.of_group, process))
         self.filters = [affinity_filter.ServerGroupAntiAffinityFilter(),
                         affinity_filter.ServerGroupAffinityFilter()]
         self.host = test_states.host((sentinel.a, sentinel.b))

@@ -87,10 +87,9 @@ class TestRoom(unittest.TestCase):
         super().setUp()
         self.placement = FakePlacement(50)
         cache = providers.ProviderCache(self.placement)
-        self.demand = wake_on_demand.WakeOnDemand(
-            None, None, self.placement, mock.Mock(
-                providers=cache, trees=trees.TreeCache(self.placement, cache)),
-            None, None)
+        self.demand = wake_on_demand.WakeOnDemand(None, mock.Mock(
+            known=mock.Mock(providers=cache, trees=trees.TreeCache(
+                self.placement, cache))), None)
 
     def room(self, wanted, listed=None):
         """How many fit on one of the hosts, and on how many any do."""
@@ -129,8 +128,9 @@ class TestDemand(world.WorldTestCase):
         self.engine = mock.Mock()
         self.engine.wake_hosts.return_value = {'hosts': ['a'], 'boot_s': 300}
         self.demand = wake_on_demand.WakeOnDemand(
-            self.conf, self.db, mock.Mock(), mock.Mock(), self.engine, None,
-            self.waiting.clock, self.waiting.sleep)
+            self.conf, mock.Mock(process=mock.Mock(db=self.db),
+                                 monotonic=self.waiting.clock),
+            self.engine, self.waiting.sleep)
         self.left_s = 1740
         self.places = deadline.WaitSlots()
         self.room = {'a': 1, 'b': 1}
