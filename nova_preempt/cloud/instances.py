@@ -159,24 +159,6 @@ def pages(context, filters, attrs, make=observe):
         marker = found[-1].uuid
 
 
-def read_pci_devices(cell, uuids):
-    """{uuid: [(PciDevice, spec)]} of servers that are still there.
-
-    The spec is that of the request that each device was taken for.
-    """
-    return dict(cell_calls.call(
-        cell, read, uuids, attrs=['pci_devices', 'pci_requests'],
-        make=_pci_devices))
-
-
-def _pci_devices(instance):
-    asked = {} if instance.pci_requests is None else {
-        item.request_id: item.spec[0] if item.spec else {}
-        for item in instance.pci_requests.requests}
-    return instance.uuid, [(device, asked.get(device.request_id, {}))
-                           for device in instance.pci_devices]
-
-
 def expected_allocation(cell, server):
     """Return what Nova would claim for a preemptible server on its host.
 

@@ -16,6 +16,7 @@ import functools
 from nova import exception
 from oslo_log import log as logging
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import request
 from nova_preempt.core.nested import tree
@@ -134,13 +135,23 @@ class HostTrees:
             if cell_uuid not in cells:
                 continue
             try:
-                self._devices.update(instances.read_pci_devices(
-                    cells[cell_uuid], uuids))
+                self._devices.update(cell_calls.call(
+                    cells[cell_uuid], instances.read, uuids,
+                    attrs=['pci_devices', 'pci_requests'], make=_pci_devices))
             except (exception.NovaException, *database.ERRORS) as exc:
                 # Nothing is known to become free, so nothing is promised.
                 LOG.warning('Cannot read the PCI devices of preemptible '
                             'servers in cell %(cell)s: %(exc)s',
                             {'cell': cells[cell_uuid].identity, 'exc': exc})
+
+
+def _pci_devices(instance):
+    """(uuid, [(PciDevice, spec)]) of an Instance."""
+    asked = {} if instance.pci_requests is None else {
+        item.request_id: item.spec[0] if item.spec else {}
+        for item in instance.pci_requests.requests}
+    return instance.uuid, [(device, asked.get(device.request_id, {}))
+                           for device in instance.pci_devices]
 
 
 def _allocation_request(placement):

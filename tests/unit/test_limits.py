@@ -52,7 +52,6 @@ ABOVE_FILE_LINES = {
     'nova_preempt/conf/preemption.py': 414,
     'nova_preempt/core/reservation/leases.py': 403,
     'nova_preempt/handover/recovery.py': 403,
-    'nova_preempt/scheduler/cycle.py': 403,
 }
 ABOVE_FUNCTION_LINES = {}
 ABOVE_ATTRIBUTES = {
@@ -73,7 +72,6 @@ ABOVE_ATTRIBUTES = {
     'nova_preempt.reservation.inventory.Inventory': 18,
     'nova_preempt.reservation.leases.LeaseCache': 18,
     'nova_preempt.reservation.occupancy.Occupancy': 14,
-    'nova_preempt.scheduler.nova_cloud.NovaCloud': 13,
     'nova_preempt.simulator.cloud.IndexedCloud': 18,
     'nova_preempt.simulator.power.Power': 15,
     'nova_preempt.simulator.power.PoweredHost': 16,
