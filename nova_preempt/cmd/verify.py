@@ -35,8 +35,9 @@ from nova_preempt.handover import audit
 CONF = nova.conf.CONF
 
 KINDS = (
-    audit.OPEN_DECISION, audit.NO_ALLOCATION, audit.PART_OF_ALLOCATION,
-    audit.NO_SERVER, audit.ENDED_MIGRATION, audit.OVER_CAPACITY,
+    audit.OPEN_DECISION, audit.NO_SPACE, audit.NO_ALLOCATION,
+    audit.PART_OF_ALLOCATION, audit.NO_SERVER, audit.ENDED_MIGRATION,
+    audit.OVER_CAPACITY,
     backlog_audit.STATE, backlog_audit.DOUBLED, backlog_audit.NO_TRUST,
     backlog_audit.NO_REQUEST, backlog_audit.UNCLEARED, backlog_audit.BEGUN)
 
@@ -50,9 +51,8 @@ def add_parser(groups):
         help='seconds between two looks; only what both of them see is told '
              '(default: 10)')
     parser.add_argument(
-        '--without', metavar='KIND', action='append', default=[],
-        choices=KINDS, help='do not tell of problems of this kind; may be '
-        f'given several times. Kinds: {", ".join(KINDS)}')
+        '--without', action='append', default=[], choices=KINDS,
+        help='do not tell of problems of this kind; may be given again')
     parser.add_argument('--json', action='store_true',
                         help='print one JSON object a line')
     parser.set_defaults(run=_verify, needs_nova=True)

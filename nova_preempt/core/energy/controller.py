@@ -154,9 +154,8 @@ def _begin(observed: Observed, memory: Memory,
            now_us: int) -> tuple[list[Intent], Memory]:
     """Wake hosts that are needed, and tell which rounds follow."""
     options, needed = observed.options, _needed(observed)
-    failed = frozenset(
-        (name, host.since_us) for name, host
-        in observed.in_state[steps.FAILED].items())
+    failed = frozenset((name, host.since_us) for name, host
+                       in observed.in_state[steps.FAILED].items())
     note = _is_time(memory.noted_us, options.note_interval_s, now_us)
     # Others are to take the place of those that have failed.
     decide = bool(failed - memory.failed) or _is_time(
@@ -164,7 +163,8 @@ def _begin(observed: Observed, memory: Memory,
     due, left = _due(observed, needed, now_us)
     promised = demand.sort_out(
         observed.promised, lambda name: _state(observed, name),
-        lambda names: _switchable(observed, names))
+        lambda names: _switchable(observed, names),
+        lambda: observed.recent_hosts)
     intents: list[Intent] = [
         Wake(name, 'a reservation of it begins') for name in due]
     if promised.lost:

@@ -71,19 +71,24 @@ class Promised:
 
 
 def sort_out(names: Iterable[str], state: Callable[[str], str],
-             switchable: Callable[[list[str]], Collection[str]]) -> Promised:
+             switchable: Callable[[list[str]], Collection[str]],
+             readable: Callable[[], Collection[str]]) -> Promised:
     """Tell which promised hosts are to wake, to stay on, or to be forgotten.
 
     :param names: in the order in which they were promised, each once
     :param state: returns one of steps.STATES of a host
     :param switchable: returns those of hosts that may be switched
+    :param readable: returns the hosts that Nova could be asked for. A host in
+        a cell that cannot be read is not lost: its promise ends by its time
     """
     names = list(names)
     asleep = [name for name in names if state(name) in steps.COMING]
     may = switchable(asleep) if asleep else ()
+    known = readable() if asleep else ()
     coming = tuple(name for name in asleep if name in may)
     kept = frozenset(coming).union(
-        name for name in names if state(name) == steps.ON)
+        name for name in names if state(name) == steps.ON
+        or (name in asleep and name not in known))
     return Promised(coming, kept, frozenset(names) - kept)
 
 

@@ -14,10 +14,12 @@
 import contextlib
 import io
 import json
+import unittest
 from unittest import mock
 
 from nova_preempt.cmd import manage
 from nova_preempt.db import decisions
+from nova_preempt.handover import audit
 from tests.unit.api import base
 
 
@@ -53,3 +55,13 @@ class TestDecisions(base.DatabaseTestCase):
         with self.assertRaises(SystemExit), \
                 contextlib.redirect_stderr(io.StringIO()):
             self.show('--brief', '--json')
+
+
+class TestVerify(unittest.TestCase):
+
+    def test_each_kind_of_problem_can_be_left_out(self):
+        for kind in ('claim_without_allocation', audit.NO_SPACE,
+                     audit.OPEN_DECISION, audit.OVER_CAPACITY):
+            args = manage._parser().parse_args(
+                ['verify', '--without', kind])
+            self.assertEqual([kind], args.without)

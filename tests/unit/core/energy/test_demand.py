@@ -46,13 +46,20 @@ class TestSortOut(unittest.TestCase):
         self.assertEqual(
             demand.Promised(('c', 'a', 'e'), frozenset('abce'),
                             frozenset('df')),
-            demand.sort_out(states, states.get, switchable))
+            demand.sort_out(states, states.get, switchable, lambda: states))
         self.assertEqual(['c', 'a', 'e', 'f'], asked)
 
     def test_nobody_is_asked_about_none(self):
         self.assertEqual(
             demand.Promised((), frozenset('b'), frozenset()),
-            demand.sort_out('b', lambda name: steps.ON, None))
+            demand.sort_out('b', lambda name: steps.ON, None, None))
+
+    def test_a_host_in_a_cell_that_cannot_be_read_is_not_lost(self):
+        states = {'a': steps.ASLEEP, 'b': steps.WAKING, 'd': steps.FAILED}
+        self.assertEqual(
+            demand.Promised(('b',), frozenset('ab'), frozenset('d')),
+            demand.sort_out(states, states.get, lambda names: ['b'],
+                            lambda: ['b']))
 
 
 class TestPromise(unittest.TestCase):

@@ -148,10 +148,6 @@ class TestRun(unittest.TestCase):
         self.assertEqual(1, outcome.preemptions)
         self.assertEqual((40 + 28) / 100, outcome.mean('bronze'))
 
-
-if __name__ == '__main__':
-    unittest.main()
-
     def test_who_has_run_enough_ends(self):
         """With what it was away for it takes longer."""
         classes = availability.published_classes()
@@ -165,3 +161,7 @@ if __name__ == '__main__':
         self.assertEqual({'bronze': [fractions.Fraction(30, 52)],
                           'gold': [1]}, outcome.availabilities)
         self.assertEqual(1, outcome.preemptions)
+
+
+if __name__ == '__main__':
+    unittest.main()
