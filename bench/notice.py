@@ -31,6 +31,7 @@ import time
 from nova import context as nova_context
 import oslo_messaging as messaging
 
+from nova_preempt.cloud import instance_poller
 from nova_preempt.core import observed_server
 from nova_preempt.embedded import cloud as embedded
 from nova_preempt.scheduler import manager
@@ -69,8 +70,9 @@ class Waiting:
     def __init__(self, cloud, notice_s):
         self._cloud = cloud
         cloud.case.flags(group='preemption', notice_s=notice_s,
-                         maximum_notice_s=notice_s, poll_interval_s=0.5,
+                         maximum_notice_s=notice_s,
                          max_waiting_requests=sys.maxsize)
+        cloud.case.patch(instance_poller, 'POLL_INTERVAL_S', 0.5)
         self._scheduler = manager.PreemptibleSchedulerManager()
         self._scheduler.start_preemption()
         preemption = self._scheduler.preemption

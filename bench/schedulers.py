@@ -22,9 +22,14 @@ import oslo_messaging as messaging
 from nova_preempt.core import model
 from nova_preempt.core.eviction import values
 from nova_preempt.core.scheduling import plans
+from nova_preempt.core.scheduling import port
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import request_context
+
+#: The constants of the scheduler that the embedded cloud lowers.
+DEFAULTS = {name: getattr(port, name)
+            for name in ('MAX_AGE_S', 'LIST_MAX_AGE_S')}
 
 
 class RetryScheduler(nova_manager.SchedulerManager):
@@ -88,9 +93,8 @@ class Schedulers:
         self.ours.preemption.handover.terminator = FreeTerminator()
         self.ours.preemption.known.refresh()
         cloud.case.flags(group='filter_scheduler', **_nova_defaults())
-        # The defaults, which the embedded cloud lowers.
-        cloud.case.flags(group='preemption', max_age_s=5.0,
-                         list_max_age_s=60.0)
+        for name, value in DEFAULTS.items():
+            cloud.case.patch(port, name, value)
         self.stock = nova_manager.SchedulerManager()
         self.retry = RetryScheduler(self.ours.preemption)
         for scheduler in (self.stock, self.ours, self.retry):

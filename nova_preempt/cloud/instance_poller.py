@@ -28,6 +28,11 @@ from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
 from nova_preempt.core import retrying
 
+#: The longest pause between two looks whether a victim is gone, in seconds.
+#: The first ones after Nova was asked for something come sooner. All who wait
+#: share what is read.
+POLL_INTERVAL_S = 0.5
+
 # How long a reading by another thread is waited for.
 _PATIENCE_S = 5.0
 
@@ -123,17 +128,15 @@ class SharedReading:
 class InstancePoller:
     """Reads the records of the servers that somebody waits for.
 
-    :param interval_s: how old what is told may be, unless less is asked for
     :param find: given uuids, returns {uuid: CellMapping, None if it has no
         cell} of those that Nova knows
     :param read: given a CellMapping and uuids, returns {uuid: ObservedServer}
     :param monotonic, processor_time: the clocks to measure by
     """
 
-    def __init__(self, interval_s, find=None, read=None,
+    def __init__(self, find=None, read=None,
                  monotonic=time.monotonic,
                  processor_time=cell_calls.processor_time):
-        self._interval_s = interval_s
         self._find = find or instances.find_cells
         self._read = read or instances.read_cell
         self._clocks = monotonic, processor_time
@@ -160,7 +163,7 @@ class InstancePoller:
         :raises NovaError: it could not be read
         """
         if max_age_s is None:
-            max_age_s = self._interval_s
+            max_age_s = POLL_INTERVAL_S
         cell = self._cell_of(uuid)
         state = cell and cell.get(uuid, max_age_s)
         if cell is not None and state is None:

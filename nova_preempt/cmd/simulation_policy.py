@@ -51,11 +51,9 @@ _OPTS = {
 #: What setting.Options calls as its option is called.
 _SAME_NAMES = (
     (preemption.GROUP, (
-        'maximum_runtime_s', 'max_attempts', 'termination_timeout_s',
-        'stop_retention_s', 'project_budget', 'group_budget',
-        'budget_window_s', 'max_age_s')),
-    (engine.GROUP, ('interval_s', 'restore_interval_s', 'restore_at_once',
-                    'restore_timeout_s')))
+        'maximum_runtime_s', 'termination_timeout_s', 'stop_retention_s',
+        'project_budget', 'group_budget', 'budget_window_s')),
+    (engine.GROUP, ('interval_s', 'restore_at_once', 'restore_timeout_s')))
 
 
 class PolicyError(Exception):

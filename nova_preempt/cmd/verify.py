@@ -31,6 +31,7 @@ from nova_preempt.cloud import trusts
 from nova_preempt.cmd import engine
 from nova_preempt.db import hints
 from nova_preempt.handover import audit
+from nova_preempt.handover import owner
 
 CONF = nova.conf.CONF
 
@@ -90,8 +91,7 @@ def look(wait_s):
             placement_api.Placement(report.report_client_singleton),
             servers.ServerCache(lambda: cells,
                                 lambda uuids: hints.get(database)),
-            decisions, lambda: cells, CONF.preemption.intent_timeout_s,
-            trees=True),
+            decisions, lambda: cells, owner.INTENT_TIMEOUT_S, trees=True),
         backlog_audit.Audit(
             CONF.backlog, database, server_reader.ServerReader(decisions),
             trusts.Trusts(CONF), timeutils.utcnow)]

@@ -37,22 +37,6 @@ one host. For engines on several hosts name what all of them reach, such as
              'Short, so that a maximum run time is kept to the second that '
              'matters to people; each look reads only what has changed.'),
     cfg.IntOpt(
-        'threads',
-        default=64,
-        min=1,
-        help='How many ends of servers the engine works on at the same '
-             'moment: those at a maximum run time, for headroom and '
-             'reservations, and simulated ones. Any number of them waits '
-             'besides, without a thread; all get their notice at once. What '
-             'bounds is how much of Nova\'s API is used at a time.'),
-    cfg.IntOpt(
-        'restore_interval_s',
-        mutable=True,
-        default=60,
-        min=1,
-        help='How long after a failed return of a shelved server the next is '
-             'tried, in seconds; twice as long each time, an hour at most.'),
-    cfg.IntOpt(
         'restore_at_once',
         mutable=True,
         default=10,
@@ -69,23 +53,6 @@ one host. For engines on several hosts name what all of them reach, such as
         help='How long after its end a shelved server is tried to be '
              'restored, in seconds. After a week it is left to its owner, '
              'who can still unshelve it.'),
-    cfg.IntOpt(
-        'cycle_window_s',
-        default=3600,
-        min=0,
-        help="""
-In how short a time, in seconds, a server that gives way three times, or two
-projects that end each other's preemptible servers in three turns, are warned
-of in the log and counted by the metric ``nova_preempt_cycles``. Nothing else
-follows from it. Within an hour, the default, nobody gains from coming back so
-often. 0 does not look for them.
-"""),
-    cfg.IntOpt(
-        'audit_interval_s',
-        default=300,
-        min=10,
-        help='How often servers are compared with their allocations, in '
-             'seconds. What disagrees twice in a row is put right.'),
 ]
 
 

@@ -56,32 +56,6 @@ describe, lets an operator who lowers
 ``preemption_cost_weight_multiplier`` weigh a good host with cheap victims
 against a poor one with room.
 """),
-    cfg.FloatOpt(
-        'max_age_s',
-        default=5.0,
-        min=0,
-        help="""
-With ``consider = always``: how old what is known of hosts that need victims
-may be while there are hosts with room, in seconds. It spares most requests
-the reading of what has changed. Nobody ends by old data: before a claim, and
-whenever no host has room, what has changed is read. 0 always reads.
-
-With a ``headroom``: how old what is known of free space may be when a
-preemptible server is placed.
-"""),
-    cfg.FloatOpt(
-        'list_max_age_s',
-        default=60.0,
-        min=0,
-        help="""
-How old Placement's list of the hosts that may serve a request (its traits and
-aggregates, and what has been allocated on each) may be when victims are
-looked for, in seconds. With more than ``refresh_interval_s`` the lists are
-read in the background, and a decision does not take longer where there are
-more hosts. Nobody ends by old data: the host that is about to be claimed is
-looked at again, and the list is read anew before a request is refused or
-where another request was faster. 0 lists all hosts for each decision.
-"""),
     cfg.StrOpt(
         'cost',
         default='partial_hour',
@@ -169,7 +143,7 @@ idle capacity is put to use.
 
 The scheduler places no preemptible server, and the engine brings none back,
 where it would take of this space; give all of them the same value. By data of
-up to ``max_age_s``, so that several schedulers at once may place a few too
+up to 5 s ago, so that several schedulers at once may place a few too
 many, which end again.
 """),
     cfg.IntOpt(
@@ -266,26 +240,6 @@ never does, since it stays where it is. All others do by default: what a
 normal server needs goes before idle capacity put to use.
 """),
     cfg.IntOpt(
-        'shortlist_size',
-        default=10,
-        min=1,
-        help="""
-How many hosts that need victims are filtered and weighed at once, the
-cheapest first. When none of them passes the filters the next ones follow,
-twice as many each time, so it bounds work, not the choice by cost; what
-outweighs the cost, or decides ties, is only compared among these.
-"""),
-    cfg.IntOpt(
-        'max_attempts',
-        mutable=True,
-        default=10,
-        min=1,
-        help="""
-How often a request is scheduled anew, with fresh data, because other requests
-were faster on every host it tried or because a victim did not end. After the
-last time it gets NoValidHost. Only requests that lost a race come here.
-"""),
-    cfg.IntOpt(
         'max_waiting_requests',
         default=32,
         min=0,
@@ -330,46 +284,6 @@ waits for the scheduler.
         default='127.0.0.1',
         help='The address on which metrics are served. By default only this '
              'host can read them.'),
-    cfg.FloatOpt(
-        'poll_interval_s',
-        default=0.5,
-        min=0.01,
-        help="""
-The longest pause between two looks whether a victim is gone, in seconds. The
-first ones after Nova was asked for something come sooner, from 0.05 seconds
-on: each pause is a tenth of what was waited before. All who wait share what
-is read. A longer one spares Nova's databases during long notices.
-"""),
-    cfg.IntOpt(
-        'refresh_interval_s',
-        default=30,
-        min=1,
-        help="""
-How often each scheduler reads in the background what has changed among
-servers and providers, in seconds. A decision to preempt always reads the
-latest changes of servers first; this keeps that reading short. See
-``list_max_age_s`` for hosts.
-"""),
-    cfg.IntOpt(
-        'recovery_interval_s',
-        default=60,
-        min=1,
-        help="""
-How often each scheduler looks for preemptions that a crash left half done, in
-seconds. Its own are also repaired when it starts.
-"""),
-    cfg.IntOpt(
-        'intent_timeout_s',
-        default=60,
-        min=10,
-        help="""
-After how long without a sign of life from its scheduler or engine a
-preemption is taken to be left behind, in seconds. A live one gives a sign six
-times as often, by a lease in the database that is dated by the database's own
-clock. So long may the database be away without any preemption coming to
-nothing. Of processes on the same machine that share a state path it is known
-at once that they are dead.
-"""),
 ]
 
 

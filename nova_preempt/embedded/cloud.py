@@ -138,15 +138,15 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             for name, value in values.items():
                 # A default, so that a test may override it at any time.
                 CONF.set_default(name, value, group)
+        for name, value in defaults.CONSTANTS.items():
+            self.useFixture(fixtures.MonkeyPatch(name, value))
         CONF.set_default(
             'enabled_filters',
             [*CONF.filter_scheduler.enabled_filters, 'PreemptibleFilter'],
             'filter_scheduler')
         self.flags(group='wsgi', api_paste_config=_api_paste_config())
-        state = self.useFixture(fixtures.TempDir()).path
-        self.flags(state_path=state)
-        self.flags(group='preemption_database',
-                   connection=f'sqlite:///{state}/nova_preempt.sqlite')
+        # The database of ours is in there, too.
+        self.flags(state_path=self.useFixture(fixtures.TempDir()).path)
 
     def _install_scheduler(self):
         patch = mock.patch.dict(service.SERVICE_MANAGERS,

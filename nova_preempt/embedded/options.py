@@ -32,11 +32,15 @@ OPTIONS = {
     },
     'preemption': {
         'auth_type': 'admin_token',
-        # No periodic task runs here that keeps what is known fresh.
-        'max_age_s': 0.0,
-        'list_max_age_s': 0.0,
         # A fake hypervisor ends a server at once, and no guest listens.
         'notice_s': 0,
-        'poll_interval_s': 0.02,
     },
+}
+
+#: {a constant of the services: its value here}.
+CONSTANTS = {
+    # No periodic task runs here that keeps what is known fresh.
+    'nova_preempt.core.scheduling.port.MAX_AGE_S': 0.0,
+    'nova_preempt.core.scheduling.port.LIST_MAX_AGE_S': 0.0,
+    'nova_preempt.cloud.instance_poller.POLL_INTERVAL_S': 0.02,
 }

@@ -16,6 +16,7 @@ import datetime
 import sys
 
 from nova_preempt.core import costs
+from nova_preempt.core.scheduling import policy
 from nova_preempt.embedded import cloud as embedded_cloud
 from nova_preempt.embedded import driver
 
@@ -106,9 +107,7 @@ class Stage:
         sizes = {host.name: driver.HostSize(host.vcpus, host.memory_mb,
                                             host.disk_gb)
                  for host in scenario.hosts}
-        options = {**OPTIONS, 'preemption': {
-            **OPTIONS['preemption'], 'shortlist_size': len(sizes)}}
-        self._embedded = embedded_cloud.EmbeddedCloud(sizes, options)
+        self._embedded = embedded_cloud.EmbeddedCloud(sizes, OPTIONS)
         self._cloud = None
         self._now = None
         self._reports = []
@@ -119,6 +118,8 @@ class Stage:
     def __enter__(self):
         self._cloud = self._embedded.__enter__()
         try:
+            # All hosts are weighed together.
+            self._cloud.patch(policy, 'SHORTLIST_SIZE', 1_000_000)
             self._set_up()
         except BaseException:
             self._embedded.__exit__(*sys.exc_info())

@@ -25,6 +25,10 @@ LOG = logging.getLogger(__name__)
 # Twice may be chance.
 LEAST = 3
 
+#: Within how many seconds turns are counted: nobody gains from coming back so
+#: often within an hour.
+WINDOW_S = 3600
+
 _TEXTS = {
     cycles.SERVER: 'Server %(ids)s has given way %(turns)s times within '
                    '%(window)s s.',
@@ -37,21 +41,16 @@ class Cycles:
     """Warns of what comes round again and again, and does nothing else.
 
     :param database: a nova_preempt.db.Database
-    :param options: [preemption_engine] of the configuration
     :param clock: returns now, naive and UTC
     """
 
-    def __init__(self, database, options, clock=timeutils.utcnow):
+    def __init__(self, database, clock=timeutils.utcnow):
         self._db = database
-        self._options = options
         self._clock = clock
         self._known = {}          # (kind, ids): turns, as it was said last
 
     def look(self):
-        window_s = self._options.cycle_window_s
-        if not window_s:
-            return
-        since = self._clock() - datetime.timedelta(seconds=window_s)
+        since = self._clock() - datetime.timedelta(seconds=WINDOW_S)
         found = cycles.find(queries.get_turns(self._db, since), LEAST)
         for kind in _TEXTS:
             metrics.CYCLES.labels(kind).set(
@@ -62,4 +61,4 @@ class Cycles:
             if cycle.turns > known.get((cycle.kind, cycle.ids), 0):
                 LOG.warning(_TEXTS[cycle.kind], {
                     'ids': ' and '.join(cycle.ids), 'turns': cycle.turns,
-                    'window': window_s})
+                    'window': WINDOW_S})

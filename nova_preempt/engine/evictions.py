@@ -36,10 +36,14 @@ from nova_preempt.handover import eviction_policy
 
 LOG = logging.getLogger(__name__)
 
-# As many ends are looked after at the pace of [preemption]poll_interval_s.
+# As many ends are looked after at the pace of POLL_INTERVAL_S.
 _OFTEN = 100
 
 SIMULATE = 'simulate'
+
+#: How many ends are worked on at the same moment, which bounds how much of
+#: Nova's API is used at a time. Any number waits besides, without a thread.
+THREADS = 64
 
 
 class Evictions:

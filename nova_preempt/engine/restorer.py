@@ -214,8 +214,7 @@ class _Observed:
         self._promised = (returning.of_class(victims.keys()) if returning
                           else frozenset())
         self.options = core.Options(
-            options.restore_interval_s, options.restore_at_once,
-            options.restore_timeout_s)
+            options.restore_at_once, options.restore_timeout_s)
 
     def _shelved(self):
         for uuid, (_, victim) in self._victims.items():

@@ -29,11 +29,16 @@ from nova_preempt.engine import janitor
 from nova_preempt.engine import periodic
 from nova_preempt.engine import restorer
 from nova_preempt.handover import audit
+from nova_preempt.handover import owner
+from nova_preempt.handover import parts as shared
 
 LOG = logging.getLogger(__name__)
 
 # A look at what has ended is cheap, but nobody is in a hurry.
 CYCLES_S = 60
+#: How often servers are compared with their allocations, in seconds. What
+#: disagrees twice in a row is put right.
+AUDIT_INTERVAL_S = 300
 
 _LOCK = b'nova-preempt-engine'
 
@@ -210,7 +215,7 @@ class Engine:
         known, handover = parts.known, parts.handover
         self.evictions = evictions.Evictions(
             process, handover, clients.placement, known.budgets,
-            options.threads, known.providers.left)
+            evictions.THREADS, known.providers.left)
         self.power = power
         self.backlog = backlog
         self.lifecycle = make_lifecycle(self.evictions)
@@ -231,7 +236,7 @@ class Engine:
             parts.repair, clients, known.servers, process.decisions,
             self.evictions,
             audit.Audit(clients.placement, known.servers, process.decisions,
-                        clients.get_cells, process.options.intent_timeout_s))
+                        clients.get_cells, owner.INTENT_TIMEOUT_S))
         keeper = headroom.HeadroomKeeper(process, known, handover.stuck,
                                          self.evictions)
         returns = restorer.Restorer(process.decisions, clients, known.headroom,
@@ -242,16 +247,15 @@ class Engine:
         # Those with a pause of their own have it here, in seconds.
         self.rounds = periodic.PeriodicTasks([
             (work.__qualname__, work, pause_s) for work, pause_s in (
-                (cleaner.repair_decisions,
-                 process.options.recovery_interval_s),
+                (cleaner.repair_decisions, shared.REPAIR_S),
                 (known.refresh, 0),
                 (old.end_old_servers, 0),
                 (old.delete_stopped, 0),
                 (keeper.keep, 0),
                 (returns.restore, 0),
-                (cycles.Cycles(process.db, options).look, CYCLES_S),
+                (cycles.Cycles(process.db).look, CYCLES_S),
                 # Last: it waits for a cell that hangs for a minute.
-                (cleaner.clean, options.audit_interval_s))
+                (cleaner.clean, AUDIT_INTERVAL_S))
         ], self.health, leadership, options.interval_s, monotonic)
 
     def _make_timed(self, name, work):

@@ -107,8 +107,7 @@ def get_policy(options: cfg.ConfigOpts.GroupAttr,
     return policy.Policy(
         get_rules(options), tuple(options.actions),
         notice=notice_rule(options, notice_limit_s),
-        always=options.consider == 'always',
-        shortlist=options.shortlist_size, **more)
+        always=options.consider == 'always', **more)
 
 
 def load_costs(options: cfg.ConfigOpts.GroupAttr) -> dict[str, Any]:

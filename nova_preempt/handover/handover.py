@@ -112,10 +112,9 @@ class Handover:
             clients.placement, clients.nova, process.decisions,
             process.owner, options, self.claims.active)
         self.terminator = terminator.Terminator(
-            clients, instance_poller.InstancePoller(options.poll_interval_s),
+            clients, instance_poller.InstancePoller(),
             request_poller.RequestPoller(
-                options.poll_interval_s, find_unwanted,
-                headroom=headroom, clock=clock,
+                find_unwanted, headroom=headroom, clock=clock,
                 are_hosts_emptied=lambda: conf.reservation.enabled,
                 reservations=reservations.Reservations(process.db, clock)),
             process.decisions, process.owner, options, self.events,

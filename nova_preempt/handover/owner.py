@@ -49,6 +49,11 @@ LOG = logging.getLogger(__name__)
 # The database may know its time by the second only.
 _MARGIN_S = 2
 
+#: After how long without a sign of life from its scheduler or engine a
+#: preemption is taken to be left behind, in seconds: so long may the database
+#: be away without any preemption coming to nothing.
+INTENT_TIMEOUT_S = 60
+
 # Several signs a lease, so that no single one matters.
 _SIGNS = 6
 # A database that is away is tried this often, for as long as the lease lasts

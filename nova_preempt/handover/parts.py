@@ -38,6 +38,11 @@ from nova_preempt.handover import owner
 Clock: TypeAlias = Callable[[], datetime.datetime]
 
 
+#: How often schedulers and engines look for preemptions that a crash left half
+#: done, in seconds. Their own are also repaired when they start.
+REPAIR_S = 60
+
+
 class Process:
     """This process in the database that all share, from start() to close().
 
@@ -56,7 +61,7 @@ class Process:
         self.owner = owner.Owner(
             self.db, host,
             os.path.join(conf.state_path, 'nova-preempt-owners'),
-            self.options.intent_timeout_s)
+            owner.INTENT_TIMEOUT_S)
         self.heartbeat = owner.Heartbeat(self.owner)
         self.pauses = pauses.Pauses(self.db)
 

@@ -101,7 +101,7 @@ class Recovery:
             if not liveness.is_orphan(
                     decision.uuid, decision.owner, age_s,
                     me=me, working_on=self._active,
-                    leases=leases, timeout_s=self._options.intent_timeout_s):
+                    leases=leases, timeout_s=owner.INTENT_TIMEOUT_S):
                 continue
             if not self._decisions.update_decision(
                     decision.uuid, decision.owner, decision.status,

@@ -39,22 +39,19 @@ class RequestPoller:
 
     Implements nova_preempt.core.wanted.Port.
 
-    :param interval_s: how old what is told may be
     :param find: given uuids, returns those that are not wanted as a set
     :param monotonic, processor_time: the clocks to measure by
     :param clock: returns now, naive and in UTC
     :param are_hosts_emptied: returns whether hosts are, for reservations
     """
 
-    def __init__(self, interval_s: float,
-                 find: Callable[[Collection[str]], Iterable[str]],
+    def __init__(self, find: Callable[[Collection[str]], Iterable[str]],
                  reservations: reservations.Reservations,
                  headroom: headroom.Headroom,
                  monotonic: Callable[[], float] = time.monotonic,
                  processor_time: Callable[[], float] = time.thread_time,
                  clock: Callable[[], datetime.datetime] = timeutils.utcnow,
                  are_hosts_emptied: Callable[[], bool] = lambda: True) -> None:
-        self._interval_s = interval_s
         self._reservations = reservations
         self._headroom = headroom
         self.are_hosts_emptied = are_hosts_emptied
@@ -80,7 +77,8 @@ class RequestPoller:
 
         :raises NovaError: nobody knows
         """
-        return bool(self._reading.get(server_uuid, self._interval_s))
+        return bool(self._reading.get(
+            server_uuid, instance_poller.POLL_INTERVAL_S))
 
     def reservation(self, uuid: str) -> model.Reservation | None:
         try:

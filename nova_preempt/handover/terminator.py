@@ -192,7 +192,7 @@ class Work:
 
     def _age_s(self) -> float:
         return controller.pause_s(self._now() - self.memory.acted_at,
-                                  self._terminator.options.poll_interval_s)
+                                  instance_poller.POLL_INTERVAL_S)
 
     def _carry_out(self, intent: values.Intent) -> None:
         """Do something; some of it is left to the next round if it fails."""

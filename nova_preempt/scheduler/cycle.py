@@ -182,7 +182,7 @@ class SchedulingCycle:
             preemption.process.clock(), self.asked.rank,
             request.protected_servers(self.asked.spec_obj)
             | preemption.handover.stuck(),
-            list_age_s=preemption.process.options.max_age_s,
+            idle_age_s=port.MAX_AGE_S, list_age_s=port.LIST_MAX_AGE_S,
             memo=preemption.memo, silent=self.asked.deadline.silent)
         self.cloud.trees.search = self.decision.search
 

@@ -121,7 +121,7 @@ class QueryEndpoint:
             reason = ('there will be room once preemptible servers that are '
                       'ending already are gone')
         elif plan is not None and plan.victims:
-            get_cost_us = cycle.decision.policy.published_cost_us
+            get_cost_us = cycle.decision.search.policy.published_cost_us
             cost_us = get_cost_us(plan.cost_us)
             costs = {victim.uuid: get_cost_us(victim.cost)
                      for victim in plan.victim_set.victims}

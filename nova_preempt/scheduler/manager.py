@@ -60,6 +60,11 @@ CONF = nova.conf.CONF
 nova_preempt.conf.register_opts(CONF)
 LOG = logging.getLogger(__name__)
 
+#: How often what has changed among servers and providers is read in the
+#: background, in seconds. A decision to preempt reads the latest changes of
+#: servers first; this keeps that reading short.
+REFRESH_S = 30
+
 
 class PreemptibleSchedulerManager(manager.SchedulerManager):
     """The scheduler service's manager."""
@@ -123,14 +128,13 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                       CONF.preemption.metrics_address)
         self._repair()
 
-    @periodic_task.periodic_task(
-        spacing=CONF.preemption.refresh_interval_s, run_immediately=True)
+    @periodic_task.periodic_task(spacing=REFRESH_S, run_immediately=True)
     def _refresh_preemptible_servers(self, context):
         if self.preemption is not None:
             self.preemption.known.refresh()
             self.placing.corrector.run()
 
-    @periodic_task.periodic_task(spacing=CONF.preemption.recovery_interval_s)
+    @periodic_task.periodic_task(spacing=parts.REPAIR_S)
     def _repair_preemptions(self, context):
         if self.preemption is not None:
             self._repair()
@@ -140,8 +144,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             self.preemption.repair()
         except Exception:
             LOG.exception('Cannot repair preemptions that were left behind; '
-                          'trying again every %s s.',
-                          CONF.preemption.recovery_interval_s)
+                          'trying again every %s s.', parts.REPAIR_S)
 
     # -- a request -------------------------------------------------------
 

@@ -164,7 +164,7 @@ class Placing:
         :param rank: of the request, see core.scheduling.policy
         :raises NoValidHost: there is none, whoever would end
         """
-        left = self._preemption.process.options.max_attempts
+        left = policy.MAX_ATTEMPTS
         while True:
             # Nova changes the request that it works on; without preemptible
             # servers there is no second time to keep it for.
@@ -293,7 +293,7 @@ _DETAILS = {
     refusals.Why.NOBODY: 'no host has room, and there is no preemptible '
                          'server',
     refusals.Why.RACES: 'other requests were faster on each host, '
-                        '[preemption]max_attempts times',
+                        f'{policy.MAX_ATTEMPTS} times',
     refusals.Why.BUSY: 'as many requests wait as may, [preemption]'
                        'max_waiting_requests, and no host has room without '
                        'its preemptible servers whose notice is 0 s',

@@ -35,7 +35,7 @@ def decision(cycle, state, plan, server_uuid, project_id, user_id):
     cost, missing, devices, pinned, one_time, surplus, optimal, steps,
     considered: [{host, node, victims, cost_us}], runner_up, why}.
     """
-    get_cost_us = cycle.decision.policy.published_cost_us
+    get_cost_us = cycle.decision.search.policy.published_cost_us
     costs = {victim.uuid: get_cost_us(victim.cost)
              for victim in plan.victim_set.victims}
     victims = tuple(
@@ -100,7 +100,7 @@ def _basics(cycle):
 
 
 def _record(cycle, state, plan):
-    policy = cycle.decision.policy
+    policy = cycle.decision.search.policy
     considered = get_considered(cycle)
     runner_up = next((item for item in considered
                       if item['host'] != state.host), None)
@@ -142,7 +142,8 @@ def get_considered(cycle):
 def _entry(cycle, item):
     entry = {'host': cycle.cloud.states[item.host].host,
              'node': item.name, 'victims': list(item.victims),
-             'cost_us': cycle.decision.policy.published_cost_us(item.cost_us)}
+             'cost_us': cycle.decision.search.policy.published_cost_us(
+                 item.cost_us)}
     if item.victims:
         entry.update(optimal=item.optimal, steps=item.steps)
     return entry

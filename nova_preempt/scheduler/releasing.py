@@ -22,6 +22,7 @@ import time
 
 from oslo_utils import timeutils
 
+from nova_preempt.cloud import instance_poller
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import retrying
 from nova_preempt.core.scheduling import joining
@@ -60,7 +61,7 @@ class ReleaseWaiter:
         self._lock = threading.Lock()
         self._reading = threading.Lock()
         self._open = set()   # uuids of decisions, when they were read last
-        self._read_at = None
+        self._read_at = -1.0     # before any time
         self._taken = {}     # provider uuid: [resources] of who waits there
 
     def releasing(self, decisions, waited=()):
@@ -135,7 +136,7 @@ class ReleaseWaiter:
         wait = retrying.Wait(
             self._monotonic(),
             options.maximum_notice_s + options.termination_timeout_s,
-            options.poll_interval_s)
+            instance_poller.POLL_INTERVAL_S)
         try:
             while self._is_coming(coming.decision_uuids, wait.began):
                 pause_s = wait.pause_s(self._monotonic(), deadline.left_s())
@@ -156,8 +157,8 @@ class ReleaseWaiter:
         """
         with self._reading:
             now = self._monotonic()
-            if (self._read_at is None or self._read_at < since
-                    or now - self._read_at >= self._options.poll_interval_s):
+            if (self._read_at < since or now - self._read_at
+                    >= instance_poller.POLL_INTERVAL_S):
                 self._open = self._decisions.get_claimed_uuids()
                 self._read_at = now
             return bool(uuids & self._open)

@@ -21,6 +21,7 @@ import typing
 
 from nova_preempt.cloud import request
 from nova_preempt.core.scheduling import policy
+from nova_preempt.core.scheduling import port
 from nova_preempt.handover import eviction_policy
 
 if typing.TYPE_CHECKING:
@@ -108,12 +109,11 @@ def _claimed_rank(preemption, spec_obj, server_uuids):
 
 def read_headroom(preemption):
     """Know what has to stay free of preemptible servers."""
-    max_age_s = preemption.process.options.max_age_s
     known = preemption.known
     if known.headroom:
         # It tells where space was freed, which Placement does not.
-        known.servers.refresh(max_age_s)
-    known.headroom.refresh(max_age_s)
+        known.servers.refresh(port.MAX_AGE_S)
+    known.headroom.refresh(port.MAX_AGE_S)
 
 
 def terms(preemption, spec_obj, server_uuids, project_id=''):

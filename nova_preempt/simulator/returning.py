@@ -64,8 +64,7 @@ class Returns:
         self._memory: int | None = None
         options = parts.options
         self.options = returns.Options(
-            options.restore_interval_s, options.restore_at_once,
-            options.restore_timeout_s)
+            options.restore_at_once, options.restore_timeout_s)
 
     # -- what happens ------------------------------------------------------
 

@@ -28,6 +28,8 @@ from nova_preempt.core.model import Inventory
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import leases
 from nova_preempt.core.reservation import limits as reservation_limits
+from nova_preempt.core.scheduling import port
+from nova_preempt.core.scheduling.policy import MAX_ATTEMPTS
 from nova_preempt.core.scheduling.policy import Policy
 from nova_preempt.simulator import memory
 from nova_preempt.simulator.delays import Delays
@@ -175,7 +177,7 @@ class Options:
     enabled: bool = True
     maximum_runtime_s: int = 0
     max_waiting_requests: int = 128
-    max_attempts: int = 10
+    max_attempts: int = MAX_ATTEMPTS
     termination_timeout_s: int = 120
     stop_retention_s: int = 86400
     project_budget: int = 0
@@ -183,9 +185,8 @@ class Options:
     budget_window_s: int = 0
     headroom: Mapping[str, tuple[int, bool]] = dataclasses.field(
         default_factory=dict)
-    max_age_s: int = 10
+    max_age_s: float = port.MAX_AGE_S
     interval_s: int = 10
-    restore_interval_s: int = 60
     restore_at_once: int = 10
     restore_timeout_s: int = 7 * 86400
     backlog: Backlog | None = None

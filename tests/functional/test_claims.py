@@ -16,6 +16,7 @@ import contextlib
 import itertools
 import tempfile
 import types
+from unittest import mock
 import uuid
 
 from nova import test
@@ -30,6 +31,7 @@ from nova_preempt.core.scheduling import plan
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import claim
 from nova_preempt.handover import handover
+from nova_preempt.handover import owner
 from nova_preempt.handover import recovery
 from tests import tables
 from tests.unit.db import test_decisions
@@ -242,10 +244,10 @@ class TestEachCall(test.TestCase):
 
     def repair(self, fault=None):
         placement, decisions = self.faulty(fault or Fault())
-        recovery.Recovery(
-            placement, self.nova, decisions, self.owner,
-            types.SimpleNamespace(intent_timeout_s=0, actions=['delete']),
-            set()).repair()
+        with mock.patch.object(owner, 'INTENT_TIMEOUT_S', 0):
+            recovery.Recovery(
+                placement, self.nova, decisions, self.owner,
+                types.SimpleNamespace(actions=['delete']), set()).repair()
 
     def end(self, is_placed):
         """Everybody else does what harms most; then it is repaired."""

@@ -223,7 +223,6 @@ class TestHeadroom(EngineTestCase):
 class TestJanitor(EngineTestCase):
 
     def clean(self, times=2):
-        self.flags(audit_interval_s=10, group='preemption_engine')
         for _ in range(times):
             self.run_engine(at_once=True)
 

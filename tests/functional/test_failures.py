@@ -17,9 +17,11 @@ from nova.cmd import manage as nova_manage
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core.scheduling import policy
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.handover import audit
+from nova_preempt.handover import owner
 from tests.functional import base
 
 
@@ -162,8 +164,8 @@ class TestKilledScheduler(Killing, base.PreemptionTestCase):
                                side_effect=nova_api.NovaError('away')):
             self.restart()
         self.assertEqual(1, len(self.decisions.get_open_decisions()))
-        self.flags(intent_timeout_s=10, group='preemption')
-        with self.as_of_later():
+        with mock.patch.object(owner, 'INTENT_TIMEOUT_S', 10), (
+                self.as_of_later()):
             self.assertEqual(1, self.scheduler.preemption.handover.repair())
         self.assert_consistent()
         self.assertEqual(set(self.victims), self.alive())
@@ -219,8 +221,7 @@ class TestLostRaces(base.PreemptionTestCase):
         self.assert_consistent()
         self.assertEqual(4, len(self.servers()))
         # Not without end.
-        self.flags(max_attempts=2, group='preemption')
-        with self.lose(100):
+        with mock.patch.object(policy, 'MAX_ATTEMPTS', 2), self.lose(100):
             server = self.boot('third', self.small)
             self.wait_failed(server)
         self.assert_consistent()

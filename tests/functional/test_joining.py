@@ -15,6 +15,7 @@ from unittest import mock
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core.scheduling import policy
 from nova_preempt.db import decisions
 from nova_preempt.embedded import cloud
 from tests.functional import base
@@ -165,9 +166,8 @@ class TestTakenBack(base.PreemptionTestCase):
                                                decisions.ABORTED, new_owner='')
             return real(consumers)
 
-        self.flags(max_attempts=1, group='preemption')
-        with mock.patch.object(placement, 'post_allocations',
-                               side_effect=post):
+        with mock.patch.object(policy, 'MAX_ATTEMPTS', 1), mock.patch.object(
+                placement, 'post_allocations', side_effect=post):
             self.boot_in_vain()
         self.assertEqual(set(self.victims), self.alive())
         self.assert_consistent()
@@ -176,8 +176,7 @@ class TestTakenBack(base.PreemptionTestCase):
         """Servers of the same request that found room give it back."""
         self.add_host('host2', 1, 1024, 10)
         preemption = self.scheduler.preemption
-        self.flags(max_attempts=1, group='preemption')
-        with mock.patch.object(
+        with mock.patch.object(policy, 'MAX_ATTEMPTS', 1), mock.patch.object(
                 preemption.handover.recovery, 'roll_back',
                 side_effect=placement_api.PlacementError('away')), (
             mock.patch.object(preemption.handover.terminator, 'end',

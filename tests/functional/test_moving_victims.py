@@ -77,7 +77,7 @@ class TestMovingVictims(test_failures.Killing, base.PreemptionTestCase):
                 if self.victim in consumers]
 
     def repair(self):
-        """Its own scheduler need not wait for intent_timeout_s."""
+        """Its own scheduler need not wait until a lease runs out."""
         return self.scheduler.preemption.handover.repair()
 
     def assert_repaired(self, host, status):

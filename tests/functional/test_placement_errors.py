@@ -14,6 +14,7 @@
 from unittest import mock
 
 from nova_preempt.cloud import placement as placement_api
+from nova_preempt.core.scheduling import policy
 from nova_preempt.db import decisions
 from tests.functional import base
 
@@ -48,7 +49,6 @@ class TestOneHost(base.PreemptionTestCase):
 
     def before_the_claim(self):
         """No other host was looked at: it is decided anew without this one."""
-        self.flags(shortlist_size=1, group='preemption')
         get_consumer, failed = self.asked.get_consumer, []
 
         def fail(uuid):
@@ -57,10 +57,10 @@ class TestOneHost(base.PreemptionTestCase):
                 raise placement_api.PlacementError('500')
             return get_consumer(uuid)
 
-        self.boot_on('host1', get_consumer=fail)
+        with mock.patch.object(policy, 'SHORTLIST_SIZE', 1):
+            self.boot_on('host1', get_consumer=fail)
         self.assertEqual([decisions.DONE], self.statuses())
         self.assertEqual([self.cheap], failed)
-        self.flags(shortlist_size=10, group='preemption')
 
     def instead_of_the_claim(self):
         post, failed = self.asked.post_allocations, []

@@ -24,6 +24,7 @@ from nova.conf import CONF
 from nova_preempt import db
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells
+from nova_preempt.core.scheduling import policy
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.embedded import cloud
@@ -260,7 +261,7 @@ class TestPreemptibleFilter(RulesTestCase):
 
     def test_neither_servers_nor_preemption(self):
         # So that host2 is a batch of its own, and does not pass.
-        self.flags(group='preemption', shortlist_size=1)
+        self.patch(policy, 'SHORTLIST_SIZE', 1)
         self.fill()
         self.add_hosts('host3')
         self.add_aggregate('normal', ['host3'],
@@ -377,7 +378,7 @@ class TestTwoCells(TwoCellsTestCase):
         victim = self.boot_spot_in('cell2', 'c', 'host3', 1000)
         self.boot_spot_in('cell2', 'd', 'host3', 2000)
         # So that those of the other cell are a batch of their own.
-        self.flags(group='preemption', shortlist_size=1)
+        self.patch(policy, 'SHORTLIST_SIZE', 1)
         self.act(server, 'migrate')
         self.assertEqual({victim}, self.last_victims())
         self.act(server, 'confirmResize')

@@ -34,6 +34,7 @@ from nova_preempt.cloud import placement as placement_api
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.embedded import cloud
+from nova_preempt.handover import owner
 from tests.functional import base
 
 SECONDS = float(os.environ.get('NOVA_PREEMPT_RANDOM_S', '60'))
@@ -73,8 +74,8 @@ class TestRandom(base.PreemptionTestCase):
         # it is deleted while it is built, and its fixtures forbid warnings.
         warnings.filterwarnings('ignore', message='Multiple rows returned')
         self.flags(service_down_time=3600)
-        self.flags(intent_timeout_s=10, termination_timeout_s=20,
-                   group='preemption')
+        self.patch(owner, 'INTENT_TIMEOUT_S', 10)
+        self.flags(termination_timeout_s=20, group='preemption')
         self.restart_scheduler()
         self._service_fixture_count['scheduler'] = 0
         second = self.start_service('scheduler', host='scheduler2')

@@ -190,8 +190,8 @@ class Terminator:
             mock.Mock(spec=instance_poller.InstancePoller, get=self.get),
             requests, self.decisions, mock.Mock(spec=owner.Owner),
             types.SimpleNamespace(
-                termination_timeout_s=TIMEOUT_S, poll_interval_s=1.0,
-                migrate_timeout_s=0, actions=['delete', 'shelve', 'stop'],
+                termination_timeout_s=TIMEOUT_S, migrate_timeout_s=0,
+                actions=['delete', 'shelve', 'stop'],
                 honored_locks='admin', minimum_runtime_s=0),
             mock.Mock(spec=notifications.Notifications), lambda: self.now,
             self.sleep, host_is_up=lambda uuid, host: True).end(

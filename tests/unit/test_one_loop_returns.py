@@ -324,8 +324,7 @@ class TestReturns(OneLoop, unittest.TestCase):
     EVENTS = ['570 back a', '570 back b', '590 back c', '730 left d']
     SIZES = {'d': 4, 'a': 1, 'b': 1, 'c': 2}
     prepare = staticmethod(lambda world: None)
-    OPTIONS = {'restore_interval_s': 60, 'restore_at_once': 2,
-               'restore_timeout_s': 600}
+    OPTIONS = {'restore_at_once': 2, 'restore_timeout_s': 600}
 
     def engine(self, restarts=False):
         world = Engine(self)

@@ -35,6 +35,9 @@ from nova_preempt.core import capacity
 from nova_preempt.core.controller import Step
 from nova_preempt.core.model import SECOND, Resources
 
+#: How long after a failed return the next is tried, in seconds; twice as long
+#: each time, up to LONGEST_S.
+INTERVAL_S = 60
 LONGEST_S = 3600
 
 #: How long one that was asked to come counts as coming without a look, and
@@ -90,7 +93,6 @@ class Shelved:
 class Options:
     """The operator's options of the same names, without restore_."""
 
-    interval_s: int
     at_once: int
     timeout_s: int
 
@@ -189,7 +191,7 @@ def step(
           if sight in (Sight.GONE, Sight.BACK)),
         *left,
         *(Unshelve(each.uuid, now_us + SECOND * _pause_s(
-            each, each.tries, options)) for each in chosen),
+            each, each.tries)) for each in chosen),
     ), memory)
 
 
@@ -198,11 +200,10 @@ def _to_look_at(observed: Observed, now_us: int) -> Iterator[Shelved]:
 
     Nova may not show yet that one was asked lately.
     """
-    options, unseen = observed.options, observed.unseen()
+    unseen = observed.unseen()
     for each in observed.asked():
-        to_next_s = _to_next_s(each, options, now_us)
-        just_asked = (_pause_s(each, each.tries - 1, options) - to_next_s
-                      <= LOOK_S)
+        to_next_s = _to_next_s(each, now_us)
+        just_asked = _pause_s(each, each.tries - 1) - to_next_s <= LOOK_S
         if to_next_s > 0 and (just_asked or each.uuid in unseen):
             yield each
 
@@ -212,7 +213,7 @@ def _ready(
 ) -> Iterator[Shelved]:
     """Yield those that may be asked to come now."""
     for each in servers:
-        if _to_next_s(each, options, now_us) <= 0 and not _is_over(
+        if _to_next_s(each, now_us) <= 0 and not _is_over(
                 each, options, now_us):
             yield each
 
@@ -227,7 +228,7 @@ def _too_late(
     for each in group:
         if not _is_over(each, options, now_us):
             return
-        if _to_next_s(each, options, now_us) <= 0:
+        if _to_next_s(each, now_us) <= 0:
             yield each
 
 
@@ -290,14 +291,14 @@ def pause_s(interval_s: int, tries: int) -> int:
     return min(LONGEST_S, interval_s << min(tries, 12))
 
 
-def _pause_s(each: Shelved, tries: int, options: Options) -> int:
+def _pause_s(each: Shelved, tries: int) -> int:
     """Return how long after a try the next one is, with so many before."""
     if each.period_s is not None:
         return each.period_s
-    return pause_s(options.interval_s, max(0, tries))
+    return pause_s(INTERVAL_S, max(0, tries))
 
 
-def _to_next_s(each: Shelved, options: Options, now_us: int) -> float:
+def _to_next_s(each: Shelved, now_us: int) -> float:
     """Return how long it is until the next try, if it was asked at all.
 
     Not longer than it ever is, by more than clocks of engines may differ:
@@ -306,7 +307,7 @@ def _to_next_s(each: Shelved, options: Options, now_us: int) -> float:
     if not each.tries or each.next_try_us is None:
         return 0
     left_s = (each.next_try_us - now_us) / SECOND
-    longest_s = _pause_s(each, each.tries - 1, options) + LOOK_S
+    longest_s = _pause_s(each, each.tries - 1) + LOOK_S
     return left_s if left_s <= longest_s else 0
 
 

@@ -92,9 +92,8 @@ class Cycle:
             cloud, request, policy, now, rank, excluded, memo, silent
         )
         self.shortlist = Shortlist(
-            cloud, self.search, policy.shortlist, idle_age_s, list_age_s
+            cloud, self.search, idle_age_s, list_age_s
         )
-        self.policy = policy
         self.refusal = (
             refusal if policy.may_preempt_any(rank)
             else "a preemptible server never preempts"
@@ -164,7 +163,7 @@ class Cycle:
         :param any_victims: whether there are preemptible servers, as far as
             is known
         """
-        if self.room and not (self.policy.always and any_victims):
+        if self.room and not (self.search.policy.always and any_victims):
             return []
         if self._is_refused():
             return []
@@ -189,7 +188,7 @@ class Cycle:
         free = [uuid for uuid, _ in hosts if self._has_room(uuid)]
         self.hosts.plans = dict.fromkeys(free)
         ordered: list[str] = []
-        if free and not (self.policy.always and not self.refusal):
+        if free and not (self.search.policy.always and not self.refusal):
             ordered = self._order(free, index)
         if not ordered and not self._is_refused():
             ordered = self._order_with_victims(free, index)

@@ -78,7 +78,7 @@ class Search:
         self._memo = Memo() if memo is None else memo
         self._cloud = cloud
         self._request = request
-        self._policy = policy
+        self.policy = policy
         self._now = now
         self._now_us = microseconds(now)
         self._rank = rank
@@ -109,17 +109,17 @@ class Search:
 
     def may_end(self, server: Server) -> bool:
         """Tell whether a server may end for this request."""
-        return self._policy.is_able(server) and self._may_end_at(
+        return self.policy.is_able(server) and self._may_end_at(
             server, server.uptime_us(self._now)
         )
 
     def _may_end_at(self, server: Server, uptime_us: int) -> bool:
         """Tell the same of one that is able to end."""
         return (
-            self._policy.may_preempt(self._rank, server)
+            self.policy.may_preempt(self._rank, server)
             and server.uuid not in self._excluded
-            and self._policy.rules.has_run(server, uptime_us)
-            and self._cloud.may_wait(self._policy.notice_s(server))
+            and self.policy.rules.has_run(server, uptime_us)
+            and self._cloud.may_wait(self.policy.notice_s(server))
         )
 
     def ranked(
@@ -137,7 +137,7 @@ class Search:
         self._memo.forget_others(listed)
         left_out = {*skip, *self.silent.excluded}
         wanted = (each for each in listed if each.uuid not in left_out)
-        floors = self._memo.floors(self._request, self._policy, self._rank)
+        floors = self._memo.floors(self._request, self.policy, self._rank)
         bound, closer = self._bound, None
         if floors is not None:
             bound = functools.partial(self._floor, floors)
@@ -160,13 +160,13 @@ class Search:
         servers = self._cloud.servers_on(listing.name)
         floor = floors.find(
             listing.uuid, listing.providers, servers, self._now_us,
-            self._policy.classes,
+            self.policy.classes,
         )
         if floor is None or floor.since_us < since_us:
             host = Host(listing.name, tuple(listing.providers))
-            hosted = self._memo.hosted(host, servers, self._policy)
+            hosted = self._memo.hosted(host, servers, self.policy)
             floor = floors.work_out(
-                host, servers, hosted, self._now_us, self._policy.classes
+                host, servers, hosted, self._now_us, self.policy.classes
             )
         if floor.cost_us is None:
             self.refusals[listing.name] = floor.refusal
@@ -246,7 +246,7 @@ class Search:
                 )
             ),
             caps=self.budgets.caps(servers.values()) if self.budgets else (),
-            exact=self._policy.exact,
+            exact=self.policy.exact,
         )
         if isinstance(found, Refusal):
             self.refusals[name] = found.text
@@ -335,7 +335,7 @@ class Search:
             self._request,
             host,
             capacity.total(
-                self._policy.freed(server, held(host, server.uuid))
+                self.policy.freed(server, held(host, server.uuid))
                 for server in servers
             ),
         )
@@ -348,7 +348,7 @@ class Search:
         servers: dict[str, Server] = {}
         candidates = []
         for each in self._memo.hosted(
-            bare, self._cloud.servers_on(name), self._policy
+            bare, self._cloud.servers_on(name), self.policy
         ):
             server = each.server
             uptime_us = max(0, self._now_us - each.launched_us)
@@ -360,7 +360,7 @@ class Search:
                     Candidate(
                         server.uuid,
                         each.freed,
-                        self._policy.cost_at_us(
+                        self.policy.cost_at_us(
                             server, each.resources, uptime_us
                         ),
                     )

@@ -44,6 +44,15 @@ PREEMPTIBLE = Rank(is_preemptible=True)
 NORMAL = Rank(is_preemptible=False)
 
 
+#: How many hosts that need victims are filtered and weighed at once, the
+#: cheapest first, then twice as many each time: it bounds work, not the choice
+#: by cost. What outweighs the cost is only compared among these.
+SHORTLIST_SIZE = 10
+
+#: How often a request is scheduled with fresh data because others were faster
+#: on every host it tried or a victim did not end; then it gets NoValidHost.
+MAX_ATTEMPTS = 10
+
 #: The most that a record holds: what fits into a column of a database.
 MOST_TOLD_US = 2**63 - 1
 
@@ -106,7 +115,7 @@ class Policy:
     )
     preemptions: Mapping[str, int] = dataclasses.field(default_factory=dict)
     always: bool = False
-    shortlist: int = 10
+    shortlist: int = dataclasses.field(default_factory=lambda: SHORTLIST_SIZE)
     classes: Classes | None = None
     exact: bool = True
 

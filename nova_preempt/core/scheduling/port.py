@@ -30,6 +30,16 @@ from nova_preempt.core.model import Provider, Server
 from nova_preempt.core.scheduling.budgets import Budgets
 from nova_preempt.core.scheduling.joining import Releasing
 
+#: How old what is known of free space may be when a preemptible server is
+#: placed, and what is known of hosts that need victims while others have room,
+#: in seconds. Nobody ends by old data.
+MAX_AGE_S = 5.0
+
+#: How old Placement's list of the hosts that may serve a request may be when
+#: victims are looked for, in seconds: more than passes until the next
+#: reading in the background.
+LIST_MAX_AGE_S = 60.0
+
 #: After so many seconds, two calls that nobody answers, no further host is
 #: read: the request is decided by what is known.
 READ_S = 120.0

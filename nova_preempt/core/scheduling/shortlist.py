@@ -28,7 +28,6 @@ from nova_preempt.core.scheduling.port import Cloud
 class Shortlist:
     """Plans in batches.
 
-    :param size: how many hosts the first batch has
     :param idle_age_s: how old what is known of hosts may be as long as
         nobody has to end
     :param list_age_s: how old the list of hosts may be in any case
@@ -41,7 +40,6 @@ class Shortlist:
         self,
         cloud: Cloud,
         search: Search,
-        size: int,
         idle_age_s: float = 0,
         list_age_s: float = 0,
     ) -> None:
@@ -50,8 +48,7 @@ class Shortlist:
         self.is_exhausted = False
         self._cloud = cloud
         self._search = search
-        self._sizes = (size * 2**batch for batch in itertools.count())
-        self._size = size
+        self._size = search.policy.shortlist  # of the next batch
         self._ages_s = (idle_age_s, list_age_s)
         self._ranked: Iterable[Plan] | None = None
         self._is_old = False        # whether the list of hosts may be
@@ -84,7 +81,7 @@ class Shortlist:
         self._is_old = list_age_s > 0
         self._ranked = self._search.ranked(skip, list_age_s)
         self._skips = bool(skip)
-        self._sizes = (self._size * 2**batch for batch in itertools.count())
+        self._size = self._search.policy.shortlist
         self._last_cost = 0
 
     def next(self) -> list[Plan]:
@@ -93,13 +90,13 @@ class Shortlist:
         :raises Unanswered:
         """
         self.is_exhausted = True
-        batch = list(itertools.islice(self._ranked or (), next(self._sizes)))
+        batch = list(itertools.islice(self._ranked or (), self._size))
+        self._size *= 2
         self.is_exhausted = not batch
         if batch:
             self._last_cost = batch[-1].cost_us
         new = [plan for plan in batch if plan.host.uuid not in self.plans]
-        for plan in new:
-            self.plans[plan.host.uuid] = plan
+        self.plans.update((plan.host.uuid, plan) for plan in new)
         return new
 
     def more(self) -> list[Plan]:

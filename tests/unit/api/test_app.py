@@ -328,11 +328,11 @@ class TestEntry(base.DatabaseTestCase):
         path = self.directory / 'nova.conf'
         path.write_text(f'{path.read_text()}\n[energy]\nhosts_file = {hosts}'
                         '\nredfish_password = hush\n'
-                        'refresh_interval_s = 31\n')
+                        'switch_interval_s = 31\n')
         out, err = self.serve('/v1')
         self.assertIn('/v1 200\n', out, err)
         known = out.splitlines()[-1].split()
-        self.assertIn('refresh_interval_s', known)
+        self.assertIn('switch_interval_s', known)
         self.assertFalse({
             opt.dest for opt in energy.OPTS if opt.secret or
             opt.dest.startswith(('redfish', 'command', 'hosts_file',

@@ -44,8 +44,11 @@ class TestWatch(unittest.TestCase):
         self.read = mock.Mock(side_effect=lambda cell, uuids: {
             uuid: instance() for uuid in uuids
             if self.homes.get(uuid) == cell.uuid})
+        patch = mock.patch.object(instance_poller, 'POLL_INTERVAL_S', 1.0)
+        patch.start()
+        self.addCleanup(patch.stop)
         self.watch = instance_poller.InstancePoller(
-            1.0, self.find, self.read, lambda: self.now,
+            self.find, self.read, lambda: self.now,
             lambda: self.processor_s)
 
     def reads(self):

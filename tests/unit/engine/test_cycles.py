@@ -12,7 +12,6 @@
 """A server that gives way again and again is warned of."""
 
 import datetime
-import types
 
 from oslo_log import log as logging
 
@@ -30,8 +29,7 @@ class TestCycles(test_decisions.TestSQLite):
     def setUp(self):
         super().setUp()
         self.now = NOW
-        self.options = types.SimpleNamespace(cycle_window_s=3600)
-        self.cycles = cycles.Cycles(self.db, self.options, lambda: self.now)
+        self.cycles = cycles.Cycles(self.db, lambda: self.now)
         self.number = 0
 
     def give_way(self, minutes_ago, victim='v', project='p', taker='q',
@@ -89,12 +87,6 @@ class TestCycles(test_decisions.TestSQLite):
         warning, = self.warnings()
         self.assertIn('Projects p and q', warning)
         self.assertEqual(1, self.gauge('projects'))
-
-    def test_not_looked_for(self):
-        for minutes_ago in (50, 30, 10):
-            self.give_way(minutes_ago)
-        self.options.cycle_window_s = 0
-        self.assertEqual([], self.warnings())
 
 
 def load_tests(loader, tests, pattern):

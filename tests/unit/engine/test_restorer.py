@@ -54,8 +54,7 @@ class TestReturns(testtools.TestCase):
         headroom = mock.Mock()
         headroom.has_room.return_value = True
         self.options = types.SimpleNamespace(
-            restore_interval_s=60, restore_timeout_s=86400,
-            restore_at_once=3)
+            restore_timeout_s=86400, restore_at_once=3)
         self.restorer = restorer.Restorer(
             self.decisions, clients, headroom, mock.Mock(), self.options,
             lambda: self.seconds)

@@ -14,10 +14,12 @@
 import dataclasses
 import types
 import unittest
+from unittest import mock
 
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import observed_server
 from nova_preempt.db import decisions as db_decisions
+from nova_preempt.handover import owner
 from nova_preempt.handover import recovery
 
 SIZE = {'VCPU': 1}
@@ -127,6 +129,9 @@ class RollBackTestCase(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
+        patch = mock.patch.object(owner, 'INTENT_TIMEOUT_S', 0)
+        patch.start()
+        self.addCleanup(patch.stop)
         self.placement = FakePlacement(2)
         self.placement.give('held', 2)
         self.nova = FakeNova()
@@ -174,8 +179,7 @@ class RollBackTestCase(unittest.TestCase):
                                   keeps=lambda decisions: True),
             types.SimpleNamespace(actions=['delete', 'shelve', 'stop'],
                                   honored_locks=honored_locks,
-                                  minimum_runtime_s=0,
-                                  intent_timeout_s=0),
+                                  minimum_runtime_s=0),
             set())
 
     def statuses(self):

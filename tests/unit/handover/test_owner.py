@@ -37,7 +37,7 @@ from nova_preempt.handover import owner
 from nova_preempt.handover import recovery
 from tests.unit.db import test_decisions
 
-LEASE_S = 60
+LEASE_S = owner.INTENT_TIMEOUT_S
 
 CHILD = """
 import sys
@@ -325,7 +325,7 @@ class TestRecovery(OwnerTestCase):
     def recovery(self, owner):
         return recovery.Recovery(
             self.placement, self.nova, self.decisions, owner,
-            types.SimpleNamespace(intent_timeout_s=LEASE_S), self.active)
+            types.SimpleNamespace(), self.active)
 
     def test_two_containers_leave_each_other_alone(self):
         """The same [DEFAULT]host, and each with a state path of its own."""

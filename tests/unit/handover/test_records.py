@@ -34,9 +34,10 @@ class TestCosts(unittest.TestCase):
         cycle = cloud.cycle(world.amounts(3))
         (host,) = cycle.order(cloud.offered(cycle))
         plan = cycle.plan_of(host)
-        get_cost_us = cycle.policy.published_cost_us
+        policy = cycle.search.policy
+        get_cost_us = policy.published_cost_us
         why = ranked_hosts.why('a', plan, get_cost_us(plan.cost_us), None,
-                               promised=cycle.policy.classes is not None)
+                               promised=policy.classes is not None)
         return (get_cost_us(plan.cost_us),
                 [get_cost_us(each.cost) for each in plan.victim_set.victims],
                 why)

@@ -27,7 +27,7 @@ class TestRequests(unittest.TestCase):
         self.find = mock.Mock(side_effect=lambda uuids: (
             self.not_wanted & set(uuids)))
         self.requests = request_poller.RequestPoller(
-            0.5, self.find, None, None, lambda: self.now)
+            self.find, None, None, lambda: self.now)
 
     def test_one_reading_for_all(self):
         self.requests.add(['a'])

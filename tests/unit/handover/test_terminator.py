@@ -162,9 +162,11 @@ class TestTerminator(unittest.TestCase):
         self.requests.now = lambda: START
         self.requests.are_hosts_emptied = lambda: True
         self.options = types.SimpleNamespace(
-            termination_timeout_s=60, poll_interval_s=1.0,
-            migrate_timeout_s=30, actions=['delete'], honored_locks='admin',
-            minimum_runtime_s=0)
+            termination_timeout_s=60, migrate_timeout_s=30,
+            actions=['delete'], honored_locks='admin', minimum_runtime_s=0)
+        patch = mock.patch.object(instance_poller, 'POLL_INTERVAL_S', 1.0)
+        patch.start()
+        self.addCleanup(patch.stop)
         self.host_is_up = mock.Mock(return_value=True)
 
     def halt(self, operation):
@@ -204,7 +206,7 @@ class TestTerminator(unittest.TestCase):
         """No later than at the next look, which is soon at first."""
         self.assertGreaterEqual(self.clock.now, when)
         self.assertLessEqual(self.clock.now,
-                             when + self.options.poll_interval_s)
+                             when + instance_poller.POLL_INTERVAL_S)
 
     def statuses(self, uuid):
         return [call.args[2]

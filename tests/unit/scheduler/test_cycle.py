@@ -22,10 +22,29 @@ from nova_preempt.cloud import placement
 from nova_preempt.core.scheduling import port
 from nova_preempt.handover import claim
 from nova_preempt.scheduler import cycle
+from nova_preempt.scheduler import manager
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import states
 
 REQUEST = {'allocations': {'uuid': {'resources': {'VCPU': 1}}}}
+
+
+class TestAges(unittest.TestCase):
+
+    def test_lists_of_hosts_are_read_in_the_background(self):
+        """They may be older than what a decision reads of servers."""
+        made = cycle.SchedulingCycle(mock.Mock(), mock.Mock())
+        made._wanted = mock.Mock()
+        with mock.patch.object(cycle.core, 'Cycle') as core, (
+                mock.patch.object(cycle.request, 'protected_servers',
+                                  return_value=frozenset())), (
+                mock.patch.object(cycle.nova_cloud, 'NovaCloud')):
+            made.preemption.handover.stuck.return_value = frozenset()
+            made._begin(mock.Mock(), {})
+        ages = core.call_args.kwargs
+        self.assertEqual((port.MAX_AGE_S, port.LIST_MAX_AGE_S),
+                         (ages['idle_age_s'], ages['list_age_s']))
+        self.assertGreater(port.LIST_MAX_AGE_S, manager.REFRESH_S)
 
 
 class TestClaim(unittest.TestCase):

@@ -21,6 +21,7 @@ from sqlalchemy import exc as sqla_exc
 from nova_preempt.cloud import placement
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core import refusals
+from nova_preempt.core.scheduling import policy
 from nova_preempt.handover import handover
 from nova_preempt.scheduler import cycle as cycles
 from nova_preempt.scheduler import deadline
@@ -57,8 +58,7 @@ class PlacingTestCase(unittest.TestCase):
         self.passes = []
         self.outcomes = []
         self.preemption = mock.Mock(
-            process=mock.Mock(
-                options=types.SimpleNamespace(max_attempts=10)))
+            process=mock.Mock(options=types.SimpleNamespace()))
         self.preemption.handover.claims.active = set()
         self.find_room = self.preemption.known.providers.find_room
         self.find_room.return_value = False
@@ -125,8 +125,8 @@ class TestWhatTheUserReads(PlacingTestCase):
     def refused(self, exc, **cycle):
         for name, value in cycle.items():
             setattr(self.cycle, name, value)
-        self.preemption.process.options.max_attempts = 1
-        with mock.patch.object(placing.records, 'keep_refusal') as keep, (
+        with mock.patch.object(policy, 'MAX_ATTEMPTS', 1), mock.patch.object(
+                placing.records, 'keep_refusal') as keep, (
                 self.assertRaises(exception.NoValidHost)) as caught:
             self.place(exc)
         notes = keep.call_args_list

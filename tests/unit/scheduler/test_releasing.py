@@ -19,6 +19,7 @@ from unittest import mock
 from oslo_utils import timeutils
 
 from nova_preempt import db
+from nova_preempt.cloud import instance_poller
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core import model
 from nova_preempt.core.scheduling import plans
@@ -41,7 +42,10 @@ class SurplusTestCase(unittest.TestCase):
         self.claimed = {'d'}
         self.options = types.SimpleNamespace(
             actions=['delete'], maximum_notice_s=300,
-            termination_timeout_s=120, poll_interval_s=1)
+            termination_timeout_s=120)
+        patch = mock.patch.object(instance_poller, 'POLL_INTERVAL_S', 1.0)
+        patch.start()
+        self.addCleanup(patch.stop)
         self.surplus = releasing.ReleaseWaiter(
             types.SimpleNamespace(get_claimed_uuids=lambda: self.claimed),
             self.options, lambda: self.now, self.sleep)

@@ -81,7 +81,7 @@ class Cloud:
     """
 
     def __init__(self, *servers, room=9, at_once=9, timeout_s=1000, held=()):
-        self.options = returns.Options(60, at_once, timeout_s)
+        self.options = returns.Options(at_once, timeout_s)
         self.servers = servers
         self.sights = {}
         self.looked = []
