@@ -57,9 +57,9 @@ ROOM_LINES = {
 }
 ABOVE_ROOM_LINES = {
     '': 555, 'api': 2711, 'backlog': 1584, 'classes': 427, 'client': 1211,
-    'cloud': 2646, 'cmd': 2323, 'conf': 2111, 'core': 14662, 'db': 2972,
-    'embedded': 1204, 'engine': 981, 'handover': 2329, 'power': 1954,
-    'reservation': 1899, 'scheduler': 2873, 'sdk': 637, 'simulator': 6748,
+    'cloud': 2646, 'cmd': 2321, 'conf': 1992, 'core': 14655, 'db': 2972,
+    'embedded': 1204, 'engine': 980, 'handover': 2328, 'power': 1954,
+    'reservation': 1899, 'scheduler': 2811, 'sdk': 637, 'simulator': 6748,
 }
 ABOVE_FILE_LINES = {
     'nova_preempt/core/reservation/leases.py': 403,
