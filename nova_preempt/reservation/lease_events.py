@@ -63,16 +63,17 @@ class LeaseEvents:
         :returns: how many seconds later to come again
         """
         self._refresh()
-        for kind, uuids in self._pop():
+        # Read once: were it set back in between, a moment would be lost.
+        now = self._clock()
+        for kind, uuids in self._pop(now):
             try:
-                self._act(kind, uuids)
+                self._act(kind, uuids, now)
             except Exception:
                 self._read_of = None           # it is tried again
                 raise
-        if not self._due:
-            return POLL_S
-        wait = (self._due[0][0] - self._clock()).total_seconds()
-        return min(POLL_S, max(0.0, wait))
+        wait_s = POLL_S if not self._due else (
+            self._due[0][0] - self._clock()).total_seconds()
+        return min(POLL_S, max(0.0, wait_s))
 
     def _refresh(self):
         """Find out what is to come, if the calendar has changed."""
@@ -93,10 +94,10 @@ class LeaseEvents:
                         heapq.heappush(self._due, moment)
         self._read_of = snapshot
 
-    def _pop(self):
+    def _pop(self, now):
         """[(kind, uuids)] of what is due, those of one time together."""
         due = []
-        while self._due and self._due[0][0] <= self._clock():
+        while self._due and self._due[0][0] <= now:
             due.append(heapq.heappop(self._due))
         return [(kind, [uuid for _when, _kind, uuid in group])
                 for (_when, kind), group in itertools.groupby(
@@ -104,12 +105,12 @@ class LeaseEvents:
 
     def start(self, uuid):
         """Let one become active if its time has come and it is ready."""
-        self._act(core.Kind.START, [uuid])
+        self._act(core.Kind.START, [uuid], self._clock())
 
-    def _act(self, kind, uuids):
+    def _act(self, kind, uuids, now):
         """Look again, for what was known may be old, and act."""
         def decide(reservation):
-            return core.change(reservation, kind, self._clock(),
+            return core.change(reservation, kind, now,
                                enabled=self._is_enabled())
 
         tell = {core.Kind.END: self._tell_end,
@@ -122,7 +123,7 @@ class LeaseEvents:
         if not ripe:
             return
         for before, values in progress.change_many(
-                self._database, ripe, decide, self._clock()):
+                self._database, ripe, decide, now):
             tell(dataclasses.replace(before, **values))
 
     # -- what is told ----------------------------------------------------

@@ -51,6 +51,18 @@ class TestMoments(life.LifeTestCase):
                           ('before_end', rows.ACTIVE, None),
                           ('end', rows.ENDED, 0.0)], self.events.told)
 
+    def test_the_clock_is_set_back_while_it_acts(self):
+        self.reserve('h1')
+        self.make_ready()
+        self.pass_time(2 * HOUR_S)
+        late = self.now
+        read = iter([late])
+        with mock.patch.object(
+                self.lease_events, '_clock', lambda: next(
+                    read, late - datetime.timedelta(hours=1))):
+            self.lease_events.run()
+        self.assertEqual(rows.ENDED, self.get().status)
+
     def test_comes_again_in_time(self):
         self.assertEqual(lease_events.POLL_S, self.lease_events.run())
         self.reserve('h1')
