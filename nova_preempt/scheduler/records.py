@@ -54,7 +54,7 @@ def decision(cycle, state, plan, server_uuid, project_id, user_id):
 
 
 def log(decision):
-    """One line for one preemption."""
+    """Log a preemption in one line."""
     runner_up = decision.record['runner_up']
     LOG.info(
         'Preemption %(uuid)s: request_id=%(request_id)s '

@@ -217,7 +217,7 @@ class TestSizes(unittest.TestCase):
                      if name not in RECORDS}, ATTRIBUTES, ABOVE_ATTRIBUTES)
 
     def test_options(self):
-        """Those of others, as of keystoneauth and oslo.db, do not count."""
+        """Options of libraries, as of keystoneauth, do not count."""
         ours = [opt.dest for module in (
             api, backlog, budgets, classes, energy, engine, multi_create,
             preemption, quota, reservation, weights) for opt in module.OPTS]
@@ -324,7 +324,7 @@ class TestDocstrings(unittest.TestCase):
 class TestPages(unittest.TestCase):
 
     def test_constants(self):
-        """Those that the guide names have the values that it says."""
+        """Constants that the guide names have the values that it says."""
         page = (TOP / 'doc' / 'source' / 'constants.rst').read_text(
             encoding='utf-8')
         found = re.findall(r'``([\w.]+)\.([A-Z_]+)``\n     - (\S+)', page)
