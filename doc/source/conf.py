@@ -29,6 +29,7 @@ extensions = [
     'cliff.sphinxext',
     'openstackdocstheme',
     'api_reference',
+    'log_lines',
 ]
 
 # Sample configuration, which configuration.rst shows.

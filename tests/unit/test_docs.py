@@ -11,7 +11,6 @@
 # under the License.
 """What Sphinx does not check of the guide."""
 
-import importlib.util
 import pathlib
 import unittest
 import xml.etree.ElementTree
@@ -20,6 +19,7 @@ from docutils import core
 
 from nova_preempt.api import openapi
 from nova_preempt.api import operations
+from tests import documents
 
 DOC = pathlib.Path(__file__).parents[2] / 'doc'
 
@@ -36,10 +36,7 @@ class TestApiReference(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
-        spec = importlib.util.spec_from_file_location(
-            'api_reference', DOC / 'ext' / 'api_reference.py')
-        self.extension = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(self.extension)
+        self.extension = documents.extension('api_reference')
         self.document = openapi.document(
             operations.PUBLIC, operations.OPERATIONS, '/')
 

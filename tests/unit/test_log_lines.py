@@ -11,101 +11,49 @@
 # under the License.
 """What the guide tells of the log and of metrics, against the code."""
 
-import ast
 import pathlib
 import re
 import unittest
 
+from docutils import core
 import prometheus_client
 
 from nova_preempt import metrics
+from tests import documents
 
-ROOT = pathlib.Path(__file__).parents[2]
-CODE = ROOT / 'nova_preempt'
-SOURCE = ROOT / 'doc' / 'source'
-LEVELS = {'warning': 'WARNING', 'error': 'ERROR', 'exception': 'ERROR',
-          'critical': 'ERROR'}
-ROW = re.compile(r'^   \* - (WARNING|ERROR)\n     - ``(.+?)``\n     - \S',
-                 re.M | re.S)
-
-
-def as_told(text):
-    """The words of a format, with ... for what changes."""
-    text = re.sub(r'%(\(\w+\))?[-.\d]*[a-z]', '...', text)
-    return re.sub(r'\.{3,}', '...', ' '.join(text.split()))
-
-
-def formats(node, tree):
-    """Those that the argument of a call can be."""
-    if isinstance(node, ast.Constant):
-        return [node.value]
-    # A table of the module, or its only text.
-    name = node.value.id if isinstance(node, ast.Subscript) else node.id
-    table, = (item.value for item in tree.body
-              if isinstance(item, ast.Assign) and item.targets[0].id == name)
-    return [item.value for item in getattr(table, 'values', [table])]
-
-
-def level_of(call):
-    """WARNING, ERROR or None; and the place of the format."""
-    method = call.func.attr
-    if method != 'log':
-        return LEVELS.get(method), 0
-    named = {item.attr for item in ast.walk(call.args[0])
-             if isinstance(item, ast.Attribute)}
-    return next((level for level in ('ERROR', 'WARNING') if level in named),
-                None), 1
-
-
-def lines_of(text):
-    """{(level, line)} of what a module logs."""
-    tree = ast.parse(text)
-    found = set()
-    for call in ast.walk(tree):
-        if (isinstance(call, ast.Call)
-                and isinstance(call.func, ast.Attribute)
-                and isinstance(call.func.value, ast.Name)
-                and call.func.value.id == 'LOG'):
-            level, place = level_of(call)
-            if level is not None:
-                found |= {(level, as_told(item))
-                          for item in formats(call.args[place], tree)}
-    return found
-
-
-def written():
-    """{(room, level, line)} of the code, but for openstackclient's plugin."""
-    found = set()
-    for path in CODE.rglob('*.py'):
-        room = path.relative_to(CODE).parts[0]
-        room = 'nova_preempt' if room.endswith('.py') else room
-        if room != 'client':
-            found |= {(room, *item) for item in lines_of(path.read_text())}
-    return found
-
-
-def told():
-    """The same, of the guide."""
-    parts = re.split(r'^``(\w+)``\n=+\n', (SOURCE / 'log-lines.rst')
-                     .read_text(), flags=re.M)
-    return [(room, level, as_told(line))
-            for room, text in zip(parts[1::2], parts[2::2], strict=True)
-            for level, line in ROW.findall(text)]
+SOURCE = pathlib.Path(__file__).parents[2] / 'doc' / 'source'
 
 
 class TestLogLines(unittest.TestCase):
 
+    def setUp(self):
+        super().setUp()
+        self.extension = documents.extension('log_lines')
+
     def test_each_line_is_told_and_each_that_is_told_is_there(self):
-        found = told()
-        self.assertEqual(len(set(found)), len(found))
-        self.assertEqual(written(), set(found))
+        self.assertEqual(
+            {line for _package, _level, line in self.extension.written()},
+            set(self.extension.meanings()))
+
+    def test_page(self):
+        lines = {('engine', 'ERROR', 'A ...'), ('api', 'WARNING', 'B'),
+                 ('engine', 'WARNING', 'C')}
+        page = list(self.extension.page(
+            lines, {'C': 'See C.', 'B': 'See B.', 'A ...': 'See A.'}))
+        core.publish_doctree('\n'.join(page), settings_overrides={
+            'report_level': 2, 'halt_level': 2})
+        self.assertEqual(
+            ['``api``', '     - ``B``', '     - See B.', '``engine``',
+             '     - ``C``', '     - See C.', '     - ``A ...``',
+             '     - See A.'],
+            [line for line in page if '``' in line or 'See' in line])
 
     def test_how_lines_are_found(self):
         self.assertEqual(
             {('WARNING', 'Host ... is ...'), ('ERROR', 'A ... b'),
              ('WARNING', 'One ...'), ('WARNING', 'Two'),
              ('ERROR', 'Bad: ...')},
-            lines_of('\n'.join((
+            self.extension.lines_of('\n'.join((
                 "_TEXTS = {1: 'One %(x)s.', 2: 'Two'}",
                 "LOG.warning('Host %(a)s ' 'is %(b).1f', {})",
                 "LOG.exception('A %s b', 1)",
