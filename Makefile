@@ -162,7 +162,6 @@ $(CLOUD_STAMP): requirements.txt $(CONSTRAINTS) setup.cfg pyproject.toml
 	@mkdir -p $(CLOUD)
 	tools/make_venv.sh $(PYTHON) $(CLOUD_VENV) $(CONSTRAINTS) \
 		$(CLOUD_$(NOVA)) openstack-placement osc-placement uwsgi \
-		'tooz[mysql]' \
 		--editable '.[batch,classes,client,mysql,report,simulator]'
 	rm -f $(CLOUD_VENV)/.nova-*
 	touch $@

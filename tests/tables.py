@@ -16,8 +16,31 @@ For tests, of which many have a database of their own.
 
 import functools
 import sqlite3
+import uuid
+
+import sqlalchemy as sa
 
 from nova_preempt.db import schema
+
+MARIADB = 'mysql+pymysql://root@127.0.0.1:3306'
+
+
+def make_mariadb(case):
+    """Return the URL of an empty database, for as long as a test runs."""
+    server = sa.create_engine(MARIADB)
+    case.addCleanup(server.dispose)
+    name = f'np_{uuid.uuid4().hex[:12]}'
+
+    def execute(statement):
+        with server.begin() as connection:
+            connection.execute(sa.text(statement))
+
+    try:
+        execute(f'CREATE DATABASE {name} CHARACTER SET utf8mb4')
+    except sa.exc.OperationalError as exc:
+        case.skipTest(f'no MariaDB to try it with: {exc}')
+    case.addCleanup(execute, f'DROP DATABASE {name}')
+    return f'{MARIADB}/{name}'
 
 
 def make(database):

@@ -24,7 +24,6 @@ from nova_preempt.backlog import sealing
 from nova_preempt.backlog import service as backlog_service
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import database
-from nova_preempt.engine import service as engine_service
 from nova_preempt.handover import eviction_policy
 from nova_preempt.power import driver
 from nova_preempt.power import errors
@@ -77,7 +76,7 @@ SCHEDULER = (
     lambda conf: quotas.check(conf.preemption_quota),
     lambda conf: multi_create.load(conf.preemption, None))
 ENGINE = (
-    *_SHARED, engine_service.check_backend, nova_api.check, sealing.check,
+    *_SHARED, nova_api.check, sealing.check,
     lambda conf: schedule.load_ranking(conf.reservation.ranking), _order,
     lambda conf: ladders.load(conf.backlog),
     lambda conf: batch.load(conf.backlog), _power)

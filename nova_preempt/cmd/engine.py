@@ -81,7 +81,7 @@ def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
     process, clients = found.process, found.clients
     process.start()
     options = conf[conf_engine.GROUP]
-    leadership = service.Leadership(options.backend_url, process.owner.name)
+    leadership = service.Leadership(process.db, process.owner)
     power = power_service.Power(conf, process, clients, driver,
                                 leadership.holds)
     qos = found.qos

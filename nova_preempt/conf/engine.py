@@ -16,18 +16,6 @@ from oslo_config import cfg
 GROUP = 'preemption_engine'
 
 OPTS = [
-    cfg.StrOpt(
-        'backend_url',
-        default='file://$state_path/nova-preempt-coordination',
-        secret=True,
-        help="""
-The tooz backend by which several engines agree which of them acts.
-
-The default, a directory under ``[DEFAULT]state_path``, serves the engines of
-one host. For engines on several hosts name what all of them reach, such as
-``mysql://user:password@host/database``, ``etcd3+http://host:2379`` or
-``redis://host:6379``.
-"""),
     cfg.IntOpt(
         'interval_s',
         mutable=True,

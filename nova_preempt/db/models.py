@@ -210,6 +210,15 @@ class Owner(Base):
     expires_at = sa.Column(sa.DateTime, nullable=False)
 
 
+class Leader(Base):
+    """The owner whose engine acts, '' if none does."""
+
+    __tablename__ = 'leaders'
+
+    name = sa.Column(sa.String(20), primary_key=True)
+    owner = sa.Column(sa.String(300), nullable=False)
+
+
 class PreemptibleServer(Base):
     """A server made preemptible by a scheduler hint.
 

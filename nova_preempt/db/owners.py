@@ -68,6 +68,20 @@ def end(database, names):
         .values(expires_at=clock.now()))
 
 
+def get_leader(database) -> str:
+    """Return the name of the owner whose engine acts, '' if none does."""
+    leader, = database.scalars(sa.select(models.Leader.owner))
+    return leader
+
+
+def replace_leader(database, old, new) -> bool:
+    """Make another owner the leader, unless somebody was faster."""
+    return database.write(
+        sa.update(models.Leader)
+        .where(models.Leader.owner == old)
+        .values(owner=new)) == 1
+
+
 @retries.retried
 def get_leases(database) -> dict[str, bool]:
     """{name of an owner: whether its lease has not run out}."""

@@ -11,15 +11,12 @@
 # under the License.
 """The service around the tasks: who acts, how often, and what if it fails."""
 
-import threading
 import time
 
 from oslo_log import log as logging
-from stevedore import driver
-from tooz import coordination
 
-from nova_preempt import exceptions
-from nova_preempt.core import masking
+from nova_preempt.db import database
+from nova_preempt.db import owners
 from nova_preempt.db import pauses
 from nova_preempt.engine import cycles
 from nova_preempt.engine import evictions
@@ -40,154 +37,56 @@ CYCLES_S = 60
 #: disagrees twice in a row is put right.
 AUDIT_INTERVAL_S = 300
 
-_LOCK = b'nova-preempt-engine'
-
-# How far apart two complaints are while nobody can tell who acts, at least.
-COMPLAIN_S = 60
-
-
-def check_backend(conf):
-    """Fail where [preemption_engine]backend_url is no address of a backend.
-
-    Nothing is connected: whether the backend answers is seen later.
-
-    :raises InvalidConfiguration: without the URL, which has a password
-    """
-    url = conf.preemption_engine.backend_url
-    try:
-        coordination.get_coordinator(url, _LOCK)
-    except Exception as exc:  # noqa: BLE001 (whatever a library has)
-        raise exceptions.InvalidConfiguration(
-            '[preemption_engine]backend_url cannot be used: '
-            f'{_reason(exc, url)}') from None
-
-
-def _reason(exc, url):
-    # What a library makes of an address that it does not understand may
-    # quote any part of it.
-    return (masking.masked(exc, url)
-            if isinstance(exc, (ImportError, driver.NoMatches))
-            else type(exc).__name__)
-
 
 class Leadership:
-    """Which of several engines acts: the one that holds a lock.
+    """Decides which of several engines acts: the leader in the database.
 
-    :param backend_url: of a tooz backend
-    :param member: the name of this engine
-    :param monotonic: returns seconds that only ever grow
+    A leader leads for as long as the lease of its owner lasts. Another engine
+    takes over once that has run out, or was given up.
+
+    :param database: a nova_preempt.db.Database
+    :param owner: a nova_preempt.handover.owner.Owner, which is renewed
     """
 
-    def __init__(self, backend_url, member, monotonic=time.monotonic):
-        self._monotonic = monotonic
-        # When it was said that nobody can tell, None: somebody can.
-        self._complained_s = None
-        self._url = backend_url
-        self._member = member.encode()
-        self._coordinator = None
-        self._lock = None
-        # Several threads ask.
-        self._asking = threading.Lock()
+    def __init__(self, database, owner):
+        self._db = database
+        self._owner = owner
+        self._failing = False
 
     def holds(self):
-        """Whether it is this one, now.
+        """Return whether it is this engine, now.
 
-        False where the backend cannot be reached: nobody acts rather than
-        two.
+        False where the database is away: nobody acts rather than two.
         """
-        with self._asking:
-            return self._holds()
+        try:
+            holds = self._holds()
+        except database.ERRORS as exc:
+            if not self._failing:
+                LOG.warning('Cannot tell which engine acts: %s', exc)
+            self._failing = True
+            return False
+        self._failing = False
+        return holds
 
     def _holds(self):
-        try:
-            if self._coordinator is None:
-                self._connect()
-            self._coordinator.heartbeat()
-            if self._lock.acquired:
-                self._check_connection()
-                acquired = True
-            else:
-                acquired = self._lock.acquire(blocking=False)
-                if acquired:
-                    LOG.info('Engine %s acts from now on.',
-                             self._member.decode())
-            self._complained_s = None
-            return acquired
-        except coordination.ToozError as exc:
-            if self._may_complain():
-                LOG.warning('Cannot tell which engine acts: %s',
-                            masking.masked(exc, self._url))
-            self._close()
+        # Before the leader is read: a new name never leads already.
+        me = self._owner.acquire()
+        leader = owners.get_leader(self._db)
+        if leader == me:
+            return self._owner.keeps([])
+        if self._owner.get_leases().get(leader):
             return False
-        except Exception as exc:  # noqa: BLE001 (whatever a library has)
-            if self._may_complain():
-                LOG.error('Cannot tell which engine acts: '
-                          '[preemption_engine]backend_url cannot be used: %s',
-                          _reason(exc, self._url))
-            self._close()
-            return False
-
-    def _may_complain(self):
-        """Each task of the engine asks, every few seconds."""
-        now_s = self._monotonic()
-        if self._complained_s is not None and (
-                now_s - self._complained_s < COMPLAIN_S):
-            return False
-        self._complained_s = now_s
-        return True
-
-    def _check_connection(self):
-        """ToozError if the lock went with the connection that had it.
-
-        MySQL and PostgreSQL free a lock when its connection ends, by a
-        restart or by wait_timeout, and another engine gets it. Their drivers
-        in tooz do not look after that: is_still_owner() of their locks is not
-        implemented, heartbeat() of their coordinators does nothing, and a
-        second lock of the same name tells that somebody has it, not who.
-        """
-        connection = getattr(self._lock, '_conn', None)
-        if connection is None:
-            return
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute('SELECT 1')
-                cursor.fetchone()
-        except Exception as exc:
-            raise coordination.ToozError(
-                'the connection that held the lock has ended') from exc
-
-    def _connect(self):
-        coordinator = coordination.get_coordinator(self._url, self._member)
-        coordinator.start(start_heart=True)
-        self._lock = coordinator.get_lock(_LOCK)
-        self._coordinator = coordinator
+        taken = owners.replace_leader(self._db, leader, me)
+        if taken:
+            LOG.info('Engine %s acts from now on.', me)
+        return taken
 
     def close(self):
-        """Let another one act."""
-        with self._asking:
-            self._close()
-
-    def _close(self):
-        coordinator, self._coordinator = self._coordinator, None
-        if coordinator is None:
-            return
-        # Each of them, though the one before may fail: with the connection
-        # of its lock a coordinator has another one.
-        for leave in (self._release, self._disconnect, coordinator.stop):
-            try:
-                leave()
-            except Exception as exc:  # noqa: BLE001 (it is left all the same)
-                LOG.debug('While leaving: %s', type(exc).__name__)
-
-    def _release(self):
-        if self._lock.acquired:
-            self._lock.release()
-
-    def _disconnect(self):
-        """A lock of a database that cannot be released stays connected."""
-        connection = getattr(self._lock, '_conn', None)
-        if connection is not None:
-            connection.close()
+        """Let another engine act, which need not wait for the lease."""
+        try:
+            owners.replace_leader(self._db, self._owner.name, '')
+        except database.ERRORS as exc:
+            LOG.debug('While leaving: %s', exc)
 
 
 class Engine:

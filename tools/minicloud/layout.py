@@ -113,11 +113,10 @@ class Layout:
     def url(self, name, path=''):
         return f'http://{ADDRESS}:{self.port(name)}{path}'
 
-    def database_url(self, name, dialect='mysql+pymysql',
-                     suffix='?charset=utf8'):
+    def database_url(self, name, suffix='?charset=utf8'):
         """As the user of the database, who has its name."""
         name = self.prefix + name
-        return (f'{dialect}://{name}:{PASSWORD}@{ADDRESS}:'
+        return (f'mysql+pymysql://{name}:{PASSWORD}@{ADDRESS}:'
                 f'{self.port("mariadb")}/{name}{suffix}')
 
     def virtual_host(self, name):

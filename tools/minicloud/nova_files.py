@@ -65,9 +65,6 @@ def _with_databases(layout):
         **_common(layout, 'super'),
         'api_database': _database(layout, 'nova_api'),
         'database': _database(layout, 'nova_cell0'),
-        'preemption_engine': {
-            'backend_url': layout.database_url(
-                'nova_preempt', dialect='mysql', suffix='')},
     }
 
 

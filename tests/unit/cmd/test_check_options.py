@@ -91,12 +91,6 @@ OF_SCHEDULER = (
      'which were not given: auth_url')),
 )
 OF_ENGINE = (
-    ('[preemption_engine]\nbackend_url = foo://me:hush@host',
-     "[preemption_engine]backend_url cannot be used: No 'tooz.backends' "),
-    ('[preemption_engine]\nbackend_url = nowhere',
-     "[preemption_engine]backend_url cannot be used: No 'tooz.backends' "),
-    ('[preemption_engine]\nbackend_url = zookeeper://me:hush@host',
-     "[preemption_engine]backend_url cannot be used: No module named 'kazoo"),
     ('[preemption]\nauth_type =', '[preemption]auth_type is not set'),
     ('[reservation]\nranking = x',
      "[reservation]ranking is 'x'; known are: best_fit, energy, name"),

@@ -245,10 +245,6 @@ class TestChecks(testtools.TestCase):
         self.set(audit_map_file='/nowhere/x', group='preemption_api')
         self.assert_found('Options', 'FAILURE', '/nowhere/x cannot be used')
 
-    def test_options_of_the_engine(self):
-        self.set(backend_url='foo://x', group='preemption_engine')
-        self.assert_found('Options', 'FAILURE', "looking for 'foo'")
-
     def test_threads_for_those_who_wait(self):
         self.set(max_waiting_requests=64, group='preemption')
         self.assert_found('Requests that wait', 'WARNING', '64')

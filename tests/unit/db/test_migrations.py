@@ -15,7 +15,6 @@ import logging
 import os
 import tempfile
 import unittest
-import uuid
 
 from alembic import autogenerate
 from alembic import migration
@@ -25,9 +24,8 @@ import sqlalchemy as sa
 from nova_preempt.db import backlog_models  # noqa: F401 (its tables)
 from nova_preempt.db import models
 from nova_preempt.db import schema
+from tests import tables
 from tests.unit.db import test_decisions
-
-MARIADB = 'mysql+pymysql://root@127.0.0.1:3306'
 
 
 class Killed(Exception):
@@ -87,8 +85,8 @@ class TestSQLite(unittest.TestCase):
                 'compare_server_default': True})
             self.assertEqual([], autogenerate.compare_metadata(
                 context, models.Base.metadata))
-            for table, rows in (('locks', 3), ('counters', 1),
-                                ('calendar_changes', 1)):
+            for table, rows in (('locks', 3), ('leaders', 1),
+                                ('counters', 1), ('calendar_changes', 1)):
                 self.assertEqual(rows, connection.execute(sa.text(
                     f'SELECT count(*) FROM {table}')).scalar(), table)
         schema.check(self.db)
@@ -112,7 +110,7 @@ class TestSQLite(unittest.TestCase):
         self.assert_complete()
 
     def test_killed_as_rows_are_written(self):
-        for table in ('locks', 'counters', 'calendar_changes',
+        for table in ('locks', 'leaders', 'counters', 'calendar_changes',
                       'alembic_version'):
             self.assertTrue(self.kill(f'INSERT INTO {table} '))
         schema.sync(self.db)
@@ -139,21 +137,7 @@ class TestMariaDB(TestSQLite):
     rolls_back = False
 
     def make_url(self):
-        server = sa.create_engine(MARIADB)
-        self.addCleanup(server.dispose)
-        name = f'np_{uuid.uuid4().hex[:12]}'
-        try:
-            with server.begin() as connection:
-                connection.execute(sa.text(
-                    f'CREATE DATABASE {name} CHARACTER SET utf8mb4'))
-        except sa.exc.OperationalError as exc:
-            self.skipTest(f'no MariaDB to try it with: {exc}')
-        self.addCleanup(self.drop, server, name)
-        return f'{MARIADB}/{name}'
-
-    def drop(self, server, name):
-        with server.begin() as connection:
-            connection.execute(sa.text(f'DROP DATABASE {name}'))
+        return tables.make_mariadb(self)
 
 
 class Server(TestSQLite):

@@ -9,216 +9,142 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Who acts."""
+"""Which of several engines acts, and what one engine runs."""
 
+import concurrent.futures
 from unittest import mock
-import urllib.parse
 
-import fixtures
+from oslo_db import exception as db_exc
 import testtools
-from tooz import coordination
 
+from nova_preempt.db import owners
 from nova_preempt.engine import service
+from tests import tables
+from tests.unit.handover import test_owner
+
+LEASE_S = test_owner.LEASE_S
 
 
-class Lock:
-    """One lock for everybody, as a backend has it."""
-
-    def __init__(self, backend, member):
-        self._backend = backend
-        self._member = member
-
-    @property
-    def acquired(self):
-        return self._backend.holder == self._member
-
-    def acquire(self, blocking):
-        self._backend.check()
-        if self._backend.holder is None:
-            self._backend.holder = self._member
-        return self.acquired
-
-    def release(self):
-        self._backend.check()
-        self._backend.holder = None
-
-
-class Backend:
-    """A tooz backend that can be away."""
-
-    def __init__(self):
-        self.holder = None
-        self.away = False
-        self.connected = self.stopped = 0
-        self.lock = Lock
-        # The connections of locks that have one of their own.
-        self.locks = []
-
-    def check(self):
-        if self.away:
-            raise coordination.ToozConnectionError('away')
-
-    def connect(self, url, member):
-        backend = self
-
-        class Coordinator:
-
-            def start(self, start_heart):
-                backend.check()
-                backend.connected += 1
-
-            def heartbeat(self):
-                backend.check()
-
-            def get_lock(self, name):
-                return backend.lock(backend, member)
-
-            def stop(self):
-                backend.stopped += 1
-                backend.check()
-
-        return Coordinator()
-
-
-class DatabaseLock(Lock):
-    """One that believes in what it got, as those of databases do."""
-
-    acquired = False
-
-    def __init__(self, backend, member):
-        super().__init__(backend, member)
-        self._conn = mock.MagicMock()
-        backend.locks.append(self._conn)
-        self._conn.cursor.side_effect = self._check
-
-    def _check(self):
-        if self._backend.holder != self._member:
-            raise OSError('MySQL server has gone away')
-        return mock.DEFAULT
-
-    def acquire(self, blocking):
-        if self._backend.holder is None:
-            self._backend.holder = self._member
-            self.acquired = True
-        return self.acquired
-
-    def release(self):
-        self._check()
-        super().release()
-
-
-class TestLeadership(testtools.TestCase):
+class TestLeadership(test_owner.OwnerTestCase):
 
     def setUp(self):
         super().setUp()
-        self.backend = Backend()
-        self.useFixture(fixtures.MonkeyPatch(
-            'tooz.coordination.get_coordinator', self.backend.connect))
-        self.first = service.Leadership('x://', 'first')
-        self.second = service.Leadership('x://', 'second')
+        self.owners = [self.make(f'state{number}', f'host{number}')
+                       for number in range(2)]
+        self.first, self.second = (
+            service.Leadership(self.db, owner) for owner in self.owners)
 
     def holds(self):
         return self.first.holds(), self.second.holds()
 
-    def test_one_holds_it_until_it_leaves(self):
+    def pass_time(self, seconds):
+        """It passes for the engines and for the database."""
+        self.now += seconds
+        self.pass_in_database(seconds)
+
+    def renew(self):
+        for each in self.owners:
+            each.renew()
+
+    def away(self, name='get_leader'):
+        return mock.patch.object(owners, name,
+                                 side_effect=db_exc.DBConnectionError)
+
+    def test_one_leads_until_it_leaves(self):
         self.assertEqual((True, False), self.holds())
         self.assertEqual((True, False), self.holds())
-        self.assertEqual(2, self.backend.connected)
         self.first.close()
         self.assertTrue(self.second.holds())
         self.assertFalse(self.first.holds())
 
-    def test_nobody_acts_without_the_backend(self):
-        self.backend.away = True
-        self.assertEqual((False, False), self.holds())
-        self.backend.away = False
-        self.assertEqual((True, False), self.holds())
-
-    def test_backend_that_fails_and_recovers(self):
+    def test_it_leads_for_as_long_as_it_is_renewed(self):
         self.assertTrue(self.first.holds())
-        self.backend.away = True
-        self.assertEqual((False, False), self.holds())
-        # What held the lock is gone with the connection.
-        self.backend.holder = None
-        self.backend.away = False
-        self.assertTrue(self.second.holds())
-        self.assertFalse(self.first.holds())
-        self.second.close()
+        for _ in range(5):
+            self.pass_time(LEASE_S - 5)
+            self.renew()
+            self.assertEqual((True, False), self.holds())
+
+    def test_one_that_dies_is_replaced_once_its_lease_is_over(self):
         self.assertTrue(self.first.holds())
-
-    def test_a_lock_that_went_with_its_connection(self):
-        """The database was started anew between two looks."""
-        self.backend.lock = DatabaseLock
-        self.assertEqual((True, False), self.holds())
-        self.assertEqual((True, False), self.holds())
-        self.backend.holder = None
+        self.pass_time(LEASE_S - 5)
+        self.owners[1].renew()
+        self.assertFalse(self.second.holds())
+        self.pass_time(6)
         self.assertTrue(self.second.holds())
-        self.assertEqual((False, True), self.holds())
+
+    def test_one_that_dies_on_this_host_is_replaced_at_once(self):
+        neighbour = self.make('state0', 'host0')
+        self.assertTrue(self.first.holds())
+        # As the kernel does with the files of a process that has ended.
+        self.owners[0]._files._file.close()
+        self.assertFalse(self.second.holds())
+        self.assertTrue(service.Leadership(self.db, neighbour).holds())
+
+    def test_one_that_was_paused_does_not_act_when_it_goes_on(self):
+        self.assertTrue(self.first.holds())
+        self.pass_time(LEASE_S - 1)
+        self.owners[1].renew()
+        self.pass_time(2)
+        self.assertEqual((True, False), (self.second.holds(),
+                                         self.first.holds()))
+        self.renew()
         self.assertEqual((False, True), self.holds())
 
-    def test_no_connection_stays(self):
-        """However often the database is started anew."""
-        self.backend.lock = DatabaseLock
-        for number in range(1, 4):
-            self.assertTrue(self.first.holds())
-            self.backend.holder = None
+    def test_one_that_was_paused_and_not_replaced_leads_on(self):
+        """Under a new name, since its lease ran out."""
+        self.assertTrue(self.first.holds())
+        old = self.owners[0].name
+        self.pass_time(LEASE_S + 1)
+        self.assertEqual((True, False), self.holds())
+        self.assertNotEqual(old, self.owners[0].name)
+
+    def test_one_that_cannot_be_renewed_stops_before_it_is_replaced(self):
+        self.assertTrue(self.first.holds())
+        self.now += LEASE_S
+        with self.away('add'):
             self.assertFalse(self.first.holds())
-            self.assertEqual((number, number), (
-                self.backend.connected, self.backend.stopped))
-        for connection in self.backend.locks:
-            connection.close.assert_called_once_with()
 
-    def test_an_outage_is_told_once_in_a_while(self):
-        """And each one anew."""
-        logger = self.useFixture(fixtures.FakeLogger())
-        at = iter([*range(service.COMPLAIN_S + 1), 61])
-        first = service.Leadership('x://', 'first', at.__next__)
+    def test_the_clock_of_the_database_goes_forth_and_back(self):
+        """One leads at any time, whatever the engines' clocks say."""
+        self.assertTrue(self.first.holds())
+        self.pass_in_database(3600)
+        self.owners[1].renew()
+        self.assertEqual((True, False), (self.second.holds(),
+                                         self.first.holds()))
+        self.pass_in_database(-3600)
+        self.renew()
+        self.assertEqual((False, True), self.holds())
 
-        def complaints():
-            return logger.output.count('Cannot tell which engine acts')
+    def test_one_is_the_fastest(self):
+        """Of two that see at once that nobody leads."""
+        seen = owners.get_leader(self.db)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            won = list(pool.map(
+                lambda number: owners.replace_leader(
+                    self.db, seen, f'host{number}'), range(8)))
+        self.assertEqual(1, won.count(True))
+        self.assertEqual(f'host{won.index(True)}', owners.get_leader(self.db))
 
-        self.backend.away = True
-        for _second in range(service.COMPLAIN_S):
-            self.assertFalse(first.holds())
-        self.assertEqual(1, complaints())
-        first.holds()
-        self.assertEqual(2, complaints())
-        self.backend.away = False
-        self.assertTrue(first.holds())
-        self.backend.away = True
-        first.holds()
-        self.assertEqual(3, complaints())
-
-    def test_the_password_of_the_backend_is_not_logged(self):
-        logger = self.useFixture(fixtures.FakeLogger())
-        self.useFixture(fixtures.MonkeyPatch(
-            'tooz.coordination.get_coordinator', mock.Mock(
-                side_effect=coordination.ToozConnectionError(
-                    'redis://me:hu%40sh@r1: AUTH hu@sh is refused'))))
-        self.assertFalse(service.Leadership(
-            'redis://me:hu%40sh@r1', 'first').holds())
-        self.assertIn('Cannot tell which engine acts: redis://***@r1: AUTH '
-                      '*** is refused', logger.output)
-        self.assertNotIn('sh@', logger.output)
-
-    def test_no_part_of_an_address_that_is_none_is_logged(self):
-        """A slash in a password has libraries quote what is before it."""
-        logger = self.useFixture(fixtures.FakeLogger())
-        self.useFixture(fixtures.MonkeyPatch(
-            'tooz.coordination.get_coordinator', mock.Mock(
-                side_effect=lambda url, _member: urllib.parse.urlparse(
-                    url).port)))
-        self.assertFalse(service.Leadership(
-            'redis://me:hush/hush@r1:6379', 'first').holds())
-        self.assertIn('backend_url cannot be used: ValueError', logger.output)
-        self.assertNotIn('hush', logger.output)
+    def test_nobody_acts_without_the_database(self):
+        self.assertTrue(self.first.holds())
+        with self.away(), self.assertLogs(
+                'nova_preempt.engine.service', 'WARNING') as logs:
+            self.assertEqual((False, False), self.holds())
+            self.assertFalse(self.first.holds())
+        # Once for each of the engines.
+        self.assertEqual(2, len(logs.output))
+        self.assertEqual((True, False), self.holds())
 
     def test_closing_never_fails(self):
         self.first.close()
-        self.assertTrue(self.first.holds())
-        self.backend.away = True
-        self.first.close()
-        self.first.close()
+        with self.away('replace_leader'):
+            self.first.close()
+
+
+class TestLeadershipOnMariaDB(TestLeadership):
+
+    def make_url(self):
+        return tables.make_mariadb(self)
 
 
 class TestEngine(testtools.TestCase):

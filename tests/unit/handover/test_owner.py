@@ -35,6 +35,7 @@ from nova_preempt.db import models
 from nova_preempt.db import owners
 from nova_preempt.handover import owner
 from nova_preempt.handover import recovery
+from tests import tables
 from tests.unit.db import test_decisions
 
 LEASE_S = owner.INTENT_TIMEOUT_S
@@ -78,12 +79,14 @@ class OwnerTestCase(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.directory = directory.name
         self.now = 1000.0
-        self.db = test_decisions.make_database(
-            f'sqlite:///{directory.name}/test.sqlite')
+        self.db = test_decisions.make_database(self.make_url())
         self.decisions = db.Decisions(self.db)
         self.engine = self.db.engine
-        models.Base.metadata.create_all(self.engine)
+        tables.make(self.db)
         self.addCleanup(self.engine.dispose)
+
+    def make_url(self):
+        return f'sqlite:///{self.directory}/test.sqlite'
 
     def make(self, state_path='state', host='host1'):
         made = owner.Owner(self.db, host,
@@ -94,12 +97,11 @@ class OwnerTestCase(unittest.TestCase):
 
     def pass_in_database(self, seconds):
         """Its clock goes on by so much; here all leases are older instead."""
-        earlier = sa.func.strftime('%Y-%m-%d %H:%M:%f000',
-                                   models.Owner.expires_at,
-                                   f'-{seconds} seconds', type_=sa.String)
-        with self.engine.begin() as connection:
-            connection.execute(sa.update(models.Owner.__table__).values(
-                expires_at=sa.type_coerce(earlier, sa.DateTime)))
+        row = models.Owner
+        for name, expires_at in self.db.read(sa.select(
+                row.name, row.expires_at)):
+            self.db.write(sa.update(row).where(row.name == name).values(
+                expires_at=expires_at - datetime.timedelta(seconds=seconds)))
 
     def decide(self, owner_name, uuid='d1'):
         decision = db.Decision(

@@ -67,8 +67,7 @@ class TestNovaFiles(unittest.TestCase):
             nova_files.write(layout)
             theirs = self._read('nova.conf')
             self.assertEqual(set(ours), set(theirs))
-            for section in ('preemption', 'preemption_database',
-                            'preemption_engine'):
+            for section in ('preemption', 'preemption_database'):
                 wanted = dict(ours[section])
                 if section == 'preemption':
                     # For it DevStack says which, and we do not.

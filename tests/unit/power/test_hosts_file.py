@@ -141,16 +141,12 @@ off:
                 self.assertNotIn('hush', str(exc))
 
     def test_options_that_may_hold_passwords_are_secret(self):
-        for group, names in (
-                ('preemption_engine', ('backend_url',)),
-                ('energy', ('prometheus_url', 'kwapi_url', 'gnocchi_url',
-                            'ironic_url', 'redfish_password', 'command_on',
-                            'command_off', 'command_force_off',
-                            'command_status', 'standby_suspend',
-                            'standby_wake', 'standby_status'))):
-            for name in names:
-                self.assertTrue(
-                    self.conf._groups[group]._opts[name]['opt'].secret, name)
+        for name in ('prometheus_url', 'kwapi_url', 'gnocchi_url',
+                     'ironic_url', 'redfish_password', 'command_on',
+                     'command_off', 'command_force_off', 'command_status',
+                     'standby_suspend', 'standby_wake', 'standby_status'):
+            self.assertTrue(
+                self.conf._groups['energy']._opts[name]['opt'].secret, name)
 
     def test_all_mistakes_are_told(self):
         exc = self.assertRaises(errors.HostsFileError, self.load,

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The first tables.
+"""The first tables: those of the models, until the first release freezes them.
 
 MariaDB commits each statement that defines something, so a run that was
 killed has left part of them: each is made unless it is there.
@@ -23,7 +23,8 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 from sqlalchemy import schema
 
-from nova_preempt.db.migrations import initial_tables
+from nova_preempt.db import backlog_models  # noqa: F401 (its tables)
+from nova_preempt.db import models
 
 revision = 'initial'
 down_revision = None
@@ -37,7 +38,7 @@ def upgrade():
     connection = op.get_bind()
     inspector = sa.inspect(connection)
     there = set(inspector.get_table_names())
-    for table in initial_tables.METADATA.sorted_tables:
+    for table in models.Base.metadata.sorted_tables:
         indexes = set()
         if table.name in there:
             indexes = {index['name']
@@ -53,14 +54,15 @@ def upgrade():
 def _insert_rows(connection):
     """Insert what is locked and counted; alembic commits it with the rest."""
     _insert(connection, 'locks', [{'name': name} for name in LOCKS])
+    _insert(connection, 'leaders', [{'name': 'engine', 'owner': ''}])
     _insert(connection, 'counters', [{'name': 'calendar', 'value': 0}])
     # The change with which the log begins: readers go on from it.
     _insert(connection, 'calendar_changes', [{
-        'generation': 0, 'reservations': '[]', 'hosts': '[]',
+        'generation': 0, 'reservations': [], 'hosts': [],
         'stamp': uuidutils.generate_uuid(dashed=False)}])
 
 
 def _insert(connection, name, rows):
-    table = initial_tables.METADATA.tables[name]
+    table = models.Base.metadata.tables[name]
     if connection.execute(sa.select(table).limit(1)).first() is None:
         connection.execute(sa.insert(table), rows)
