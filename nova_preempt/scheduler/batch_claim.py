@@ -23,6 +23,7 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core.backlog import chosen
+from nova_preempt.scheduler import chosen_hosts
 from nova_preempt.scheduler import states
 
 LOG = logging.getLogger(__name__)
@@ -34,38 +35,48 @@ class BatchClaim:
     A context manager around each run of Nova's _schedule: it leaves nothing
     allocated for a server that was not placed.
 
-    :param choice: which hosts these are: chosen_hosts.ChosenHosts or
-        multi_create.AlikeHosts
     :param placement: a nova_preempt.cloud.placement.Placement
     :param uuids: of the servers, in Nova's order
+    :param choose: given how many servers, {class: amount} of each, provider
+        summaries, host states and a RequestSpec: {node: how many servers}
+    :param named: the nodes of which Placement is asked in any case
     """
 
-    def __init__(self, choice, placement, uuids):
-        self.offer = choice.offer
-        self._choice = choice
+    def __init__(self, placement, uuids, choose, named=()):
         self._placement = placement
-        self._uuids = list(uuids)
-        self._restart()
+        self._uuids = uuids
+        self._choose = choose
+        self._named = named
+        self._wanted = {}
+        self._summaries = {}
 
-    def _restart(self):
+    def __enter__(self):
         self._left = None
         # {uuid: HostState}, what is claimed together.
         self._planned = {}
-        self._has_asked = False
-        # {uuid: allocations} that are there; None: they may be.
-        self._held = {}
+        # {uuid: allocations} that are there; None of a server: they may be.
+        # None: nothing was claimed yet.
+        self._held = None
         # Those of which Nova knows that they are claimed.
         self._known = set()
 
-    def __enter__(self):
-        self._restart()
-
     def __exit__(self, _kind, exc, _traceback):
-        left = set(self._held)
+        left = set(self._held or ())
         if exc is None or isinstance(exc, exception.NoValidHost):
             # The others are placed, or Nova has cleaned up.
             left -= self._known
         self._take_back(sorted(left))
+
+    # -- where Nova asks Placement for candidates ------------------------
+
+    def offer(self, offered, ask, resources, find_providers):
+        """Candidates of Placement; see chosen_hosts.add()."""
+        offered = chosen_hosts.add(offered, self._named, ask, resources,
+                                   find_providers)
+        self._wanted = resources.merged_resources()
+        # Nova may ask twice, in other words.
+        self._summaries = {**self._summaries, **(offered[1] or {})}
+        return offered
 
     # -- where Nova sorts hosts ------------------------------------------
 
@@ -84,7 +95,7 @@ class BatchClaim:
         place = self._planned.get(uuid)
 
         def rank(state):
-            if state is place and uuid in self._held:
+            if state is place and uuid in (self._held or ()):
                 return 0
             if (not self._left.is_next(state.nodename)
                     or _needs_victims(state)):
@@ -94,7 +105,8 @@ class BatchClaim:
         return sorted(host_states, key=rank)
 
     def _begin(self, host_states, spec_obj):
-        hosts = self._choice.hosts(host_states, spec_obj)
+        hosts = self._choose(len(self._uuids), self._wanted, self._summaries,
+                             host_states, spec_obj)
         self._left = chosen.Left(hosts)
         places = [state for state in host_states if not _needs_victims(state)
                   for _ in range(hosts.get(state.nodename, 0))]
@@ -115,9 +127,8 @@ class BatchClaim:
         :param alloc_request: what the server gets, as Placement offers it
         :returns: whether it is claimed
         """
-        if self._planned and not self._has_asked:
-            self._has_asked = True
-            self._claim_all(project_id, user_id)
+        if self._held is None:
+            self._held = self._claim_all(project_id, user_id)
         wanted = alloc_request['allocations']
         if self._held.get(uuid) != wanted:
             # Not claimed yet; or Nova's filters have it somewhere else by
@@ -129,9 +140,12 @@ class BatchClaim:
         return True
 
     def _claim_all(self, project_id, user_id):
+        """{uuid: allocations} that are there, None: they may be."""
         found = {uuid: state.allocation_candidates[0]['allocations']
                  for uuid, state in self._planned.items()
                  if state.allocation_candidates}
+        if not found:
+            return {}
         try:
             self._placement.post_allocations([
                 placement_api.Consumer(uuid, allocations, None, project_id,
@@ -141,15 +155,15 @@ class BatchClaim:
             LOG.info('%(count)s servers are claimed one by one: together '
                      'they were refused: %(exc)s',
                      {'count': len(found), 'exc': exc})
+            return {}
         except placement_api.PlacementError as exc:
             LOG.warning('Servers %(uuids)s are claimed one by one: nobody '
                         'knows whether they are already: %(exc)s',
                         {'uuids': ', '.join(found), 'exc': exc})
-            self._held = dict.fromkeys(found)
-        else:
-            LOG.info('Claimed %(count)s servers in one transaction.',
-                     {'count': len(found)})
-            self._held = found
+            return dict.fromkeys(found)
+        LOG.info('Claimed %(count)s servers in one transaction.',
+                 {'count': len(found)})
+        return found
 
     def _take_back(self, uuids):
         """Give back what was claimed; returns whether nothing is left."""

@@ -17,6 +17,7 @@ or gone, the next best is taken, as if none had been chosen.
 """
 
 import copy
+import itertools
 
 import nova.conf
 from oslo_db import exception as db_exc
@@ -30,26 +31,25 @@ CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
 
-def find(database, context, spec_obj, instance_uuids, get_operation, now):
-    """The ChosenHosts of a request, None if none were chosen for it.
+def find(database, asked, now):
+    """{node: how many servers} of a request, None if nothing was chosen.
 
     Whatever anybody makes of the hint, the worst is that it is as if there
     were none.
 
-    :param get_operation: returns which one it is
+    :param asked: a nova_preempt.scheduler.request_context.RequestContext
     :param now: naive, in UTC
     """
-    secret = _secret(spec_obj)
-    if secret is None:
+    secret = _secret(asked.spec_obj)
+    # What it was made with does not concern where it goes later.
+    if secret is None or asked.operation != chosen.CREATE:
         return None
-    if get_operation() != chosen.CREATE:
-        # What it was made with does not concern where it goes later.
-        return None
-    asked = chosen.Boot(spec_obj.project_id, context.user_id,
-                        spec_obj.flavor.flavorid, len(instance_uuids))
+    boot = chosen.Boot(
+        asked.spec_obj.project_id, asked.context.user_id,
+        asked.spec_obj.flavor.flavorid, len(asked.server_uuids))
     try:
         choice = db.get(database, secret)
-        why = chosen.refusal(choice, asked, now)
+        why = chosen.refusal(choice, boot, now)
         if not why and not db.use(database, secret):
             why = 'it was used before'
     except db_exc.DBError as exc:
@@ -57,10 +57,10 @@ def find(database, context, spec_obj, instance_uuids, get_operation, now):
     if why:
         LOG.info('Server %(server)s is placed without regard to its hint '
                  '%(hint)s: %(why)s.',
-                 {'server': instance_uuids[0], 'hint': chosen.HINT,
+                 {'server': asked.server_uuids[0], 'hint': chosen.HINT,
                   'why': why})
         return None
-    return ChosenHosts(choice.hosts)
+    return choice.hosts
 
 
 def _secret(spec_obj):
@@ -72,46 +72,33 @@ def _secret(spec_obj):
     return value if isinstance(value, str) else None
 
 
-class ChosenHosts:
-    """See batch_claim.BatchClaim, which puts them first.
+def add(offered, names, ask, resources, find_providers):
+    """Candidates of Placement, with the hosts of these names among them.
 
-    :param hosts: {name of the compute node: how many servers}
+    In a large cloud Placement does not tell of all hosts.
+
+    :param offered: (allocation requests, provider summaries, version)
+    :param ask: what Placement offers for a ResourceRequest
+    :param resources: the nova.scheduler.utils.ResourceRequest
+    :param find_providers: see Placement.list_providers
     """
-
-    def __init__(self, hosts):
-        self._hosts = hosts
-
-    def hosts(self, host_states, spec_obj):
-        """{name of the compute node: how many servers}."""
-        return self._hosts
-
-    def offer(self, offered, ask, resources, find_providers):
-        """Candidates of Placement, with the chosen hosts among them.
-
-        In a large cloud Placement does not tell of all hosts.
-
-        :param offered: (allocation requests, provider summaries, version)
-        :param ask: what Placement offers for a ResourceRequest
-        :param resources: the nova.scheduler.utils.ResourceRequest
-        :param find_providers: see Placement.list_providers
-        """
-        requests, summaries, version = offered
-        group = resources.get_request_group(None)
-        if not requests or group.in_tree or (
-                len(requests) < CONF.scheduler.max_placement_results):
-            return offered
-        requests, summaries = list(requests), dict(summaries)
-        try:
-            for name in sorted(self._hosts):
-                for provider in find_providers([('name', name)]):
-                    if provider.uuid in summaries:
-                        continue
-                    narrow = copy.deepcopy(resources)
-                    narrow.get_request_group(None).in_tree = provider.uuid
-                    # Nova's client says None where Placement is away.
-                    more, known, _ = ask(narrow) or (None, None, None)
-                    requests += more or ()
-                    summaries.update(known or {})
-        except placement_api.PlacementError as exc:
-            LOG.warning('Cannot look for hosts that were chosen: %s', exc)
-        return requests, summaries, version
+    requests, summaries, version = offered
+    if not names or not requests or (
+            resources.get_request_group(None).in_tree) or (
+            len(requests) < CONF.scheduler.max_placement_results):
+        return offered
+    requests, summaries = list(requests), dict(summaries)
+    try:
+        for provider in itertools.chain.from_iterable(
+                find_providers([('name', name)]) for name in names):
+            if provider.uuid in summaries:
+                continue
+            narrow = copy.deepcopy(resources)
+            narrow.get_request_group(None).in_tree = provider.uuid
+            # Nova's client says None where Placement is away.
+            more, known, _ = ask(narrow) or (None, None, None)
+            requests += more or ()
+            summaries.update(known or {})
+    except placement_api.PlacementError as exc:
+        LOG.warning('Cannot look for hosts that were chosen: %s', exc)
+    return requests, summaries, version

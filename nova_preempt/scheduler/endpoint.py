@@ -95,18 +95,19 @@ class QueryEndpoint:
                  availability_zone, host):
         spec_obj = self._spec(context, flavor, project_id, user_id,
                               availability_zone, host)
-        server_uuids = [spec_obj.instance_uuid]
         if request.is_preemptible(spec_obj):
             request_context.read_headroom(self._preemption)
-        asked = dataclasses.replace(
-            request_context.terms(self._preemption, spec_obj, server_uuids),
-            context=context, spec_obj=spec_obj, server_uuids=server_uuids,
-            deadline=self._preemption.deadline(waits=False))
+        asked = request_context.terms(
+            self._preemption, request_context.RequestContext(
+                context, spec_obj, (spec_obj.instance_uuid,),
+                deadline=self._preemption.deadline(waits=False)))
         cycle = _DryRun(self._preemption, asked)
         try:
-            with cycle, request_context.working_on(
-                    dataclasses.replace(asked, cycle=cycle)):
-                self._manager.dry_run(context, spec_obj, server_uuids)
+            with cycle:
+                self._manager.select(
+                    dataclasses.replace(asked, cycle=cycle),
+                    instance_uuids=list(asked.server_uuids),
+                    return_objects=True)
         except _Answer as answer:
             return self._chosen(cycle, answer.state)
         except exception.NoValidHost as exc:

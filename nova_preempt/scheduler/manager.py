@@ -18,6 +18,7 @@ front of the Placement client. None of Nova's code is copied or patched.
 """
 
 import contextlib
+import dataclasses
 import functools
 import time
 
@@ -49,11 +50,11 @@ from nova_preempt.scheduler import placing
 from nova_preempt.scheduler import preemption
 from nova_preempt.scheduler import quotas
 from nova_preempt.scheduler import request_context
-from nova_preempt.scheduler import reservation_admission
 from nova_preempt.scheduler import service_errors
 from nova_preempt.scheduler import states
 from nova_preempt.scheduler import waiting_members
 from nova_preempt.scheduler import weights
+from nova_preempt.scheduler.filters import reservation_filter
 from nova_preempt.scheduler.weights import kw_ranking
 
 CONF = nova.conf.CONF
@@ -162,43 +163,40 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         quotas.restore_zeroed(
                 spec_obj, CONF.preemption_quota.restored_resources)
 
-        def select(spec):
-            try:
-                return super(
-                    PreemptibleSchedulerManager, self).select_destinations(
-                        context, spec_obj=spec,
-                        instance_uuids=instance_uuids,
-                        return_objects=return_objects,
-                        return_alternates=return_alternates)
-            except messaging.ExpectedException as exc:
-                raise exc.exc_info[1] from None
-
+        asked = request_context.RequestContext(
+            context, spec_obj, tuple(instance_uuids or ()),
+            get_operation=functools.cache(lambda: request.get_operation(
+                context, spec_obj, instance_uuids[0])))
+        select = functools.partial(
+            self.select, instance_uuids=instance_uuids,
+            return_objects=return_objects,
+            return_alternates=return_alternates)
         if utils.request_is_rebuild(spec_obj):
-            return select(spec_obj)
-        get_operation = functools.cache(lambda: request.get_operation(
-            context, spec_obj, instance_uuids[0]))
-        reservation_admission.admit(spec_obj, instance_uuids, get_operation)
+            return select(asked)
+        reservation_filter.admit(asked)
         if self.preemption is None or not instance_uuids:
-            return select(spec_obj)
-        chosen = chosen_hosts.find(
-            self.preemption.process.db, context, spec_obj, instance_uuids,
-            get_operation, self.clock().replace(tzinfo=None))
-        if chosen is None and self.multi_create is not None:
-            chosen = self.multi_create(len(instance_uuids))
-        with request_context.working_on(request_context.current_with(
-                get_operation=get_operation,
-                chosen=chosen and batch_claim.BatchClaim(
-                    chosen, self.preemption.clients.placement,
-                    instance_uuids))):
-            return self.placing.serve(context, select, spec_obj,
-                                      instance_uuids)
+            return select(asked)
+        return self.placing.serve(dataclasses.replace(
+            asked, deadline=self.preemption.deadline(),
+            chosen=self._batch_claim(asked)), select)
 
-    def dry_run(self, context, spec_obj, instance_uuids):
-        """Nova's scheduling, which the current cycle ends at the claim."""
+    def _batch_claim(self, asked):
+        """What claims hosts that were chosen together, None if none were."""
+        hosts = chosen_hosts.find(self.preemption.process.db, asked,
+                                  self.clock().replace(tzinfo=None))
+        choose = self.multi_create if hosts is None else lambda *_: hosts
+        if choose is None or (hosts is None and len(asked.server_uuids) == 1):
+            return None
+        return batch_claim.BatchClaim(
+            self.preemption.clients.placement, asked.server_uuids, choose,
+            sorted(hosts or ()))
+
+    def select(self, asked, **kwargs):
+        """Nova's scheduling of a RequestContext."""
         try:
-            super().select_destinations(
-                context, spec_obj=spec_obj, instance_uuids=instance_uuids,
-                return_objects=True)
+            with request_context.working_on(asked):
+                return super().select_destinations(
+                    asked.context, spec_obj=asked.spec_obj, **kwargs)
         except messaging.ExpectedException as exc:
             raise exc.exc_info[1] from None
 

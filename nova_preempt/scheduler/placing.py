@@ -11,7 +11,7 @@
 # under the License.
 """A request for a normal server: scheduled anew while races are lost."""
 
-import copy
+import dataclasses
 import functools
 
 from nova import exception
@@ -84,31 +84,22 @@ class Placing:
             CONF.preemption_quota.allocation_project_id,
             preemption.clients.placement, preemption.known.servers)
 
-    def serve(self, context, select, spec_obj, instance_uuids):
-        """Place the servers of a request; for the parameters see place().
+    def serve(self, asked, select):
+        """Place the servers of a request.
 
+        :param asked: their RequestContext
+        :param select: given a RequestContext, what Nova's scheduling answers
         :raises NoValidHost: there is none, or the project is over its quota
         """
-        if request.is_preemptible(spec_obj):
-            return self._place_preemptible(context, select, spec_obj,
-                                           instance_uuids)
-        with self._preemption.deadline() as deadline, (
-                self._quotas.admitted(context, spec_obj, instance_uuids,
-                                      preemptible=False)):
+        if request.is_preemptible(asked.spec_obj):
+            return self._place_preemptible(asked, select)
+        with asked.deadline, self._quotas.admitted(asked, preemptible=False):
             return self._wake_on_demand.serve(
-                context, spec_obj, instance_uuids,
-                lambda spec: self._place_normal(
-                    context, select, spec, instance_uuids, deadline),
-                deadline)
+                asked, functools.partial(self.place, select=select)
+                if asked.may_preempt(self._preemption.process.options)
+                else select)
 
-    def _place_normal(self, context, select, spec_obj, instance_uuids,
-                      deadline):
-        """Place a request which may preempt if the operator allows it."""
-        if not request_context.may_preempt(self._preemption.process.options):
-            return select(spec_obj)
-        return self.place(context, select, spec_obj, instance_uuids, deadline)
-
-    def _place_preemptible(self, context, select, spec_obj, instance_uuids):
+    def _place_preemptible(self, asked, select):
         """Place a preemptible request where there is room.
 
         It never preempts, unless it is of a class.
@@ -116,87 +107,76 @@ class Placing:
         preemption = self._preemption
         request_context.read_headroom(preemption)
         database = preemption.process.db
-        hinted = request.is_hinted(spec_obj)
-        rank = policy.PREEMPTIBLE
+        hinted = request.is_hinted(asked.spec_obj)
         if hinted:
             # Before anything is built: a server that nobody knows to be
             # preemptible would never give way.
-            hints.add(database, instance_uuids)
+            hints.add(database, asked.server_uuids)
         try:
-            with self._quotas.admitted(context, spec_obj, instance_uuids,
-                                       preemptible=True):
-                terms = request_context.terms(
-                    preemption, spec_obj, instance_uuids,
+            with self._quotas.admitted(asked, preemptible=True):
+                asked = request_context.terms(
+                    preemption, asked,
                     CONF.preemption_quota.allocation_project_id)
-                rank = terms.rank
-                with request_context.working_on(terms):
-                    if rank.claim is not None:
-                        with preemption.deadline() as deadline:
-                            return self.place(context, select, spec_obj,
-                                              instance_uuids, deadline, rank)
-                    selections = place_free(select, spec_obj)
+                if asked.rank.claim is not None:
+                    with asked.deadline:
+                        return self.place(asked, select)
+                selections = place_free(asked, select)
         except exception.NoValidHost as exc:
-            if hinted and request_context.current().operation == 'create':
+            if hinted and asked.operation == 'create':
                 # A server that was never placed needs no remembering.
-                hints.remove(database, instance_uuids)
-            if rank.claim is None:
-                self._observe(context, instance_uuids, None, error=exc)
+                hints.remove(database, asked.server_uuids)
+            if asked.rank.claim is None:
+                self._observe(asked, None, error=exc)
             raise
-        self._observe(context, instance_uuids, None, selections)
+        self._observe(asked, None, selections)
         return selections
 
-    def _over_quota(self, context, spec_obj, instance_uuids, reason):
-        records.keep_refusal(self.cycle(context, spec_obj, instance_uuids),
-                             instance_uuids[0], reason)
+    def _over_quota(self, asked, reason):
+        records.keep_refusal(
+            cycles.SchedulingCycle(self._preemption, asked),
+            asked.server_uuids[0], reason)
 
-    def _observe(self, context, instance_uuids, cycle, selections=None,
-                 error=None):
+    def _observe(self, asked, cycle, selections=None, error=None):
         for observe in self._observers:
-            observe(make_report(context, instance_uuids, cycle, selections,
-                                error))
+            observe(make_report(asked, cycle, selections, error))
 
-    def place(self, context, select, spec_obj, instance_uuids, deadline,
-              rank=policy.NORMAL):
-        """What Nova's conductor is answered.
+    def place(self, asked, select):
+        """Place servers where room is, or is made; see serve().
 
-        :param select: given a RequestSpec, what Nova's scheduling answers
-        :param deadline: the nova_preempt.scheduler.deadline.Deadline
-        :param rank: of the request, see core.scheduling.policy
+        :returns: what Nova's conductor is answered
         :raises NoValidHost: there is none, whoever would end
         """
         left = policy.MAX_ATTEMPTS
         while True:
-            # Nova changes the request that it works on; without preemptible
-            # servers there is no second time to keep it for.
-            again = (copy.deepcopy(spec_obj) if self._preemption.known.servers
-                     else None)
-            cycle = self.cycle(context, spec_obj, instance_uuids, deadline,
-                               rank)
+            # Without preemptible servers there is no second time to keep the
+            # request for.
+            again = asked.copy() if self._preemption.known.servers else asked
+            cycle = cycles.SchedulingCycle(self._preemption, asked)
             try:
-                with cycle, request_context.working_on(
-                        request_context.current_with(cycle=cycle)):
-                    selections = select(spec_obj)
+                with cycle:
+                    selections = select(
+                        dataclasses.replace(asked, cycle=cycle))
             except releasing.CapacityReleasing as exc:
-                deadline.waited |= exc.decision_uuids
-                self._preemption.releasing.wait(exc, deadline)
-                spec_obj = again or spec_obj
+                asked.deadline.waited |= exc.decision_uuids
+                self._preemption.releasing.wait(exc, asked.deadline)
+                asked = again
                 continue
             except _FAILURES as exc:
                 left -= 1
                 if retrying.is_to_try_again(
                         _failure(exc), conflicts=cycle.taken.conflicts,
                         outdated=self._is_outdated(cycle, exc),
-                        attempts_left=left, left_s=deadline.left_s()):
-                    spec_obj = again or spec_obj
+                        attempts_left=left, left_s=asked.deadline.left_s()):
+                    asked = again
                     continue
-                error = self._refused(context, instance_uuids, cycle, exc)
+                error = self._refused(cycle, exc)
                 if error is exc:
                     raise
                 raise error from exc
             finally:
                 self._preemption.handover.claims.active.difference_update(
                     cycle.taken.decisions)
-            self._observe(context, instance_uuids, cycle, selections)
+            self._observe(asked, cycle, selections)
             return selections
 
     def _is_outdated(self, cycle, exc):
@@ -211,16 +191,7 @@ class Placing:
         except placement_api.PlacementError:
             return False
 
-    def cycle(self, context, spec_obj, instance_uuids, deadline=None,
-              rank=policy.NORMAL):
-        """A SchedulingCycle of this request."""
-        return cycles.SchedulingCycle(
-            self._preemption, request_context.current_with(
-                context=context, spec_obj=spec_obj, rank=rank,
-                server_uuids=tuple(instance_uuids),
-                deadline=deadline or self._preemption.deadline()))
-
-    def _refused(self, context, instance_uuids, cycle, exc):
+    def _refused(self, cycle, exc):
         """Keep why preemption could not help, where it was looked at.
 
         :returns: the NoValidHost that Nova's conductor gets: its owner reads
@@ -237,11 +208,12 @@ class Placing:
                 refusals.tell(why, cycle.refusal)))
         elif not is_stock:
             error = exception.NoValidHost(reason=str(exc))
-        self._observe(context, instance_uuids, cycle, error=error)
+        self._observe(cycle.asked, cycle, error=error)
         if why is not None:
+            server_uuid = cycle.asked.server_uuids[0]
             LOG.info('Preemption cannot help server %(server)s: %(reason)s',
-                     {'server': instance_uuids[0], 'reason': reason})
-            records.keep_refusal(cycle, instance_uuids[0], reason)
+                     {'server': server_uuid, 'reason': reason})
+            records.keep_refusal(cycle, server_uuid, reason)
         return error
 
     def _why(self, cycle, exc):
@@ -268,14 +240,15 @@ class Placing:
                 else refusals.Why.NO_HOST)
 
 
-def place_free(select, spec_obj):
+def place_free(asked, select):
     """What Nova answers to a request that never preempts.
 
-    :param select: see Placing.place()
+    For the parameters see Placing.serve().
+
     :raises NoValidHost: and why nobody ends for it
     """
     try:
-        return select(spec_obj)
+        return select(asked)
     except exception.NoValidHost as exc:
         raise exception.NoValidHost(reason=refusals.join(
             exc.kwargs.get('reason', ''),
@@ -310,9 +283,10 @@ def _failure(exc):
             }.get(type(exc), retrying.Failure.OTHER)
 
 
-def make_report(context, instance_uuids, cycle, selections, error):
+def make_report(asked, cycle, selections, error):
     """The report on a request, for observers.
 
+    :param asked: its RequestContext
     :param cycle: the SchedulingCycle; None if the request may not preempt
     :param selections: what Nova's select_destinations returned, if it did
     :param error: the NoValidHost that it raised, if it did
@@ -323,7 +297,7 @@ def make_report(context, instance_uuids, cycle, selections, error):
     claims = {} if cycle is None else {
         decision.server_uuid: decision for decision in cycle.taken.claims}
     placements = []
-    for server_uuid, selection in zip(instance_uuids, selections or (),
+    for server_uuid, selection in zip(asked.server_uuids, selections or (),
                                       strict=False):
         decision = claims.get(server_uuid)
         placements.append({
@@ -336,8 +310,8 @@ def make_report(context, instance_uuids, cycle, selections, error):
             'decision': decision.uuid if decision else None,
         })
     return {
-        'request_id': context.request_id,
-        'server_uuids': list(instance_uuids),
+        'request_id': asked.context.request_id,
+        'server_uuids': list(asked.server_uuids),
         'preemptible': cycle is None,
         'outcome': 'no_valid_host' if error else 'placed',
         'reason': error.format_message() if error else '',

@@ -146,8 +146,7 @@ class Quotas:
     :param options: [preemption_quota] of the configuration
     :param servers: a ProjectServers
     :param claims: a nova_preempt.db.quota_claims.QuotaClaims
-    :param note: called with (context, spec_obj, instance_uuids, reason) when
-        a request is refused
+    :param note: called with (asked, reason) when a request is refused
     """
 
     def __init__(self, options, servers, claims, note=lambda *args: None):
@@ -161,26 +160,28 @@ class Quotas:
         self._locks = lockutils.Semaphores()
 
     @contextlib.contextmanager
-    def admitted(self, context, spec_obj, instance_uuids, preemptible):
+    def admitted(self, asked, preemptible):
         """Within, the request counts; if it fails, it does not any more.
 
+        :param asked: its nova_preempt.scheduler.request_context.RequestContext
         :raises NoValidHost: the project would be over a limit
         """
-        project_id = spec_obj.project_id
+        flavor = asked.spec_obj.flavor
+        project_id = asked.spec_obj.project_id
         if (self._limits is None or not (preemptible or self._normal)
                 or not self._limits.is_bounded(project_id, preemptible)):
             yield
             return
-        amounts = core.Amounts(preemptible, spec_obj.flavor.vcpus,
-                               spec_obj.flavor.memory_mb)
+        amounts = core.Amounts(preemptible, flavor.vcpus, flavor.memory_mb)
         # One at a time of each project: what is refused in a moment must not
         # count for the next one.
         with lockutils.lock(project_id, semaphores=self._locks):
-            claimed, reason = self._admit(project_id, amounts, instance_uuids)
+            claimed, reason = self._admit(project_id, amounts,
+                                          asked.server_uuids)
         if reason:
             LOG.info('Server %(server)s is refused: %(reason)s',
-                     {'server': instance_uuids[0], 'reason': reason})
-            self._note(context, spec_obj, instance_uuids, reason)
+                     {'server': asked.server_uuids[0], 'reason': reason})
+            self._note(asked, reason)
             raise exception.NoValidHost(reason=reason)
         try:
             yield

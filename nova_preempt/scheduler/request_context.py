@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 import contextlib
 import contextvars
+import copy
 import dataclasses
 import typing
 
@@ -63,6 +64,21 @@ class RequestContext:
     def operation(self):
         return self.get_operation()
 
+    def copy(self):
+        """The same with a copy of Nova's request.
+
+        Nova changes the one that it works on.
+        """
+        return dataclasses.replace(self, spec_obj=copy.deepcopy(self.spec_obj))
+
+    def may_preempt(self, options):
+        """Whether the operator lets the request end servers.
+
+        :param options: [preemption] of the configuration
+        """
+        return not eviction_policy.why_not_allowed(
+            options, self.get_operation)
+
 
 _CURRENT = contextvars.ContextVar(
     'nova_preempt_request',
@@ -72,11 +88,6 @@ _CURRENT = contextvars.ContextVar(
 def current():
     """The RequestContext of this thread."""
     return _CURRENT.get()
-
-
-def current_with(**known):
-    """The same, with this known of it, too."""
-    return dataclasses.replace(_CURRENT.get(), **known)
 
 
 @contextlib.contextmanager
@@ -89,22 +100,13 @@ def working_on(context):
         _CURRENT.reset(token)
 
 
-def may_preempt(options):
-    """Whether the operator lets the current request end servers.
-
-    :param options: [preemption] of the configuration
-    """
-    return not eviction_policy.why_not_allowed(
-        options, current().get_operation)
-
-
-def _claimed_rank(preemption, spec_obj, server_uuids):
+def _claimed_rank(preemption, asked):
     """The rank of a preemptible request, with a claim where it may preempt."""
     promised = preemption.known.promised
-    if promised is None or not may_preempt(preemption.process.options):
+    if promised is None or not asked.may_preempt(preemption.process.options):
         return policy.PREEMPTIBLE
-    return request.rank(spec_obj, server_uuids[0], promised,
-                        current().get_operation)
+    return request.rank(asked.spec_obj, asked.server_uuids[0], promised,
+                        asked.get_operation)
 
 
 def read_headroom(preemption):
@@ -116,18 +118,19 @@ def read_headroom(preemption):
     known.headroom.refresh(port.MAX_AGE_S)
 
 
-def terms(preemption, spec_obj, server_uuids, project_id=''):
-    """The terms on which a request is placed: the current RequestContext.
+def terms(preemption, asked, project_id=''):
+    """Return a RequestContext with the terms on which it is placed.
 
     Whoever only asks how it would be asks here, too. For a preemptible one
     read_headroom() comes before.
 
     :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param asked: the RequestContext as it came
     :param project_id: the project that preemptible ones claim for, '' for
         the server's own
     """
-    if not request.is_preemptible(spec_obj):
-        return current()
-    return current_with(
-        rank=_claimed_rank(preemption, spec_obj, server_uuids),
+    if not request.is_preemptible(asked.spec_obj):
+        return asked
+    return dataclasses.replace(
+        asked, rank=_claimed_rank(preemption, asked),
         headroom=preemption.known.headroom or None, project_id=project_id)

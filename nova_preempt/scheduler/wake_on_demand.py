@@ -60,37 +60,33 @@ class WakeOnDemand:
     def is_enabled(self):
         return self._conf.energy.enabled and self._conf.energy.demand_wakes
 
-    def serve(self, context, spec_obj, instance_uuids, place, deadline):
+    def serve(self, asked, place):
         """Place servers, again if need be after hosts have been woken.
 
-        :param place: given a RequestSpec, returns what Nova is answered
-        :param deadline: its nova_preempt.scheduler.deadline.Deadline
+        :param asked: their scheduler.request_context.RequestContext
+        :param place: given such a one, returns what Nova is answered
         :raises NoValidHost: place() did, and nobody could or can be woken;
             or hosts wake, but not in the time that there is
         """
         if not self.is_enabled:
-            return place(spec_obj)
-        # Nova changes the request that it works on.
-        kept = copy.deepcopy(spec_obj)
+            return place(asked)
+        kept = asked.copy()
         try:
-            return place(spec_obj)
+            return place(asked)
         except exception.NoValidHost as exc:
             error = exc
-        return self._retry(context, kept, instance_uuids, place, error,
-                           deadline)
+        return self._retry(kept, place, error)
 
-    def _retry(self, context, spec_obj, instance_uuids, place, error,
-               deadline):
+    def _retry(self, asked, place, error):
         waiting = demand.Waiting(retrying.Wait(
             self._monotonic(), min(self._conf.energy.demand_wait_s,
-                                   deadline.left_s()), _POLL_S))
+                                   asked.deadline.left_s()), _POLL_S))
         while True:
-            hosts, boot_s = self._wake(context, spec_obj, instance_uuids,
-                                       waiting.tried)
+            hosts, boot_s = self._wake(asked, waiting.tried)
             if not hosts:
                 _count('refused')
                 raise error
-            if not deadline.may_wait():
+            if not asked.deadline.may_wait():
                 _count('busy')
                 raise _coming(error, boot_s) from error
             outcome, waiting = self._wait(waiting.promised(hosts))
@@ -100,35 +96,35 @@ class WakeOnDemand:
                     error, boot_s, self._monotonic() - waiting.limit.began
                 ) from error
             try:
-                selections = place(copy.deepcopy(spec_obj))
+                selections = place(asked.copy())
             except exception.NoValidHost as exc:
                 error = exc
                 continue
             _count('served')
-            self._release(instance_uuids[0])
-            self._note(spec_obj, instance_uuids,
-                       self._monotonic() - waiting.limit.began)
+            self._release(asked.server_uuids[0])
+            self._note(asked, self._monotonic() - waiting.limit.began)
             return selections
 
-    def _wake(self, context, spec_obj, instance_uuids, tried):
+    def _wake(self, asked, tried):
         """Names of hosts that will be on for the request, and how soon."""
+        server_uuid = asked.server_uuids[0]
         try:
             candidates = {
-                name: number for name, number
-                in self._candidates(context, spec_obj).items()
+                name: number for name, number in self._candidates(
+                    asked.context, asked.spec_obj).items()
                 if name not in tried}
             if not candidates:
                 return [], 0
             answer = self._engine.wake_hosts(
-                context, instance_uuids[0], len(instance_uuids), candidates)
+                asked.context, server_uuid, len(asked.server_uuids),
+                candidates)
         except Exception:
             # Nothing more than what Nova says without us.
-            LOG.exception('No host can be woken for server %s',
-                          instance_uuids[0])
+            LOG.exception('No host can be woken for server %s', server_uuid)
             return [], 0
         if answer['hosts']:
             LOG.info('Server %(server)s waits for hosts that wake: '
-                     '%(hosts)s', {'server': instance_uuids[0],
+                     '%(hosts)s', {'server': server_uuid,
                                    'hosts': ', '.join(answer['hosts'])})
         return answer['hosts'], answer['boot_s']
 
@@ -191,12 +187,12 @@ class WakeOnDemand:
             # It is forgotten after a time.
             LOG.exception('Hosts are still kept for server %s', request)
 
-    def _note(self, spec_obj, instance_uuids, waited_s):
+    def _note(self, asked, waited_s):
         """Keep how long servers have waited, for reports."""
         try:
-            for uuid in instance_uuids:
+            for uuid in asked.server_uuids:
                 db_energy.add_wake(self._db, db_energy.Wake(
-                    uuid, timeutils.utcnow(), spec_obj.flavor.vcpus,
+                    uuid, timeutils.utcnow(), asked.spec_obj.flavor.vcpus,
                     waited_s))
         except Exception:
             LOG.exception('It is not kept that servers have waited')

@@ -11,6 +11,7 @@
 # under the License.
 """Keeps reserved hosts for those who have reserved them."""
 
+from nova import exception
 import nova.conf
 from nova.scheduler import filters
 from nova.scheduler import utils
@@ -80,3 +81,34 @@ def _lead_s(spec_obj):
         CONF.preemption, CONF.reservation.guard_s).lead_s(
             preemptible, specs.minimum_runtime_s(extra_specs),
             specs.notice_s(extra_specs))
+
+
+def admit(asked):
+    """Refuse a request that names a reservation which it may not use.
+
+    The filter alone could only say that no host was valid.
+
+    A server that exists already and whose reservation is over, or was never
+    there, is moved or unshelved like any other: it can not get rid of the
+    hint. The hint is taken out of its RequestSpec then.
+
+    :param asked: a nova_preempt.scheduler.request_context.RequestContext
+    :raises NoValidHost: says why
+    """
+    spec_obj = asked.spec_obj
+    lease_ids = request.reservations(spec_obj)
+    if not lease_ids or not leases.is_used(CONF):
+        return
+    answer = leases.current(CONF).answer(lease_ids, spec_obj.project_id)
+    if not answer.reason:
+        return
+    server_uuid = next(iter(asked.server_uuids), None)
+    if answer.is_void and server_uuid and asked.operation != 'create':
+        LOG.info('Server %(server)s is placed without its reservation: '
+                 '%(reason)s', {'server': server_uuid,
+                                'reason': answer.reason})
+        spec_obj.scheduler_hints.pop(request.RESERVATION)
+        return
+    LOG.info('Server %(server)s is refused: %(reason)s',
+             {'server': server_uuid, 'reason': answer.reason})
+    raise exception.NoValidHost(reason=answer.reason)

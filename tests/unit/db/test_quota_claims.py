@@ -31,6 +31,7 @@ from nova_preempt.core import quotas as core
 from nova_preempt.db import models
 from nova_preempt.db import quota_claims
 from nova_preempt.scheduler import quotas
+from nova_preempt.scheduler import request_context
 from tests import tables
 from tests.unit.db import test_decisions
 
@@ -192,7 +193,8 @@ class Scheduler:
         spec_obj = types.SimpleNamespace(
             project_id='p', flavor=types.SimpleNamespace(
                 vcpus=vcpus, memory_mb=1024))
-        return self._quotas.admitted(None, spec_obj, [uuid], True)
+        return self._quotas.admitted(request_context.RequestContext(
+            None, spec_obj, (uuid,)), True)
 
     def ask(self, uuid, rng):
         self._nova.waiting.add(uuid)

@@ -72,9 +72,8 @@ class TestBatchClaim(unittest.TestCase):
         :param error: what happens before the last server is claimed
         :param changed: what its filters leave for a server
         """
-        carried = batch_claim.BatchClaim(types.SimpleNamespace(
-            offer=None, hosts=lambda states, spec: self.chosen),
-            self.placement, self.uuids)
+        carried = batch_claim.BatchClaim(
+            self.placement, self.uuids, lambda *_: self.chosen)
         found = {}
         with carried:
             for number, uuid in enumerate(self.uuids):

@@ -52,9 +52,9 @@ class TestChosenHosts(unittest.TestCase):
 
     def offer(self, answer, find=lambda query: [
             placement.Provider(query[0][1], 'host', 0, '')]):
-        return chosen_hosts.ChosenHosts({'a': 1, 'b': 2}).offer(
-            self.offered, lambda resources: answer(resources.in_tree),
-            Resources(), find)
+        return chosen_hosts.add(
+            self.offered, ('a', 'b'),
+            lambda resources: answer(resources.in_tree), Resources(), find)
 
     def test_they_are_asked_for(self):
         requests, summaries, _ = self.offer(
@@ -68,8 +68,9 @@ class TestChosenHosts(unittest.TestCase):
             scheduler_hints={chosen.HINT: ['secret']})
         for operation in ('resize', 'cold_migrate', 'live_migrate',
                           'unshelve', 'evacuate'):
-            self.assertIsNone(chosen_hosts.find(
-                None, None, spec, ['s'], lambda name=operation: name, None))
+            self.assertIsNone(chosen_hosts.find(None, RequestContext(
+                None, spec, ('s',),
+                get_operation=lambda name=operation: name), None))
 
     def test_placement_is_away(self):
         """It is as if none were chosen."""

@@ -33,22 +33,17 @@ def weighed(states, _spec_obj):
 class TestMultiCreate(unittest.TestCase):
 
     def hosts(self, every, count=3, free=None, policy='', **options):
-        """{host: how many}, None if nobody chooses."""
+        """{host: how many}."""
         options = {'multi_create_score': 'ml', **options}
         loaded = multi_create.load(types.SimpleNamespace(**options), weighed)
         group = policy and types.SimpleNamespace(policy=policy, rules={})
         spec = mock.MagicMock(instance_group=group or None)
         spec.__contains__.return_value = True
-        found = loaded(count)
-        if found is None:
-            return None
-        found.offer(
-            ([], {f'u-{name}': {'resources': {'VCPU': {
+        return loaded(
+            count, {'VCPU': 1},
+            {f'u-{name}': {'resources': {'VCPU': {
                 'capacity': 8, 'used': 8 - amount}}}
-                for name, amount in (free or {}).items()}, '1.36'),
-            None, mock.Mock(**{
-                'merged_resources.return_value': {'VCPU': 1}}), None)
-        return found.hosts(every, spec)
+                for name, amount in (free or {}).items()}, every, spec)
 
     def test_off_by_default(self):
         self.assertIsNone(multi_create.load(types.SimpleNamespace(
@@ -61,9 +56,6 @@ class TestMultiCreate(unittest.TestCase):
                     r'\[preemption\]multi_create_score is ml: .*'
                     r'nova-preempt\[batch\]')):
             self.hosts([])
-
-    def test_one_alone(self):
-        self.assertIsNone(self.hosts([], count=1))
 
     def test_fullest(self):
         every = [state(name) for name in 'cab']

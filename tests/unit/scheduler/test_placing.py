@@ -64,13 +64,14 @@ class PlacingTestCase(unittest.TestCase):
         self.find_room.return_value = False
         self.placing = placing.Placing(self.preemption)
         self.cycle = Cycle()
-        self.placing.cycle = self.make_cycle
+        self.enterContext(mock.patch.object(
+            cycles, 'SchedulingCycle', self.make_cycle))
 
-    def make_cycle(self, context, spec_obj, instance_uuids, mine, rank):
-        self.cycle.asked = request_context.RequestContext(deadline=mine)
+    def make_cycle(self, preemption, asked):
+        self.cycle.asked = asked
         return self.cycle
 
-    def select(self, spec_obj):
+    def select(self, asked):
         """A pass of 30 s that ends as the next of self.outcomes."""
         self.passes.append(self.now)
         self.now += 30
@@ -83,8 +84,8 @@ class PlacingTestCase(unittest.TestCase):
         self.outcomes = list(outcomes)
         self.deadline = deadline.Deadline(
             TIMES, deadline.WaitSlots(), lambda: self.now)
-        return self.placing.place(None, self.select, {}, ['s'],
-                                  self.deadline)
+        return self.placing.place(request_context.RequestContext(
+            None, {}, ('s',), deadline=self.deadline), self.select)
 
 
 class TestTrials(PlacingTestCase):
@@ -205,8 +206,8 @@ class TestWhatTheUserReads(PlacingTestCase):
 
     def test_a_preemptible_server(self):
         with self.assertRaises(exception.NoValidHost) as caught:
-            placing.place_free(mock.Mock(
-                side_effect=exception.NoValidHost(reason='')), {})
+            placing.place_free(None, mock.Mock(
+                side_effect=exception.NoValidHost(reason='')))
         self.assertEqual(
             'No valid host was found. Preemption could not help: a '
             'preemptible server takes only space that is free.',
@@ -231,12 +232,11 @@ class TestWhatTheUserReads(PlacingTestCase):
         self.assertIn('try again', text)
 
     def test_too_many_wait(self):
-        def cycle(*args):
-            args[-2].is_refused = True
-            return self.make_cycle(*args)
+        def select(asked):
+            asked.deadline.is_refused = True
+            raise exception.NoValidHost(reason='')
 
-        self.placing.cycle = cycle
-        text, note = self.refused(exception.NoValidHost(reason=''),
-                                  has_begun=True)
+        self.select = select
+        text, note = self.refused(None, has_begun=True)
         self.assertIn('too many requests wait', text)
         self.assertIn('max_waiting_requests', note)

@@ -27,6 +27,7 @@ from nova_preempt import exceptions
 from nova_preempt.conf import quota as quota_conf
 from nova_preempt.core import quotas as core
 from nova_preempt.scheduler import quotas
+from nova_preempt.scheduler import request_context
 
 objects.register_all()
 
@@ -95,7 +96,8 @@ class QuotasTestCase(unittest.TestCase):
         spec_obj = types.SimpleNamespace(
             project_id='p', flavor=types.SimpleNamespace(
                 vcpus=vcpus, memory_mb=memory_mb))
-        with quota.admitted(None, spec_obj, list(uuids), preemptible):
+        with quota.admitted(request_context.RequestContext(
+                None, spec_obj, uuids), preemptible):
             if error:
                 raise error
 

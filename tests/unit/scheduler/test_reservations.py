@@ -26,7 +26,7 @@ from nova_preempt.cloud import request
 from nova_preempt.core.reservation import leases as core
 from nova_preempt.reservation import leases
 from nova_preempt.scheduler import filters
-from nova_preempt.scheduler import reservation_admission
+from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler.filters import reservation_filter
 from nova_preempt.scheduler.weights import reservation
@@ -273,7 +273,8 @@ class TestAdmission(ReservationTestCase):
         self.operation = 'create'
 
     def admit(self, spec_obj):
-        reservation_admission.admit(spec_obj, [UUID], lambda: self.operation)
+        reservation_filter.admit(request_context.RequestContext(
+            None, spec_obj, (UUID,), get_operation=lambda: self.operation))
 
     def assert_refused(self, spec_obj, reason):
         with self.assertRaisesRegex(exception.NoValidHost, reason):

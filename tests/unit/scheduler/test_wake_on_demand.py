@@ -28,6 +28,7 @@ from nova_preempt.core.energy import demand as core
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
 from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import wake_on_demand
 from tests.unit.power import base
 from tests.unit.power import world
@@ -149,8 +150,9 @@ class TestDemand(world.WorldTestCase):
         return db_energy.set_power(self.db, name, state, base.NOW.replace(
             tzinfo=None), from_states=before)
 
-    def place(self, spec):
+    def place(self, asked):
         """As Nova, it changes the request."""
+        spec = asked.spec_obj
         self.assertFalse(spec.used)
         spec.used = True
         if not self.free:
@@ -160,8 +162,8 @@ class TestDemand(world.WorldTestCase):
     def serve(self, servers=('s1',)):
         with deadline.Deadline(core_deadline.Times(self.left_s, 0),
                                self.places, self.waiting.clock) as mine:
-            return self.demand.serve(None, Spec(), list(servers), self.place,
-                                     mine)
+            return self.demand.serve(request_context.RequestContext(
+                None, Spec(), tuple(servers), deadline=mine), self.place)
 
     def refused(self):
         return str(self.assertRaises(exception.NoValidHost, self.serve))
@@ -202,7 +204,7 @@ class TestDemand(world.WorldTestCase):
 
     def test_what_it_took_before_counts(self):
         """Victims that did not end, say, before a host is woken."""
-        def place(spec):
+        def place(asked):
             self.waiting.now_s += 500
             raise exception.NoValidHost(reason='There is no room.')
 
@@ -225,7 +227,7 @@ class TestDemand(world.WorldTestCase):
         self.assertTrue(self.places.take())
 
     def test_nova_says_nothing_more(self):
-        def place(spec):
+        def place(asked):
             raise exception.NoValidHost(reason='')
 
         self.place = place
