@@ -29,10 +29,13 @@ SETTLE_S = 30
 class Departures:
     """Where every server was last.
 
+    :param tell: called with the names of nodes that servers have left, or are
+        just leaving
     :param monotonic: a clock, in seconds
     """
 
-    def __init__(self, monotonic=time.monotonic):
+    def __init__(self, tell=None, monotonic=time.monotonic):
+        self.tell = tell or (lambda nodes: None)
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._nodes = {}          # server uuid: node
@@ -41,7 +44,7 @@ class Departures:
         self._until = {}          # node: how long it is still looked at
 
     def note(self, instances):
-        """The names of nodes that servers have left, or are just leaving.
+        """Tell which nodes servers have left by this.
 
         The last ones that have changed come again for a while; a deletion is
         told of once after its end, when Nova has freed its space.
@@ -62,7 +65,8 @@ class Departures:
             nodes |= self._until.keys()
             self._until = {node: until for node, until
                            in self._until.items() if now < until}
-            return nodes
+        if nodes:
+            self.tell(nodes)
 
     def _deleted(self, instance, now):
         last = {self._nodes.get(instance.uuid), instance.node,

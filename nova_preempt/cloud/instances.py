@@ -118,6 +118,17 @@ def read(context, uuids=None, filters=PRESENT, attrs=(), make=observe):
                 context, query, expected_attrs=list(attrs))]
 
 
+def whole(instance):
+    """The Instance itself, for what observe() does not tell."""
+    return instance
+
+
+def check(cell):
+    """Fail where a cell does not answer."""
+    cell_calls.call(cell, objects.InstanceList.get_by_filters,
+                    {'deleted': False}, limit=1, expected_attrs=[])
+
+
 def read_cell(cell, uuids, attrs=(), deleted=False):
     """{uuid: ObservedServer} of those of these servers that are in a cell.
 
@@ -212,6 +223,15 @@ def _mappings(uuids):
     return [mapping for some in parallel.pieces(uuids) for mapping
             in objects.InstanceMappingList.get_by_instance_uuids(
                 context, some)]
+
+
+def requested(project_id):
+    """The uuids of a project's servers that are in no cell yet, as a set."""
+    # A context that is not an admin's: of this project only.
+    context = nova_context.RequestContext(project_id=project_id,
+                                          is_admin=False)
+    return {item.instance_uuid
+            for item in objects.BuildRequestList.get_all(context)}
 
 
 def look(uuids, attrs=(), deleted=False, limit_s=None):

@@ -13,6 +13,7 @@
 
 import contextlib
 import datetime
+import functools
 import json
 
 from keystoneauth1 import exceptions as ks_exc
@@ -128,15 +129,14 @@ class NovaAPI:
     def _call(self, method, uuid, *args, **kwargs):
         self._check_cell(method, uuid)
         what = f'{method} of server {uuid}'
-        try:
-            return getattr(self._get_client().servers, method)(
-                uuid, *args, **kwargs)
-        except nova_exc.NotFound:
-            return None
-        except nova_exc.Forbidden as exc:
-            raise NotAllowed(f'{what}: {exc}') from exc
-        except (nova_exc.ClientException, ks_exc.ClientException) as exc:
-            raise NovaError(f'{what}: {exc}') from exc
+        with _errors(what):
+            try:
+                return getattr(self._get_client().servers, method)(
+                    uuid, *args, **kwargs)
+            except nova_exc.NotFound:
+                return None
+            except nova_exc.Forbidden as exc:
+                raise NotAllowed(f'{what}: {exc}') from exc
 
     def force_delete(self, uuid):
         """Delete the server, whatever [DEFAULT]reclaim_instance_interval is.
@@ -215,35 +215,19 @@ class NovaAPI:
             LOG.warning('The notice of server %(uuid)s cannot be taken back: '
                         '%(exc)s', {'uuid': uuid, 'exc': exc})
 
-    def shelve(self, uuid):
-        self._call('shelve', uuid)
-
-    def shelve_offload(self, uuid):
-        self._call('shelve_offload', uuid)
-
-    def unshelve(self, uuid):
-        self._call('unshelve', uuid)
-
-    def stop(self, uuid):
-        self._call('stop', uuid)
-
-    def start(self, uuid):
-        self._call('start', uuid)
-
-    def unpause(self, uuid):
-        self._call('unpause', uuid)
-
-    def resume(self, uuid):
-        self._call('resume', uuid)
-
-    def unrescue(self, uuid):
-        self._call('unrescue', uuid)
+    shelve = functools.partialmethod(_call, 'shelve')
+    shelve_offload = functools.partialmethod(_call, 'shelve_offload')
+    unshelve = functools.partialmethod(_call, 'unshelve')
+    stop = functools.partialmethod(_call, 'stop')
+    start = functools.partialmethod(_call, 'start')
+    unpause = functools.partialmethod(_call, 'unpause')
+    resume = functools.partialmethod(_call, 'resume')
+    unrescue = functools.partialmethod(_call, 'unrescue')
+    unlock = functools.partialmethod(_call, 'unlock')
+    confirm_resize = functools.partialmethod(_call, 'confirm_resize')
 
     def lock(self, uuid, reason):
         self._call('lock', uuid, reason=reason)
-
-    def unlock(self, uuid):
-        self._call('unlock', uuid)
 
     def live_migrate(self, uuid):
         """Move it to a host of the scheduler's choice."""
@@ -253,12 +237,11 @@ class NovaAPI:
         """Let no new server come to the host of this compute service."""
         self._update_service('disable_log_reason', uuid, reason)
 
-    def enable_service(self, uuid):
-        self._update_service('enable', uuid)
-
     def _update_service(self, method, uuid, *args):
         with _errors(f'{method} of service {uuid}'):
             getattr(self._get_client().services, method)(uuid, *args)
+
+    enable_service = functools.partialmethod(_update_service, 'enable')
 
     def abort_migration(self, uuid):
         """Give a live migration up that takes too long."""
@@ -271,9 +254,6 @@ class NovaAPI:
     def cold_migrate(self, uuid):
         """Move a stopped one; confirm_resize() then lets go of its host."""
         self._call('migrate', uuid)
-
-    def confirm_resize(self, uuid):
-        self._call('confirm_resize', uuid)
 
     # -- hosts; as dicts of what Nova's API has --------------------------
 

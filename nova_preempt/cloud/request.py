@@ -105,11 +105,14 @@ def get_operation(context, spec_obj, instance_uuid):
             context, instance_uuid)
         if mapping.cell_mapping is None:
             return 'create'
-        instance = cell_calls.call(
-            mapping.cell_mapping, objects.Instance.get_by_uuid,
-            instance_uuid, expected_attrs=['flavor'])
-    except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
+        found = cell_calls.call(
+            mapping.cell_mapping, instances.read, [instance_uuid],
+            attrs=['flavor'], make=instances.whole)
+    except exception.InstanceMappingNotFound:
         return 'create'
+    if not found:
+        return 'create'
+    instance, = found
     if instance.vm_state == vm_states.SHELVED_OFFLOADED:
         return 'unshelve'
     if instance.task_state in _BY_TASK:

@@ -50,6 +50,72 @@ class CachedServer(Server):
     numa_topology: object = dataclasses.field(default=None, compare=False)
 
 
+class ServerIndex:
+    """The preemptible servers that are known. Whoever shares it locks it.
+
+    :param class_of: given the uuid of one and the name of the class of
+        service that its flavor has, returns that of its own, '' if it has none
+    :ivar had_any: whether there have been some
+    """
+
+    def __init__(self, class_of=None):
+        self.had_any = False
+        self._class_of = class_of or (lambda uuid, by_flavor: '')
+        self._servers = {}        # uuid: Server
+        self._by_flavor = {}      # uuid: Server as its flavor has it
+        # node: {uuid: Server}, replaced and not changed: others keep it
+        self._by_node = {}
+
+    def __len__(self):
+        return len(self._servers)
+
+    def get(self, uuid):
+        """The Server, None if it is none of them."""
+        return self._servers.get(uuid)
+
+    def find(self, passes):
+        """The Servers that pass."""
+        return [server for server in self._servers.values() if passes(server)]
+
+    def by_node(self, unreadable):
+        """{name of a node: {uuid: Server}} of those that have some.
+
+        :param unreadable: uuids of cells, whose servers are left out
+        """
+        if not unreadable:
+            return dict(self._by_node)
+        found = {}
+        for server in self.find(
+                lambda server: server.cell_uuid not in unreadable):
+            found.setdefault(server.node, {})[server.uuid] = server
+        return found
+
+    def change(self, uuids, make=lambda server: server):
+        """Keep what is made of those of these Servers that are known."""
+        self.update({uuid: make(self._by_flavor[uuid])
+                     for uuid in uuids & self._by_flavor.keys()})
+
+    def update(self, found):
+        """Keep what was found of servers, None of one that is none of them."""
+        for uuid, server in found.items():
+            old = self._servers.pop(uuid, None)
+            self._by_flavor.pop(uuid, None)
+            if old is not None:
+                self._by_node[old.node] = {
+                    other: server for other, server
+                    in self._by_node[old.node].items() if other != uuid}
+                if not self._by_node[old.node]:
+                    del self._by_node[old.node]
+            if server is not None:
+                self.had_any = True
+                self._by_flavor[uuid] = server
+                server = core_actions.of_class(server, _shared(
+                    self._class_of(uuid, server.class_name)))
+                self._servers[uuid] = server
+                self._by_node[server.node] = {
+                    **self._by_node.get(server.node, {}), uuid: server}
+
+
 class ServerCache:
     """The preemptible servers, by node.
 
@@ -68,31 +134,24 @@ class ServerCache:
     def __init__(self, cells, hinted, left=None, monotonic=time.monotonic,
                  class_of=None, devices=None):
         self._devices = devices
-        self._class_of = class_of or (lambda uuid, by_flavor: '')
-        self._cells = cells
         self._readings = readings.Readings(cells, self._refresh_cell,
                                            monotonic=monotonic)
         self._hinted = hinted
-        self._left = left or (lambda nodes: None)
-        self._departures = departures.Departures(monotonic)
+        self._departures = departures.Departures(left, monotonic)
         self._monotonic = monotonic
         self._read_at = None
         self._lock = threading.Lock()
         self._since = since.Since(monotonic)
-        self._servers = {}        # uuid: Server
-        self._had_any = False
-        self._by_flavor = {}      # uuid: Server as its flavor has it
-        # node: {uuid: Server}, replaced and not changed: others keep it
-        self._by_node = {}
+        self._known = ServerIndex(class_of)
 
     def __bool__(self):
         """Whether there may be preemptible servers, as far as is known."""
-        return bool(self._servers) or not self._since
+        return bool(self._known) or not self._since
 
     @property
     def had_any(self):
         """Whether there have been some since this process began."""
-        return self._had_any
+        return self._known.had_any
 
     def by_node(self):
         """{name of a node: {uuid: Server}} of those that have some.
@@ -102,49 +161,38 @@ class ServerCache:
         """
         unreadable = self._readings.unreadable()
         with self._lock:
-            if not unreadable:
-                return dict(self._by_node)
-            found = {}
-            for uuid, server in self._servers.items():
-                if server.cell_uuid not in unreadable:
-                    found.setdefault(server.node, {})[uuid] = server
-            return found
+            return self._known.by_node(unreadable)
 
     def servers(self):
         """All of them, the oldest first; as above, those that may end."""
         unreadable = self._readings.unreadable()
         with self._lock:
             return sorted(
-                (server for server in self._servers.values()
-                 if server.cell_uuid not in unreadable),
+                self._known.find(
+                    lambda server: server.cell_uuid not in unreadable),
                 key=lambda server: (server.launched_at, server.uuid))
 
     def last_seen(self, project_id, cells):
         """Return the servers of a project in cells, readable or not."""
         with self._lock:
-            return [server for server in self._servers.values()
-                    if server.project_id == project_id
-                    and server.cell_uuid in cells]
+            return self._known.find(
+                lambda server: server.project_id == project_id
+                and server.cell_uuid in cells)
 
     def get(self, uuid):
         """The Server, None if it is none of them."""
         with self._lock:
-            return self._servers.get(uuid)
+            return self._known.get(uuid)
 
     def find(self, uuid):
         """The ObservedServer of any server, None if there is none.
 
-        :raises CellAway: it may be in a cell that does not answer
+        :raises CellAway: its cell does not answer
         """
-        answers = cell_calls.gather(
-            self._cells().values(), instances.read, [uuid]).values()
-        for answer in answers:
-            if not isinstance(answer, Exception) and answer:
-                return answer[0]
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-        return None
+        servers, unread = instances.look([uuid])
+        if unread.get(uuid) is not None:
+            raise unread[uuid]
+        return servers.get(uuid)
 
     def is_away(self, uuid):
         """Whether any server is in a cell that hangs, as far as is known."""
@@ -170,18 +218,12 @@ class ServerCache:
             return
         self._readings.read()
         if self._devices:
-            self._note_devices(self._devices.ask())
+            told = self._devices.ask()
+            with self._lock:
+                self._known.change(told, lambda server: dataclasses.replace(
+                    server, one_time=self._may_have_device(
+                        server.uuid, server.node, server.flavor)))
         self._read_at = now
-
-    def _note_devices(self, uuids):
-        """Look again which of these have devices that are used once."""
-        with self._lock:
-            servers = [self._by_flavor[uuid]
-                       for uuid in uuids & self._by_flavor.keys()]
-            self._update({server.uuid: dataclasses.replace(
-                server, one_time=self._may_have_device(
-                    server.uuid, server.node, server.flavor))
-                for server in servers})
 
     def _may_have_device(self, *server):
         return bool(self._devices) and self._devices.may_have(*server)
@@ -194,8 +236,12 @@ class ServerCache:
         with self._lock:
             if self._since.is_outdated(reading):
                 return
-            self._update(found)
+            self._known.update(found)
             self._since.done(reading)
+        if self._devices:
+            for uuid in found:
+                if found[uuid] is None:
+                    self._devices.forget(uuid)
 
     def _gone(self, cell, found):
         """The uuids of those of a cell that are no longer there.
@@ -203,21 +249,17 @@ class ServerCache:
         :param found: uuids of those that have just been read
         """
         with self._lock:
-            known = [server.uuid for server in self._servers.values()
-                     if server.cell_uuid == cell.uuid
-                     and server.uuid not in found]
-        gone = set(known)
+            gone = {server.uuid: server.node for server in self._known.find(
+                lambda server: server.cell_uuid == cell.uuid
+                and server.uuid not in found)}
         with cell_calls.opened(cell) as cell_context:
-            gone -= {server.uuid
-                     for server in instances.read(cell_context, known)}
+            for server in instances.read(cell_context, list(gone)):
+                gone.pop(server.uuid, None)
         if gone:
             LOG.info('%(count)s preemptible servers of cell %(cell)s have '
                      'been deleted and archived.',
                      {'count': len(gone), 'cell': cell.identity})
-            with self._lock:
-                nodes = {self._servers[uuid].node for uuid in gone
-                         if uuid in self._servers}
-            self._left(nodes)
+            self._departures.tell(set(gone.values()))
         return gone
 
     def _read(self, cell, reading):
@@ -225,11 +267,9 @@ class ServerCache:
         found = {}
         with cell_calls.opened(cell) as cell_context:
             for page in instances.pages(cell_context, reading.changes,
-                                        _ATTRS, make=lambda found: found):
+                                        _ATTRS, make=instances.whole):
                 reading.saw(page)
-                nodes = self._departures.note(page)
-                if nodes:
-                    self._left(nodes)
+                self._departures.note(page)
                 by_hint = self._hinted([instance.uuid for instance in page
                                         if not _is_marked(instance)])
                 found.update(
@@ -242,30 +282,7 @@ class ServerCache:
     def note_classes(self, uuids):
         """Look again of which class these are: class_of has changed."""
         with self._lock:
-            self._update({uuid: self._by_flavor[uuid]
-                          for uuid in uuids & self._by_flavor.keys()})
-
-    def _update(self, found):
-        for uuid, server in found.items():
-            old = self._servers.pop(uuid, None)
-            self._by_flavor.pop(uuid, None)
-            if old is not None:
-                self._by_node[old.node] = {
-                    other: server for other, server
-                    in self._by_node[old.node].items() if other != uuid}
-                if not self._by_node[old.node]:
-                    del self._by_node[old.node]
-            if server is None:
-                if self._devices:
-                    self._devices.forget(uuid)
-            else:
-                self._had_any = True
-                self._by_flavor[uuid] = server
-                server = core_actions.of_class(server, _shared(self._class_of(
-                    uuid, server.class_name)))
-                self._servers[uuid] = server
-                self._by_node[server.node] = {
-                    **self._by_node.get(server.node, {}), uuid: server}
+            self._known.change(uuids)
 
 
 def _is_marked(instance):
@@ -294,10 +311,9 @@ def _has_pci_devices(instance):
 def _server(instance, cell_uuid, by_hint, may_have_device):
     """The Server of an Instance, None if it is not a preemptible one."""
     flavor = instance.flavor
-    extra_specs = instances.extra_specs_of(instance.flavor)
-    if not (by_hint or _is_marked(instance)):
-        return None
-    if instance.deleted or not instance.node:
+    extra_specs = instances.extra_specs_of(flavor)
+    if not (by_hint or _is_marked(instance)) or (
+            instance.deleted or not instance.node):
         return None
     # What many servers have in common is kept once.
     return CachedServer(

@@ -16,7 +16,6 @@ import json
 import time
 
 from nova import exception
-from nova import objects
 import nova.conf
 from nova.scheduler.client import report
 from oslo_utils import timeutils
@@ -24,7 +23,7 @@ from oslo_utils import timeutils
 from nova_preempt import db
 from nova_preempt.backlog import audit as backlog_audit
 from nova_preempt.backlog import server_reader
-from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.cloud import servers
 from nova_preempt.cloud import trusts
@@ -112,5 +111,4 @@ def _check_cells(cells):
     if not cells:
         raise exception.NovaException('Nova has no cell')
     for cell in cells.values():
-        cell_calls.call(cell, objects.InstanceList.get_by_filters,
-                        {'deleted': False}, limit=1, expected_attrs=[])
+        instances.check(cell)

@@ -22,9 +22,7 @@ requests at once, in whichever schedulers, one finds the claim of the other.
 
 import contextlib
 
-from nova import context as nova_context
 from nova import exception
-from nova import objects
 from nova.compute import vm_states
 from oslo_concurrency import lockutils
 from oslo_limit import exception as limit_exc
@@ -285,40 +283,35 @@ class ProjectServers:
         of it is as good as a reading. Normal servers are not remembered: as
         with Nova's own quota, those of such a cell do not count.
         """
-        instances, away = [], set()
-        for uuid, found in cell_calls.gather(
-                self._get_cells().values(),
-                objects.InstanceList.get_by_filters,
-                {'project_id': project_id, 'deleted': False},
-                expected_attrs=['flavor']).items():
-            if isinstance(found, Exception):
+        found, away = [], set()
+        for uuid, answer in cell_calls.gather(
+                self._get_cells().values(), instances.read, filters={
+                    'project_id': project_id, 'deleted': False},
+                attrs=['flavor'], make=instances.whole).items():
+            if isinstance(answer, Exception):
                 LOG.warning('Cannot read the servers of cell %(cell)s: '
                             '%(exc)s. For quotas the preemptible ones that '
                             'were seen last count, and no normal ones.',
-                            {'cell': uuid, 'exc': found})
+                            {'cell': uuid, 'exc': answer})
                 away.add(uuid)
             else:
-                instances.extend(found)
+                found.extend(answer)
         counted = {server.uuid: core.CountedServer(
             [core.Amounts(True, server.vcpus, server.memory_mb)],
             server.task_state is not None)
             for server in (self._remembered(project_id, away) if away
                            else ())}
-        hinted = self._hinted([instance.uuid for instance in instances])
+        hinted = self._hinted([instance.uuid for instance in found])
         return counted | {
             instance.uuid: _server(instance, instance.uuid in hinted)
-            for instance in instances
+            for instance in found
             # A server that was never placed, and will not be.
             if instance.host or instance.vm_state != vm_states.ERROR}
 
     @staticmethod
     def requests(project_id):
         """The uuids of those that are in no cell yet, as a set."""
-        # A context that is not an admin's: of this project only.
-        context = nova_context.RequestContext(project_id=project_id,
-                                              is_admin=False)
-        return {item.instance_uuid
-                for item in objects.BuildRequestList.get_all(context)}
+        return instances.requested(project_id)
 
 
 def _server(instance, by_hint):

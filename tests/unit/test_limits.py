@@ -57,9 +57,9 @@ ROOM_LINES = {
 }
 ABOVE_ROOM_LINES = {
     '': 555, 'api': 2711, 'backlog': 1584, 'classes': 427, 'client': 1211,
-    'cloud': 2646, 'cmd': 2320, 'conf': 1980, 'core': 14655, 'db': 2648,
+    'cloud': 2646, 'cmd': 2319, 'conf': 1980, 'core': 14655, 'db': 2648,
     'embedded': 1204, 'engine': 912, 'handover': 2328, 'power': 1954,
-    'reservation': 1899, 'scheduler': 2811, 'sdk': 637, 'simulator': 6748,
+    'reservation': 1899, 'scheduler': 2759, 'sdk': 637, 'simulator': 6748,
 }
 ABOVE_FILE_LINES = {
     'nova_preempt/core/reservation/leases.py': 403,
@@ -70,7 +70,6 @@ ABOVE_ATTRIBUTES = {
     'nova_preempt.backlog.service.Backlog': 11,
     'nova_preempt.classes.keeper.ClockKeeper': 11,
     'nova_preempt.cloud.providers.ProviderCache': 11,
-    'nova_preempt.cloud.servers.ServerCache': 15,
     'nova_preempt.core.backlog.dispatch._Pass': 12,
     'nova_preempt.core.backlog.lifecycle._Judgement': 11,
     'nova_preempt.core.backlog.passes.Cloud': 11,

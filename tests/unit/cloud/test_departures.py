@@ -27,11 +27,16 @@ class TestDepartures(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.now = 0.0
-        self.departures = departures.Departures(lambda: self.now)
+        self.told = set()
+        self.departures = departures.Departures(self.told.update,
+                                                lambda: self.now)
 
     def note(self, *servers, after=1000):
+        """The nodes that are told of."""
         self.now += after
-        return self.departures.note(servers)
+        self.told.clear()
+        self.departures.note(servers)
+        return set(self.told)
 
     def test_one_that_stays(self):
         self.assertEqual(set(), self.note(server('a')))

@@ -66,7 +66,7 @@ class TestUnreadableCells(unittest.TestCase):
 
     def test_classes_that_change(self):
         classes = {}
-        self.view._class_of = lambda uuid, by_flavor: classes.get(
+        self.view._known._class_of = lambda uuid, by_flavor: classes.get(
             uuid, by_flavor)
         self.view.refresh()
         before = self.view.get('server-one')
