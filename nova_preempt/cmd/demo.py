@@ -147,3 +147,7 @@ def _play(scenario, tell):
 
 def _complain(problem):
     print(f'{PROG}: {" ".join(str(problem).split())}', file=sys.stderr)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
