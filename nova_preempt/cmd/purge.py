@@ -73,16 +73,14 @@ def _days(text):
 
 
 def _purge(args):
-    _remove(args, lambda table, rows: None)
-    return 0
+    return _remove(args, lambda table, rows: None)
 
 
 def _archive(args):
     if args.dry_run:
         return _purge(args)
     with _appended(args.file) as write:
-        _remove(args, write)
-    return 0
+        return _remove(args, write)
 
 
 def _remove(args, write):
@@ -109,6 +107,7 @@ def _remove(args, write):
     print(f'{decisions} decisions, {reservations} reservations, {requests} '
           f'requests and {servers} servers '
           f'{"would be" if args.dry_run else "were"} deleted.')
+    return 0
 
 
 @contextlib.contextmanager
