@@ -30,6 +30,7 @@ extensions = [
     'openstackdocstheme',
     'api_reference',
     'log_lines',
+    'metrics_table',
 ]
 
 # Sample configuration, which configuration.rst shows.

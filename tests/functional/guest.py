@@ -51,7 +51,7 @@ class Guest(fixtures.Fixture):
         self.useFixture(nova_fixtures.ConfPatcher(
             group='neutron', service_metadata_proxy=True,
             metadata_proxy_shared_secret=_SECRET))
-        # See ends.rst: by default Nova keeps what it read for 15 seconds.
+        # See using.rst: by default Nova keeps what it read for 15 seconds.
         self.useFixture(nova_fixtures.ConfPatcher(
             group='api', metadata_cache_expiration=0))
         self._app = wsgi.Loader().load_app('metadata')

@@ -88,8 +88,8 @@ def commands(program=None, page='install.rst'):
 
 def units():
     """(name, text) of the files of systemd that the guide shows."""
-    shown = [block for page in ('install.rst', 'ends.rst')
-             for block in blocks(page, 'ini') if '[Unit]' in block]
+    shown = [block for block in blocks('install.rst', 'ini')
+             if '[Unit]' in block]
     for path in sorted((ROOT / 'etc' / 'systemd').glob('*.service')):
         if path.read_text() in shown:
             yield path.name, path.read_text()
