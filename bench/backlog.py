@@ -37,6 +37,7 @@ from nova_preempt import db
 from nova_preempt.backlog import choices
 from nova_preempt.backlog import groups
 from nova_preempt.backlog import launcher
+from nova_preempt.backlog import limits
 from nova_preempt.backlog import loop
 from nova_preempt.backlog import passes
 from nova_preempt.backlog import records
@@ -143,7 +144,8 @@ class Bench:
                     conf.preemption, self.cloud, self.cloud, lambda: NOW,
                     types.SimpleNamespace(why=lambda what: '')),
                 lambda: passes.load_order(options),
-                groups.Groups(lambda uuid: None)),
+                groups.Groups(lambda uuid: None),
+                limits.Limits(acting, time.monotonic)),
             launcher.Launcher(options, acting, written, lambda: NOW,
                               choices.Choices(options, self.database)))
 

@@ -27,7 +27,6 @@ from nova_preempt.api import microversion
 from nova_preempt.api import operations
 from nova_preempt.api import policy
 from nova_preempt.api import router
-from nova_preempt.backlog import ladders
 from nova_preempt.backlog import notifications
 from nova_preempt.backlog import submission
 from nova_preempt.cloud import trusts
@@ -54,8 +53,7 @@ def make_services(conf):
         classes=known_classes, intake=submission.Submission(
             conf, database, trusts.Trusts(conf),
             user_nova.UserReading(conf),
-            known_classes, ladders=ladders.load(conf.backlog),
-            tell=notifications.RequestNotifications(
+            known_classes, tell=notifications.RequestNotifications(
                 conf, socket.gethostname(), _later).changed))
 
 

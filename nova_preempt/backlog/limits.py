@@ -13,7 +13,6 @@
 
 from nova_preempt.backlog import users
 from nova_preempt.cloud import trusts as api
-from nova_preempt.core.backlog import limits as core
 
 # So long an answer is believed, in seconds: Nova refuses anyway what is more
 # than the quota by then.
@@ -22,11 +21,13 @@ _BELIEVED_S = 300
 # and nobody is while Keystone or Nova does not answer. Each call may take as
 # long as an answer is waited for.
 _QUIET_S = 60
+# An answer that no pass has asked for in so many seconds is forgotten.
+_FORGOTTEN_S = 3600
 # Nova counts as not answering after so many projects in a row got no answer:
 # that of one may be slow because it has many servers.
 _SILENT = 2
-# A pass waits for each answer, so asking has this share of the time, in the
-# mean of so many seconds. Each answer counts for so much at least.
+# The next pass waits for each answer, so asking has this share of the time, in
+# the mean of so many seconds. Each answer counts for so much at least.
 _SHARE = 0.2
 _MEAN_S = 5
 _LEAST_S = 0.1
@@ -48,27 +49,34 @@ class Limits:
         # When the share will have made up for the time that asking took.
         self._made_up_at = 0
 
-    def why_not(self, request):
-        """Why the quota does not let a request start, see the core's.
+    def known(self):
+        """{(project, user): limits} of those for whom ask() was called.
 
-        '' where nobody knows: then it is tried.
+        They are empty where Nova could not be asked.
         """
-        return core.why_not(request, self._limits(request))
+        return {key: found for key, (_until, found) in self._known.items()}
 
-    def _limits(self, request):
-        key, now = (request.project_id, request.user_id), self._monotonic()
-        self._known = {each: item for each, item in self._known.items()
-                       if now < item[0]}
-        if key not in self._known:
-            if (now < self._quiet_until
-                    or self._made_up_at >= now + _MEAN_S):
-                return {}
-            found, believed_s = self._ask(request)
-            took_s = max(_LEAST_S, self._monotonic() - now)
-            self._made_up_at = (
-                max(self._made_up_at, now) + took_s / _SHARE)
-            self._known[key] = now + believed_s, found
-        return self._known[key][1]
+    def ask(self, requests):
+        """Renew what is known of the users of requests.
+
+        An answer that is not believed any more stays until there is another.
+
+        :param requests: core Requests, the most urgent first
+        """
+        now = self._monotonic()
+        self._known = {key: item for key, item in self._known.items()
+                       if now < item[0] + _FORGOTTEN_S}
+        for request in requests:
+            key, now = (request.project_id, request.user_id), self._monotonic()
+            until, found = self._known.get(key, (now, {}))
+            if now >= until and now >= self._quiet_until and (
+                    self._made_up_at < now + _MEAN_S):
+                found, believed_s = self._ask(request)
+                took_s = max(_LEAST_S, self._monotonic() - now)
+                self._made_up_at = (
+                    max(self._made_up_at, now) + took_s / _SHARE)
+                until = now + believed_s
+            self._known[key] = until, found
 
     def _ask(self, request):
         """(limits, for how many seconds to believe them)."""

@@ -12,14 +12,17 @@
 """Observes the backlog, steps its controller, and carries out the intents."""
 
 import dataclasses
-import functools
+import traceback
 
 from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.backlog import options as backlog_options
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement
 from nova_preempt.core import times
 from nova_preempt.core.backlog import controller
+from nova_preempt.core.backlog import order
 from nova_preempt.core.model import SECOND
 from nova_preempt.db import backlog as db
 from nova_preempt.db import backlog_turns
@@ -36,7 +39,8 @@ class Loop:
     :param cloud: a nova_preempt.backlog.passes.CloudReader
     :param launcher: a nova_preempt.backlog.launcher.Launcher
     :ivar trusts_left: of how many closed requests the trust is still there
-    :ivar memory: the core.backlog.controller.Memory of the last step
+    :ivar coming_back: the uuids of servers that were evicted, are kept, and
+        that open requests have come back
     """
 
     def __init__(self, options, database, tracker, cloud, launcher):
@@ -46,7 +50,10 @@ class Loop:
         self._cloud = cloud
         self._launcher = launcher
         self.trusts_left = 0
-        self.memory = controller.Memory()
+        self.coming_back = frozenset()
+        self._memory = controller.Memory()
+        # {uuid of a request: the fault of it that was logged}
+        self._faults = {}
 
     def run(self, now, is_paused=False):
         """Look at all requests, and start what can start.
@@ -58,33 +65,39 @@ class Loop:
         """
         with metrics.BACKLOG_STEP.labels('follow').time():
             requests, closed, seen = self._tracker.look(now)
-        turns = backlog_turns.get(self._database)
-        now_us = times.microseconds(now)
-        with metrics.BACKLOG_STEP.labels('decide').time():
-            step = controller.step(controller.Observed(
-                backlog_options.controlling(self._options), requests, seen,
-                None if is_paused else functools.partial(
-                    self._cloud.read, now), closed),
-                dataclasses.replace(self.memory, turns=turns), now_us)
-        self.memory = step.memory
-        of = {kind: [item for item in step.intents if isinstance(item, kind)]
-              for kind in (controller.Record, controller.Clear,
-                           controller.Note, controller.Launch,
-                           controller.Report)}
-        _log(of[controller.Report])
+            followed = self._follow(requests, closed, seen, now)
+        self.coming_back = followed.coming_back
         with metrics.BACKLOG_STEP.labels('close').time():
-            changed = self._tracker.record(
-                requests, of[controller.Record], now)
+            changed = self._tracker.record(requests, followed.records, now)
             self.trusts_left = self._tracker.clear(closed, [
-                item for item in of[controller.Clear]
+                item for item in followed.clears
                 if item.request.uuid not in changed], now)
+        with metrics.BACKLOG_STEP.labels('decide').time():
+            cloud, error = None, None
+            if followed.waiting and not is_paused:
+                try:
+                    cloud = self._cloud.read(now, followed.waiting)
+                except (nova_api.NovaError, placement.PlacementError) as exc:
+                    error = exc
+            turns = backlog_turns.get(self._database)
+            step = self._step(
+                followed, [] if is_paused else followed.waiting, cloud, turns,
+                now)
+        self._memory = step.memory
+        of = {kind: [item for item in step.intents if isinstance(item, kind)]
+              for kind in (controller.Note, controller.Launch,
+                           controller.AskQuota, controller.Fault)}
+        self._log(of[controller.Fault])
         db.note(self._database, {item.request.uuid: item.note
                                  for item in of[controller.Note]})
         backlog_turns.replace(self._database, turns, step.memory.turns)
         with metrics.BACKLOG_STEP.labels('start').time():
             self._launcher.start(of[controller.Launch])
-        _raise(step)
-        return (step.wake_at_us - now_us) / SECOND
+        self._cloud.quotas.ask(
+            [item.request for item in of[controller.AskQuota]])
+        if error is not None:
+            raise error
+        return (step.wake_at_us - times.microseconds(now)) / SECOND
 
     def preview(self, now):
         """Return what run() would start now; nothing is done.
@@ -92,39 +105,48 @@ class Loop:
         :returns: ([core controller.Launch], the core passes.Cloud,
             [core Request] of those that wait)
         """
-        found, waiting = [], []
-
-        def read(some):
-            waiting.extend(some)
-            found.append(self._cloud.read(now, some))
-            return found[0]
-
-        step = controller.step(controller.Observed(
-            backlog_options.controlling(self._options),
-            self._tracker.open(), {}, read), dataclasses.replace(
-                self.memory, turns=backlog_turns.get(self._database)),
-            times.microseconds(now))
-        _raise(step)
+        followed = self._follow(self._tracker.open(), (), {}, now)
+        cloud = self._cloud.read(now, followed.waiting)
+        step = self._step(followed, followed.waiting, cloud,
+                          backlog_turns.get(self._database), now)
         return [item for item in step.intents
                 if isinstance(item, controller.Launch)], (
-                    found[0] if found else self._cloud.read(now)), waiting
+                    cloud), followed.waiting
 
+    def _follow(self, requests, closed, seen, now):
+        return controller.follow(
+            requests, closed, seen, times.microseconds(now),
+            backlog_options.lifecycle(self._options))
 
-def _log(reports):
-    """Log the faults of requests.
+    def _step(self, followed, waiting, cloud, turns, now):
+        """Make a pass over requests that wait.
 
-    :param reports: [core controller.Report]
-    """
-    for item in reports:
-        if item.request is not None:
-            LOG.error('Request %(uuid)s cannot be looked at: %(exc)r',
-                      {'uuid': item.request.uuid, 'exc': item.fault},
-                      exc_info=item.fault)
+        :param cloud: a core passes.Cloud, None while capacity is unknown
+        """
+        ranked = waiting
+        if cloud is not None:
+            ranked = self._cloud.ranking().rank(
+                waiting, now, order.shares(followed.requests, cloud.rooms))
+        return controller.step(
+            controller.Observed(backlog_options.controlling(self._options),
+                                ranked, followed.requests, cloud),
+            dataclasses.replace(self._memory, turns=turns),
+            times.microseconds(now))
 
+    def _log(self, faults):
+        """Log each fault once while it lasts.
 
-def _raise(step):
-    """Raise what a pass failed with, if it did."""
-    for item in step.intents:
-        if isinstance(item, controller.Report) and item.request is None:
-            raise item.fault.__cause__ if isinstance(
-                item.fault, controller.CapacityUnknown) else item.fault
+        Its text may have times or addresses: what counts is where it is.
+
+        :param faults: [core controller.Fault]
+        """
+        found = {uuid: where for uuid, where in self._faults.items()
+                 if uuid in self._memory.unseen}
+        for item in faults:
+            uuid, exc = item.request.uuid, item.exception
+            found[uuid] = type(exc), str(
+                traceback.extract_tb(exc.__traceback__))
+            if self._faults.get(uuid) != found[uuid]:
+                LOG.error('Request %(uuid)s cannot be looked at: %(exc)r',
+                          {'uuid': uuid, 'exc': exc}, exc_info=exc)
+        self._faults = found

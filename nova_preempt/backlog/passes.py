@@ -18,9 +18,6 @@ import time
 import stevedore
 
 from nova_preempt.backlog import options as backlog_options
-from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement
-from nova_preempt.core.backlog import controller
 from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import passes
 from nova_preempt.core.backlog import room as core_room
@@ -41,49 +38,42 @@ class CloudReader:
     :param rooms: a nova_preempt.backlog.rooms.Rooms
     :param ranking: returns the core.backlog.order.Order
     :param groups: a nova_preempt.backlog.groups.Groups
-    :param ladders: what nova_preempt.backlog.ladders.load() returned
     :param batch: a nova_preempt.backlog.batch.Batch, or None
     :param places: returns the core.backlog.places.Places of now, or None
-    :param why_not: returns why a request cannot start whatever room there is
+    :param quotas: a nova_preempt.backlog.limits.Limits
     :param monotonic: returns seconds of a clock that is never set
     """
 
     def __init__(self, options, database, rooms, ranking, groups,
-                 ladders=None, batch=None, places=lambda: None,
-                 why_not=lambda request: '', monotonic=time.monotonic):
+                 quotas, batch=None, places=lambda: None,
+                 monotonic=time.monotonic):
         self._options = options
         self._database = database
         self._rooms = rooms
         self.ranking = ranking
         self._groups = groups
-        self._ladders = ladders
         self._batch = batch
         self._places = places
-        self._why_not = why_not
+        self.quotas = quotas
         self._monotonic = monotonic
 
     def read(self, now, waiting=()):
         """Return a core.backlog.passes.Cloud.
 
         :param waiting: core Requests
-        :raises CapacityUnknown: how much room there is cannot be told
+        :raises NovaError, PlacementError: how much room there is cannot be
+            told
         """
         places = self._places()
-        try:
-            rooms = self._rooms.all(places)
-        except (nova_api.NovaError, placement.PlacementError) as exc:
-            raise controller.CapacityUnknown(str(exc)) from exc
+        rooms = self._rooms.all(places)
         # One by one hosts are for Nova to choose, whoever is together.
         groups = self._groups.known(waiting, rooms) if self._batch else {}
         rooms = core_room.with_members(rooms, groups.values())
         return passes.Cloud(
-            rooms, self.ranking(), groups, places, self._rooms.departures(),
-            self._ladders and self._ladders.Ladders(
-                rooms, waiting,
-                **({'lead_s': places.lead_s} if places else {})),
+            rooms, groups, places, self._rooms.departures(),
             self._batch and self._batch.planner(groups),
             self._pace(now), chosen_hosts.of_boots(self._database),
-            self._why_not, self._alarm())
+            self.quotas.known(), is_over=self._alarm())
 
     def _alarm(self):
         """Tells whether a pass that begins now has taken for long enough.

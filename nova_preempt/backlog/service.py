@@ -23,7 +23,6 @@ from nova_preempt import rpc
 from nova_preempt.backlog import batch
 from nova_preempt.backlog import choices
 from nova_preempt.backlog import groups
-from nova_preempt.backlog import ladders
 from nova_preempt.backlog import launcher
 from nova_preempt.backlog import limits
 from nova_preempt.backlog import loop
@@ -102,9 +101,8 @@ class Backlog:
             functools.cache(lambda: load_order(
                 options, classes and classes.claims(process.db))),
             groups.Groups(inventory.occupancy.get),
-            ladders.load(options), batch.load(options),
-            rooms.load_places(conf),
-            limits.Limits(acting, time.monotonic).why_not)
+            limits.Limits(acting, time.monotonic), batch.load(options),
+            rooms.load_places(conf))
         self._loop = loop.Loop(
             options, process.db, tracker.Tracker(
                 process.db, server_reader.ServerReader(process.decisions),
@@ -126,7 +124,7 @@ class Backlog:
 
     def coming_back(self):
         """The uuids of shelved servers that requests have come back."""
-        return self._loop.memory.coming_back
+        return self._loop.coming_back
 
     def _run(self):
         self._retention.run()

@@ -31,6 +31,7 @@ from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import trusts
 from nova_preempt.cloud import user_nova
+from nova_preempt.core.backlog import ladders
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import redaction
 from nova_preempt.core.backlog import trust_marker
@@ -53,21 +54,18 @@ class Submission:
     :param reading: a cloud.user_nova.UserReading
     :param classes: see nova_preempt.handover.eviction_policy.load_classes()
     :param clock: returns now, naive and in UTC
-    :param ladders: what backlog.ladders.load() returned
     :param tell: called with a changed model.Request and its former state,
         '' for a new one
     """
 
     def __init__(self, conf, database, made, reading, classes=None,
-                 clock=timeutils.utcnow, ladders=None,
-                 tell=lambda request, old: None):
+                 clock=timeutils.utcnow, tell=lambda request, old: None):
         self._options = conf.backlog
         self._preemption = conf.preemption
         self._db = database
         self._trusts = made
         self._reading = reading
         self._classes = classes
-        self._ladders = ladders
         self._clock = clock
         self._tell = tell
         self._sealing = sealing.Sealing(conf.backlog)
@@ -273,7 +271,7 @@ class Submission:
 
     def _rungs(self, token, wanted, server):
         """The same of a ladder, where priorities say what is chosen."""
-        if self._ladders is None:
+        if not self._options.ladders:
             raise validation.Refused(
                 'ladder', 'there are none: [backlog]ladders is false')
         priorities = wanted.wishes.get('priorities')
@@ -282,7 +280,7 @@ class Submission:
             'least_count': wanted.least_count}, server)
         validation.check_group(wanted.ladder, wanted.body)
         with self._reading_as('ladder'):
-            found = self._ladders.rungs(self._reading.ladder(
+            found = ladders.rungs(self._reading.ladder(
                 token, wanted.ladder, validation.starts_from_volume(server)),
                 priorities)
         if not found:
@@ -290,7 +288,7 @@ class Submission:
                 'ladder', f'{wanted.ladder!r} has no flavor for hosts of '
                 'the reputation that is asked for')
         self._check_body(wanted, found[0].flavor_id)
-        copies = self._ladders.copies(priorities)
+        copies = ladders.copies(priorities)
         return found, validation.Counts(copies, copies)
 
     @staticmethod

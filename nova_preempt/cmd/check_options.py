@@ -19,7 +19,6 @@ from nova_preempt import exceptions
 from nova_preempt import headroom
 from nova_preempt import rpc
 from nova_preempt.backlog import batch
-from nova_preempt.backlog import ladders
 from nova_preempt.backlog import sealing
 from nova_preempt.backlog import service as backlog_service
 from nova_preempt.cloud import nova_api
@@ -78,5 +77,4 @@ SCHEDULER = (
 ENGINE = (
     *_SHARED, nova_api.check, sealing.check,
     lambda conf: schedule.load_ranking(conf.reservation.ranking), _order,
-    lambda conf: ladders.load(conf.backlog),
     lambda conf: batch.load(conf.backlog), _power)

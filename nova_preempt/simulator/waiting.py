@@ -17,7 +17,7 @@ became of the servers that it started.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 import dataclasses
 import datetime
 import math
@@ -29,11 +29,11 @@ from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import controller
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import order
 from nova_preempt.core.backlog import passes
 from nova_preempt.core.backlog import places as core_places
 from nova_preempt.core.backlog import servers as core_servers
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
-from nova_preempt.core.backlog.planning import Start
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.model import Server as Record
 from nova_preempt.core.observed_server import ObservedServer
@@ -101,11 +101,8 @@ class Waiting:
 
     def remove(self, server: Server) -> None:
         """The owner of one wants it no more."""
-        self._forget(server.boot.id)
-
-    def _forget(self, uuid: str) -> None:
         for known in (self._servers, self._open, self._seen):
-            known.pop(uuid, None)
+            known.pop(server.boot.id, None)
 
     def _now(self) -> datetime.datetime:
         """The time as the backlog has it."""
@@ -124,14 +121,25 @@ class Waiting:
 
     def _look(self) -> None:
         self._is_looking = False
+        now_us = times.microseconds(self._now())
+        followed = controller.follow(
+            tuple(self._open.values()), (), self._observe(), now_us,
+            self._backlog.options.boots)
+        for record in followed.records:
+            uuid, state = record.request.uuid, record.verdict.state
+            self._open[uuid] = boot_outcome.after(
+                record.request, record.verdict)
+            if state in model.CLOSED:
+                self.remove(self._servers[uuid])
+        cloud = self._cloud() if followed.waiting else None
         step = controller.step(controller.Observed(
-            self._backlog.options, tuple(self._open.values()),
-            self._observe(), self._cloud), self._memory,
-            times.microseconds(self._now()))
+            self._backlog.options, self._backlog.order.rank(
+                followed.waiting, self._now(), order.shares(
+                    followed.requests, cloud.rooms if cloud else ())),
+            followed.requests, cloud), self._memory, now_us)
         self._memory = step.memory
-        if step.wake_at_us is not None:
-            self._wakes_us = step.wake_at_us - times.microseconds(
-                servers.EPOCH)
+        self._wakes_us = (
+            step.wake_at_us or 0) - times.microseconds(servers.EPOCH)
         for intent in step.intents:
             self._carry_out(intent)
         # Those that run are looked at as soon as others wait.
@@ -152,7 +160,7 @@ class Waiting:
                 found[uuid] = _seen(server, boots[-1])
         return found
 
-    def _cloud(self, _waiting: Sequence[model.Request]) -> passes.Cloud:
+    def _cloud(self) -> passes.Cloud:
         parts = self._parts
         places = self._places()
         return passes.Cloud(
@@ -162,14 +170,14 @@ class Waiting:
                 **self._power(),
                 frees=lambda record, resources: actions.freed(
                     resources, parts.options.policy.action(record))),
-            self._backlog.order, places=places, departures=self._departures,
+            places=places, departures=self._departures,
             planner=self._backlog.planner)
 
     def _ends_in_s(self, record: Record) -> int | None:
-        parts = self._parts
+        known, now_us = self._parts.servers, self._parts.events.now_us
         return self._departures.left_s(
-            record, parts.options.policy.action, lambda record:
-            parts.events.now_us - parts.servers[record.uuid].launched_us)
+            record, self._parts.options.policy.action,
+            lambda record: now_us - known[record.uuid].launched_us)
 
     def _may_end(self, record: Record) -> bool:
         """Whether it may give way now, and does not already."""
@@ -180,35 +188,25 @@ class Waiting:
                     record, servers.at(parts.events.now_us)))
 
     def _carry_out(self, intent: controller.Intent) -> None:
-        if intent.request is None:
-            raise intent.fault
-        uuid = intent.request.uuid
-        if isinstance(intent, controller.Record):
-            self._open[uuid] = boot_outcome.after(
-                intent.request, intent.verdict)
-            if intent.verdict.state in model.CLOSED:
-                self._forget(uuid)
-        elif isinstance(intent, controller.Note):
-            self._open[uuid] = dataclasses.replace(
-                self._open[uuid], waits_for=intent.note.waits_for,
+        request = self._open[intent.request.uuid]
+        if isinstance(intent, controller.Note):
+            self._open[request.uuid] = dataclasses.replace(
+                request, waits_for=intent.note.waits_for,
                 position=intent.note.position)
         elif isinstance(intent, controller.Launch):
-            self._launch(self._open[uuid], intent.start)
-        elif isinstance(intent, controller.Report):
-            raise intent.fault
-
-    def _launch(self, request: model.Request, start: Start) -> None:
-        """Start a server, as Nova does that accepts it and then decides."""
-        now = self._now()
-        boot = core_servers.next_boot(
-            request, start.flavor_id, start.count, now)
-        begun = boot_outcome.begun(request, boot)
-        self._open[request.uuid] = boot_outcome.after(
-            begun, boot_outcome.answered(
-                begun, boot, boot_outcome.Taken.ACCEPTED, '', request.uuid,
-                now, self._backlog.options.boots))
-        (host,) = start.hosts or ('',)
-        self._start(self._servers[request.uuid], host)
+            # Nova accepts it, and then decides.
+            start, now = intent.start, self._now()
+            boot = core_servers.next_boot(
+                request, start.flavor_id, start.count, now)
+            begun = boot_outcome.begun(request, boot)
+            self._open[request.uuid] = boot_outcome.after(
+                begun, boot_outcome.answered(
+                    begun, boot, boot_outcome.Taken.ACCEPTED, '',
+                    request.uuid, now, self._backlog.options.boots))
+            (host,) = start.hosts or ('',)
+            self._start(self._servers[request.uuid], host)
+        elif isinstance(intent, controller.Fault):
+            raise intent.exception
 
 
 def _seen(server: Server, boot: model.Boot) -> core_servers.Seen:

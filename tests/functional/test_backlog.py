@@ -545,11 +545,12 @@ class TestKept(BacklogTestCase):
         normal = self.boot_normal(flavor=self.small)['id']
         uuid = self.leave(self.big)
         self.step()
+        self.step()
         self.assertIn('quota of its user leaves', self.get(
             uuid).waits_for['text'])
         self.flags(group='quota', cores=-1)
-        cloud = self.engine.backlog._loop._cloud
-        cloud._why_not.__self__._known.clear()
+        self.engine.backlog._loop._cloud.quotas._known.clear()
+        self.step()
         self.step()
         self.assertEqual(1, self.get(uuid).waits_for['kept']['hosts'])
         self.delete(normal)

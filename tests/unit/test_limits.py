@@ -56,8 +56,8 @@ ROOM_LINES = {
     'reservation': 1420, 'scheduler': 2150, 'sdk': 505, 'simulator': 4040,
 }
 ABOVE_ROOM_LINES = {
-    '': 555, 'api': 2711, 'backlog': 1584, 'classes': 427, 'client': 1211,
-    'cloud': 2646, 'cmd': 2319, 'conf': 1980, 'core': 14655, 'db': 2648,
+    '': 555, 'api': 2709, 'backlog': 1579, 'classes': 427, 'client': 1211,
+    'cloud': 2646, 'cmd': 2317, 'conf': 1980, 'core': 14647, 'db': 2648,
     'embedded': 1204, 'engine': 912, 'handover': 2328, 'power': 1954,
     'reservation': 1899, 'scheduler': 2759, 'sdk': 637, 'simulator': 6748,
 }
@@ -72,7 +72,6 @@ ABOVE_ATTRIBUTES = {
     'nova_preempt.cloud.providers.ProviderCache': 11,
     'nova_preempt.core.backlog.dispatch._Pass': 12,
     'nova_preempt.core.backlog.lifecycle._Judgement': 11,
-    'nova_preempt.core.backlog.passes.Cloud': 11,
     'nova_preempt.core.backlog.planning.Plans': 11,
     'nova_preempt.core.batch.program.Program': 11,
     'nova_preempt.core.scheduling.plans.Search': 13,

@@ -19,12 +19,14 @@ nearest to having room for it are kept for it, see ``keeping.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import dataclasses
 import datetime
 from typing import Any
 
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import keeping
+from nova_preempt.core.backlog import ladders
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import pauses
 from nova_preempt.core.backlog import shortfalls
@@ -105,15 +107,17 @@ class _Pass:
         on_their_way: Iterable[OnTheirWay],
         turns: Mapping[str, Turn],
     ) -> None:
-        self._cloud = cloud
+        lead_s = cloud.places.lead_s if cloud.places else lambda _: 0.0
+        # What is chosen for one depends on who started before in this pass.
+        self._cloud = cloud = dataclasses.replace(
+            cloud, ladders=ladders.Ladders(cloud.rooms, requests, lead_s))
         self._now = now
         self._options = options
         self._starts: list[Start] = []
         self._of_project: dict[str, int] = {}
         self.faults: dict[str, Exception] = {}
         self._ledger = CapacityTracker(
-            cloud.rooms, cloud.places.lead_s if cloud.places else lambda _: 0,
-            cloud.departures)
+            cloud.rooms, lead_s, cloud.departures)
         for alternative, count, hosts, key in on_their_way:
             self._ledger.expect(
                 alternative, count, hosts, cloud.known_groups.get(key))
@@ -154,7 +158,8 @@ class _Pass:
         notes.update(dict.fromkeys(self.faults, Note(None, _FAULT, None)))
         return Pass(
             tuple(self._starts), notes, self.keeping.held, frozenset(left),
-            self.faults, chosen, self.keeping.turns.known)
+            self.faults, chosen, self.keeping.turns.known,
+            tuple(self.keeping.quotas))
 
     def _call(
         self,
@@ -255,12 +260,6 @@ class _Pass:
         self._starts.append(start)
         return None
 
-    def _count(
-        self, request: model.Request, alternative: model.Alternative, n: int
-    ) -> None:
-        if self._cloud.ladders is not None:
-            self._cloud.ladders.start(request, alternative, n)
-
     def _find(
         self, request: model.Request, group: groups.Group | None
     ) -> Start | None:
@@ -269,14 +268,14 @@ class _Pass:
         if place is not None:
             self._ledger.take_at(place.alternative, place.hosts, group)
             count = sum(place.hosts.values())
-            self._count(request, place.alternative, count)
+            self._cloud.start(request, place.alternative, count)
             return Start(request.uuid, place.alternative.flavor_id, count,
                          place.hosts)
         for alternative in self._cloud.alternatives(request):
             hosts = self._take(request, alternative, group)
             if hosts:
                 count = sum(hosts.values())
-                self._count(request, alternative, count)
+                self._cloud.start(request, alternative, count)
                 return Start(request.uuid, alternative.flavor_id, count,
                              hosts if self.keeping.held else {},
                              self._plans.why(request))

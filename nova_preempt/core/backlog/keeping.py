@@ -48,6 +48,7 @@ import datetime
 from typing import Any
 
 from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import limits
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.passes import Cloud
@@ -56,9 +57,9 @@ from nova_preempt.core.backlog.room import Held
 from nova_preempt.core.backlog.turns import Turn
 from nova_preempt.core.backlog.turns import Turns
 
-#: One in so many hosts in use may be kept for all requests together.
+#: One in so many hosts in use may be kept for all requests together, one in so
+#: many of those, and of ``most_holds``, for one project.
 HOSTS_PER_KEPT = 4
-#: One in so many of those, and of ``most_holds``, for one project.
 KEPT_PER_PROJECT = 2
 
 #: After more tries for which Nova found no host, where Placement has room, a
@@ -68,12 +69,12 @@ MOST_TRIES = 3
 #: So often it is tried in a pass to keep hosts: each looks at all of them.
 _MOST_TRIALS = 100
 
-#: Under these names waits_for tells when the turn of the project began, how
-#: many hosts are kept and since when, and Nova's last answer.
+#: waits_for tells since when hosts are kept and how many, and Nova's answer.
 KEPT = "kept"
 REFUSED = "refused"
 
 _RESTS = "those of other projects have their turn until {}Z."
+_UNKNOWN_QUOTA = "Nova is being asked for the quota of its user."
 _TOO_MANY = "it needs more than may be kept for one project."
 
 #: Given the hosts that are for a flavor, tells how many of them may be kept.
@@ -106,10 +107,7 @@ class Trial:
         return self._left > 0 and any(self._fitting(request, most))
 
     def hold(self, request: model.Request, most: Most) -> Collection[str]:
-        """Return the hosts that would be kept, no more than ``most`` says.
-
-        Beside those before.
-        """
+        """Return the hosts that would be kept beside those before."""
         count, group = model.least(request), self._cloud.group(request)
         for item, hosts in self._fitting(request, most):
             if not self._left:
@@ -158,13 +156,13 @@ class Keeping:
     """Chooses in a pass for which requests hosts are kept.
 
     :param requests: all that wait
-    :param cloud: as the pass sees it; why_not() is asked of requests that
-        would be chosen, as the answer may take long, and no more are chosen
-        once it is_over()
+    :param cloud: as the pass sees it
     :param now: naive, in UTC
     :param ledger: the room that there is
     :param turns: the last ones of projects
     :ivar turns: the Turns of this pass
+    :ivar quotas: the uuids of those that would be chosen if their quotas, by
+        which the next pass goes, allow it
     """
 
     def __init__(
@@ -183,6 +181,7 @@ class Keeping:
         # them names a reservation, and why none are for others that have
         # waited for as long.
         self._chosen: dict[str, int] = {}
+        self.quotas: list[str] = []
         self._own: set[str] = set()
         self._reasons: dict[str, str] = {}
         self._given = _Given(len(cloud.rooms))
@@ -270,8 +269,7 @@ class Keeping:
                 item.tries > MOST_TRIES, _begun(item), item.serial,
                 item.uuid),
         ):
-            if len(self._chosen) >= self._options.most_holds or (
-                    cloud.is_over()):
+            if of_project.total() >= self._options.most_holds:
                 return
             project, own = request.project_id, trial.own(request)
             most = self._most(project, own)
@@ -279,12 +277,20 @@ class Keeping:
                 continue
             until = self.turns.rests_until(project)
             reason = "" if until is None else _RESTS.format(until)
-            if not reason and trial.could(request, most):
-                reason = cloud.why_not(request)
+            quota: Mapping[str, int] | None = {}
+            if cloud.quotas is not None and not reason and (
+                    trial.could(request, most)):
+                self.quotas.append(request.uuid)
+                quota = cloud.quotas.get((project, request.user_id))
+                reason = limits.why_not(request, quota or {})
             hosts = () if reason else trial.hold(request, most)
             if hosts:
                 of_project[project] += 1
-                self._chosen[request.uuid] = len(hosts)
+                if quota is None and _held_since(request) is None:
+                    # It has its place, and hosts once that is known.
+                    reason = _UNKNOWN_QUOTA
+                else:
+                    self._chosen[request.uuid] = len(hosts)
                 if own is None:
                     self._given.add(project, hosts)
                 else:
@@ -391,5 +397,4 @@ def _age_s(at: datetime.datetime, now: datetime.datetime) -> float:
 
 
 def _part(number: int, of: int) -> int:
-    """Return one in so many, rounded up."""
-    return -(-number // of)
+    return -(-number // of)  # rounded up

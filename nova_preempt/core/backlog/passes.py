@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
@@ -24,18 +24,13 @@ from nova_preempt.core.backlog.estimate import Pace
 from nova_preempt.core.backlog.estimate import to_s
 from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
-from nova_preempt.core.backlog.order import FIFO
-from nova_preempt.core.backlog.order import Order
+from nova_preempt.core.backlog.ladders import Ladders
 from nova_preempt.core.backlog.places import Places
 from nova_preempt.core.backlog.planning import Planner
 from nova_preempt.core.backlog.planning import Start
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.turns import Turn
 from nova_preempt.core.reservation import leases
-
-if TYPE_CHECKING:
-    # Which may not be installed.
-    from nova_preempt.core.backlog.ladders import Ladders
 
 # Why a request comes into question for no pass yet.
 RESERVATION = "reservation"  # it names one that does not let it in
@@ -60,37 +55,35 @@ class Options:
 
 @dataclasses.dataclass(frozen=True)
 class Cloud:
-    """The cloud, and what an operator wants of it, as a pass sees them.
+    """The cloud as a pass sees it.
 
-    :ivar order: ranks the requests that wait
     :ivar known_groups: by groups.key(); who is in another one is left to
         Nova, as far as that is concerned
     :ivar places: what reservations say, None where there are none
     :ivar departures: for how long servers keep their places
-    :ivar ladders: chooses among the flavors of a request; without it all that
-        the user named come into question
     :ivar planner: places those together that fit into what is free; without
         one each gets the first room that is found
     :ivar pace: at which others were placed lately
     :ivar chosen: {(uuid of the request, number of the boot): {host: how
         many}}, where that was planned for servers that are on their way
-    :ivar why_not: see keeping.Keeping
+    :ivar quotas: {(project, user): the absolute limits of Nova's GET /limits},
+        without users for whom nobody has asked yet; None: there are none
+    :ivar ladders: chooses among the flavors of a request; a pass has its own
     :ivar is_over: tells whether the time of the pass is over; the first
         request is looked at in any case
     """
 
     rooms: Sequence[Room]
-    order: Order = FIFO()  # noqa: RUF009 (without a state)
     known_groups: Mapping[str, groups.Group] = dataclasses.field(
         default_factory=dict)
     places: Places | None = None
     departures: ExpectedDepartures = AS_FLAVORS_SAY
-    ladders: Ladders | None = None
     planner: Planner | None = None
     pace: Pace | None = None
     chosen: Mapping[tuple[str, int], Mapping[str, int]] = dataclasses.field(
         default_factory=dict)
-    why_not: Callable[[model.Request], str] = lambda _: ""
+    quotas: Mapping[tuple[str, str], Mapping[str, int]] | None = None
+    ladders: Ladders | None = None
     is_over: Callable[[], bool] = lambda: False
 
     def group(self, request: model.Request) -> groups.Group | None:
@@ -113,6 +106,13 @@ class Cloud:
             dataclasses.replace(
                 item, hosts=answer.hosts, own_hosts=answer.own_hosts)
             for item in found)
+
+    def start(
+        self, request: model.Request, wanted: model.Alternative, count: int
+    ) -> None:
+        """Note that servers of a request start."""
+        if self.ladders is not None:
+            self.ladders.start(request, wanted, count)
 
     def not_yet(
         self, request: model.Request, now: datetime.datetime
@@ -154,6 +154,8 @@ class Pass:
     :param faults: {uuid: exception} of those that could not be looked at
     :param chosen: notes of those that start, until they have: a new position
     :param turns: the last turn of each project, for the next pass
+    :param quotas: the uuids of those for whose users the next pass needs the
+        quotas
     """
 
     starts: tuple[Start, ...]
@@ -163,3 +165,4 @@ class Pass:
     faults: Mapping[str, Exception] = dataclasses.field(default_factory=dict)
     chosen: Mapping[str, Note] = dataclasses.field(default_factory=dict)
     turns: Mapping[str, Turn] = dataclasses.field(default_factory=dict)
+    quotas: tuple[str, ...] = ()

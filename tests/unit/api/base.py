@@ -32,7 +32,6 @@ from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.api import app
-from nova_preempt.backlog import ladders
 from nova_preempt.backlog import submission
 from nova_preempt.cloud import contexts
 from nova_preempt.cloud import trusts
@@ -396,8 +395,7 @@ class ApiTestCase(DatabaseTestCase):
         self.services = services = dataclasses.replace(
             made, intake=submission.Submission(
                 self.conf, made.database, self.trusts, self.reading,
-                made.classes, ladders=ladders.load(self.conf.backlog),
-                tell=self.tell))
+                made.classes, tell=self.tell))
         self.transport = services.scheduler.transport
         self.addCleanup(self.transport.cleanup)
         self.app = app.make_app(self.conf, services)

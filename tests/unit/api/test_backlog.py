@@ -447,7 +447,7 @@ class TestRefused(BacklogTestCase):
         self.assertEqual({}, self.trusts.made)
 
     def test_without_ladders(self):
-        self.services.intake._ladders = None
+        self.conf.set_override('ladders', False, 'backlog')
         self.assertIn('[backlog]ladders is false', self.create(
             code=400, server={'flavorRef': None}, ladder='web',
             priorities={}))

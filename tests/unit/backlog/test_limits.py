@@ -39,29 +39,42 @@ class TestLimits(unittest.TestCase):
             raise error('away')
         return NONE_LEFT
 
-    def why_not(self, project='p1'):
-        return self.limits.why_not(base.request(project_id=project))
+    def ask(self, *projects):
+        """What is known then: the projects that have nothing left."""
+        self.limits.ask([base.request(project_id=project)
+                         for project in projects])
+        return {project for (project, user), found
+                in self.limits.known().items() if found}
 
     def test_an_answer_is_believed_for_a_while(self):
         for now, asked in ((0, 1), (299, 1), (300, 2)):
             self.now = now
-            self.assertIn('leaves 0 servers', self.why_not())
+            self.assertEqual({'p1'}, self.ask('p1'))
             self.assertEqual(asked, len(self.asked))
+
+    def test_an_answer_stays_until_there_is_another(self):
+        """And is forgotten where no pass needs it any more."""
+        self.ask('p1')
+        self.now = 1000
+        self.assertEqual({'p1', 'p2'}, self.ask('p2'))
+        self.now = 3900
+        self.assertEqual({'p2'}, self.ask())
 
     def test_nobody_is_asked_while_keystone_does_not_answer(self):
         self.away = {'all': trusts.KeystoneError}
-        self.assertEqual(['', ''], [self.why_not(), self.why_not('p2')])
+        self.assertEqual(set(), self.ask('p1', 'p2'))
+        self.assertEqual({('p1', 'u1'): {}, ('p2', 'u1'): {}},
+                         self.limits.known())
         self.assertEqual(['p1'], self.asked)
         self.away, self.now = {}, 60
-        self.assertTrue(self.why_not('p2'))
+        self.assertEqual({'p2'}, self.ask('p2'))
 
     def test_nobody_is_asked_while_nova_does_not_answer(self):
         self.away = {'all': users.NoAnswer}
-        for project in ('p1', 'p1', 'p2', 'p3'):
-            self.assertEqual('', self.why_not(project))
+        self.assertEqual(set(), self.ask('p1', 'p1', 'p2', 'p3'))
         self.assertEqual(['p1', 'p2'], self.asked)
         self.away, self.now = {}, 60
-        self.assertTrue(self.why_not('p3'))
+        self.assertEqual({'p3'}, self.ask('p3'))
 
     def test_a_user_of_whom_nothing_is_known_silences_nobody_else(self):
         for error in (users.NotNow, users.NoAnswer, trusts.TrustGone):
@@ -69,36 +82,33 @@ class TestLimits(unittest.TestCase):
                 self.setUp()
                 self.away = {'p1': error}
                 for number in range(2, 6):
-                    self.assertEqual('', self.why_not('p1'))
-                    self.assertTrue(self.why_not(f'p{number}'))
+                    self.assertIn(f'p{number}', self.ask('p1', f'p{number}'))
                 self.assertEqual(1, self.asked.count('p1'))
 
     def test_whose_answer_is_slow_is_asked_again_after_a_while(self):
         self.away = {'p1': users.NoAnswer}
         for now, asked in ((0, 1), (59, 1), (60, 2)):
             self.now = now
-            self.assertEqual('', self.why_not('p1'))
+            self.assertEqual(set(), self.ask('p1'))
             self.assertEqual(asked, len(self.asked))
         # It is the same project each time.
-        self.assertTrue(self.why_not('p2'))
+        self.assertEqual({'p2'}, self.ask('p2'))
 
     def test_not_all_in_one_pass(self):
-        for number in range(20):
-            self.why_not(f'p{number}')
+        self.ask(*(f'p{number}' for number in range(20)))
         self.assertEqual(10, len(self.asked))
         self.now = 5
-        self.assertTrue(self.why_not('p19'))
+        self.assertIn('p19', self.ask('p19'))
 
     def test_slow_answers_take_a_fifth_of_the_time(self):
         self.takes_s = 0.6
-        for number in range(300):
-            self.why_not(f'p{number}')
+        self.ask(*(f'p{number}' for number in range(300)))
         self.assertEqual(3, len(self.asked))
         asking_s, self.asked = 0, []
         for second in range(300):
             self.now = max(self.now, 10 + second)
             before = self.now
-            self.why_not(f'q{second}')
+            self.ask(f'q{second}')
             asking_s += self.now - before
         self.assertLess(asking_s, 0.2 * 300 + 2)
         self.assertGreater(asking_s, 0.2 * 300 - 2)
@@ -107,7 +117,7 @@ class TestLimits(unittest.TestCase):
         self.away, self.takes_s = {'all': users.NoAnswer}, 5
         for number in range(300):
             self.now = max(self.now, number)
-            self.why_not(f'p{number}')
+            self.ask(f'p{number}')
         # The second after 20 s, as the first took 5, then one a minute.
         self.assertEqual(['p0', 'p21', 'p86', 'p151', 'p216', 'p281'],
                          self.asked)

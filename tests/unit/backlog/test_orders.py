@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Orders as plugins, and what they and ladders need."""
+"""Orders as plugins, and what they need."""
 
 import sys
 import unittest
@@ -17,13 +17,10 @@ from unittest import mock
 
 from oslo_config import cfg
 
-from nova_preempt import exceptions
-from nova_preempt.backlog import ladders
 from nova_preempt.backlog import passes
 from nova_preempt.classes import order as class_order
 from nova_preempt.conf import backlog as conf_backlog
 from nova_preempt.core.backlog import fair_share
-from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order
 from nova_preempt.core.backlog import priorities
 
@@ -81,31 +78,6 @@ class TestOrders(OrdersTestCase):
                 ValueError, r'it comes with nova-preempt\[classes\]'):
             self.load(order='fair_share')
         self.assertIsInstance(self.load(order='fifo'), order.FIFO)
-
-
-class TestLadders(OrdersTestCase):
-
-    def test_none_by_default(self):
-        self.assertIsNone(ladders.load(self.conf.backlog))
-
-    def test_copies(self):
-        self.conf.set_override('ladders', True, conf_backlog.GROUP)
-        found = ladders.load(self.conf.backlog)
-        self.assertEqual([1, 2, 3], [
-            found.copies(model.Priorities(redundancy=level))
-            for level in (1, 2, 3)])
-
-    def test_what_is_not_installed(self):
-        self.conf.set_override('ladders', True, conf_backlog.GROUP)
-        with mock.patch.dict(sys.modules, {
-                'nova_preempt.core.backlog.ladders': None}), mock.patch.object(
-                    sys.modules['nova_preempt.core.backlog'], 'ladders',
-                    create=True):
-            del sys.modules['nova_preempt.core.backlog'].ladders
-            with self.assertRaisesRegex(
-                    exceptions.InvalidConfiguration,
-                    r'\[backlog\]ladders is true, but '):
-                ladders.load(self.conf.backlog)
 
 
 if __name__ == '__main__':

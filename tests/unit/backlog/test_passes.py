@@ -21,6 +21,7 @@ from nova_preempt.backlog import passes
 from nova_preempt.cloud import nova_api
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import expected_departures
+from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog as db
 from nova_preempt.db import backlog_turns
 from nova_preempt.db import chosen_hosts
@@ -63,17 +64,16 @@ class PassesTestCase(unittest.TestCase):
             starts_per_pass_and_project=500, hold_after_s=3600,
             most_holds=10, ask_timeout_s=60, build_timeout_s=3600,
             retry_interval_s=30)
-        self.tracker = mock.Mock(**{'clear.return_value': 0})
+        self.tracker = mock.Mock(**{
+            'clear.return_value': 0, 'record.return_value': set()})
         cloud = passes.CloudReader(
             self.options, None, types.SimpleNamespace(
                 all=lambda places: [host('h', 1)],
                 departures=lambda: expected_departures.AS_FLAVORS_SAY),
             lambda: types.SimpleNamespace(
                 rank=lambda requests, now, shares: requests),
-            None,
-            why_not=limits.Limits(
-                types.SimpleNamespace(limits=self.answer),
-                lambda: self.clock.now).why_not,
+            None, limits.Limits(types.SimpleNamespace(limits=self.answer),
+                                lambda: self.clock.now),
             monotonic=self.clock)
         self.loop = loop.Loop(
             self.options, None, self.tracker, cloud, self.launcher)
@@ -130,6 +130,41 @@ class TestFaults(PassesTestCase):
         self.tracker.record.assert_called_once()
 
 
+    def test_one_that_lasts_is_logged_once(self):
+        """Passes are seconds apart, and a traceback is long."""
+        error = TypeError
+
+        def check(_pass, request):
+            if request.uuid in bad:
+                # Its text need not be the same.
+                raise error(self.clock())
+
+        self.clock.step_s = 0.1
+        requests = [base.request(uuid) for uuid in 'ab']
+        with mock.patch.object(dispatch._Pass, 'check', check):
+            for bad, error, logged in (
+                    ('a', TypeError, 1), ('a', TypeError, 0),
+                    ('ab', TypeError, 1), ('ab', KeyError, 2), ('', None, 0),
+                    ('a', KeyError, 1)):
+                with mock.patch.object(loop.LOG, 'error') as log:
+                    self.run_pass(requests)
+                self.assertEqual(logged, log.call_count, (bad, error))
+
+    def test_a_failing_pass_leaves_requests_followed(self):
+        late = base.request('late', not_after=base.ago(1))
+        evicted = base.running(model.AWAY, comes_back=True)
+        with mock.patch.object(dispatch, 'decide',
+                               side_effect=ZeroDivisionError):
+            self.assertRaises(ZeroDivisionError, self.run_pass, [
+                late, evicted, base.request('a')])
+        (_, (record,), _), _ = self.tracker.record.call_args
+        self.assertEqual(('late', model.EXPIRED), (
+            record.request.uuid, record.verdict.state))
+        (_, (clear,), _), _ = self.tracker.clear.call_args
+        self.assertEqual('late', clear.request.uuid)
+        self.assertEqual({'s0'}, self.loop.coming_back)
+
+
 class TestPositions(PassesTestCase):
 
     def test_no_two_are_the_same_while_nobody_starts(self):
@@ -176,9 +211,11 @@ class TestTime(PassesTestCase):
     def test_turns_of_projects_are_remembered(self):
         requests = [base.request('a', vcpus(8), created_at=base.ago(3600))]
         self.tracker.open.return_value = requests
-        self.left = {}
+        self.left = {'maxTotalInstances': -1}
         self.loop.preview(base.NOW)
+        self.run_pass(requests)
         self.assertEqual({}, self.turns)
+        # Now the quota is known.
         self.run_pass(requests)
         self.assertEqual(base.NOW, self.turns['p1'].since)
         # Though its requests are other ones.
@@ -193,6 +230,7 @@ class TestTime(PassesTestCase):
             for number in range(300)]
         requests.append(base.request('small'))
         unseen = self.run_pass(requests)[1]
+        # A fifth of the time of some passes at once, and then less.
         self.assertLess(self.clock.now, 2.5)
         self.assertEqual(set(), unseen)
         for number in range(1, 60):

@@ -48,13 +48,12 @@ def servers(*states):
                  for number, state in enumerate(states))
 
 
-def decide(ranked, rooms, now, options, pace=None, ladders=None, planner=None,
-           on_their_way=(), unseen=(), turns=None, **cloud):
+def decide(ranked, rooms, now, options, on_their_way=(), unseen=(),
+           turns=None, **cloud):
     """Make a pass over requests in this order, see dispatch.decide()."""
     return dispatch.decide(
-        ranked, passes.Cloud(list(rooms), pace=pace, ladders=ladders,
-                             planner=planner, **cloud),
-        now, options, on_their_way, unseen, turns)
+        ranked, passes.Cloud(list(rooms), **cloud), now, options,
+        on_their_way, unseen, turns)
 
 
 def host(name, free, reclaimable=None, capacity=8, ends=()):

@@ -21,7 +21,6 @@ from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import controller
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import order
 from nova_preempt.core.backlog import passes
 from nova_preempt.core.backlog import planning
 from nova_preempt.core.backlog import servers
@@ -33,21 +32,6 @@ from tests.unit.core.backlog.base import sight
 from tests.unit.core.backlog.base import vcpus
 
 
-class Faulty:
-    """Ladders that raise an exception for some requests."""
-
-    def __init__(self, faults):
-        self._faults = faults
-
-    def alternatives(self, request):
-        if request.uuid in self._faults:
-            raise self._faults[request.uuid]
-        return request.alternatives
-
-    def start(self, request, alternative, count):
-        pass
-
-
 class StepTestCase(unittest.TestCase):
 
     def setUp(self):
@@ -56,11 +40,15 @@ class StepTestCase(unittest.TestCase):
         self.rooms = [host('h', 4)]
         self.now = base.NOW
 
-    def observe(self, *requests, seen=None, closed=(), paused=False, **cloud):
+    def follow(self, *requests, seen=None, closed=()):
+        return controller.follow(
+            requests, closed, seen or {}, times.microseconds(self.now),
+            boot_outcome.Options())
+
+    def observe(self, *requests, **cloud):
         return controller.Observed(
-            controller.Options(), requests, seen or {},
-            None if paused else lambda waiting: passes.Cloud(
-                self.rooms, **cloud), closed)
+            controller.Options(), requests, requests,
+            passes.Cloud(self.rooms, **cloud))
 
     def step(self, *requests, **values):
         """The intents; the memory is kept."""
@@ -71,8 +59,58 @@ class StepTestCase(unittest.TestCase):
         return list(step.intents)
 
     def kinds(self, *requests, **values):
-        return [(type(item).__name__, item.request and item.request.uuid)
+        return [(type(item).__name__, item.request.uuid)
                 for item in self.step(*requests, **values)]
+
+
+class TestFollow(StepTestCase):
+
+    def test_what_was_evicted_waits_again(self):
+        evicted = running(model.RUNNING, comes_back=True)
+        found = self.follow(evicted, base.request('a'), seen={
+            evicted.uuid: servers.Seen((), {'s0': victim_status.GONE})})
+        self.assertEqual([evicted], [each.request for each in found.records])
+        self.assertEqual([(evicted.uuid, model.EVICTED), ('a', model.WAITING)],
+                         [(each.uuid, each.state) for each in found.waiting])
+        self.assertEqual(
+            [('Note', evicted.uuid), ('Launch', evicted.uuid)],
+            self.kinds(found.waiting[0]))
+
+    def test_what_is_being_built_does_not_wait(self):
+        placed = placing(model.BUILDING)
+        found = self.follow(placed, seen={
+            placed.uuid: servers.Seen((sight('s0'),))})
+        self.assertEqual(model.ACTIVE, found.records[0].verdict.state)
+        self.assertEqual((1, ()), (len(found.requests), found.waiting))
+
+    def test_who_comes_back(self):
+        evicted = running(model.AWAY, comes_back=True)
+        self.assertEqual({'s0'}, self.follow(evicted).coming_back)
+        self.assertEqual(frozenset(), self.follow().coming_back)
+
+    def test_what_is_closed_is_cleared_up(self):
+        closed = dataclasses.replace(
+            running(model.RUNNING), uuid='c', state=model.DONE)
+        (clear,) = self.follow(
+            closed=[closed], seen={'c': servers.Seen()}).clears
+        self.assertEqual((closed, True), (clear.request, clear.is_last))
+        # Nobody knows what there is.
+        self.assertEqual((), self.follow(closed=[closed]).clears)
+
+    def test_what_closes_is_cleared_up_at_once(self):
+        found = self.follow(base.request('a', not_after=base.ago(1)))
+        self.assertEqual(['a'], [each.request.uuid for each in found.clears])
+        self.assertEqual((), found.requests)
+        gone = running(model.RUNNING)
+        found = self.follow(gone, seen={gone.uuid: servers.Seen()})
+        self.assertEqual(model.DONE, found.records[0].verdict.state)
+        self.assertEqual((model.DONE, True), (
+            found.clears[0].request.state, found.clears[0].is_last))
+
+    def test_what_is_not_written_down_is_said_again(self):
+        """The process died before it carried anything out."""
+        late = base.request('a', not_after=base.ago(1))
+        self.assertEqual(self.follow(late), self.follow(late))
 
 
 class TestStep(StepTestCase):
@@ -100,53 +138,6 @@ class TestStep(StepTestCase):
                  for _ in range(2)]
         self.assertEqual(*found)
         self.assertEqual(now_us + 10 * 10**6, found[0].wake_at_us)
-
-    def test_a_pause_keeps_nobody_from_being_followed(self):
-        placed = placing(model.BUILDING)
-        self.assertEqual(
-            [('Record', placed.uuid)],
-            self.kinds(placed, base.request('a'), paused=True, seen={
-                placed.uuid: servers.Seen((sight('s0'),))}))
-
-    def test_who_is_free_again_starts_in_the_same_step(self):
-        evicted = running(model.RUNNING, comes_back=True)
-        self.assertEqual(
-            [('Record', evicted.uuid), ('Note', evicted.uuid),
-             ('Launch', evicted.uuid)],
-            self.kinds(evicted, seen={evicted.uuid: servers.Seen(
-                (), {'s0': victim_status.GONE})}))
-
-    def test_who_comes_back(self):
-        evicted = running(model.AWAY, comes_back=True)
-        self.step(evicted)
-        self.assertEqual({'s0'}, self.memory.coming_back)
-        self.step()
-        self.assertEqual(frozenset(), self.memory.coming_back)
-
-    def test_what_is_closed_is_cleared_up(self):
-        closed = dataclasses.replace(
-            running(model.RUNNING), uuid='c', state=model.DONE)
-        (clear,) = self.step(closed=[closed], seen={'c': servers.Seen()})
-        self.assertEqual((closed, True), (clear.request, clear.is_last))
-        # Nobody knows what there is.
-        self.assertEqual([], self.step(closed=[closed]))
-
-    def test_what_closes_is_cleared_up_at_once(self):
-        self.assertEqual(
-            [('Record', 'a'), ('Clear', 'a')],
-            self.kinds(base.request('a', not_after=base.ago(1))))
-        gone = running(model.RUNNING)
-        record, clear = self.step(gone, seen={gone.uuid: servers.Seen()})
-        self.assertEqual(model.DONE, record.verdict.state)
-        self.assertEqual((model.DONE, True),
-                         (clear.request.state, clear.is_last))
-
-    def test_what_is_not_written_down_is_said_again(self):
-        """The process died before it carried anything out."""
-        late = base.request('a', not_after=base.ago(1))
-        for _step in range(2):
-            record, _clear = self.step(late)
-            self.assertEqual(model.EXPIRED, record.verdict.state)
 
     def test_a_clock_that_is_turned_back(self):
         request = base.request('a', vcpus(5))
@@ -183,83 +174,38 @@ class TestStartable(unittest.TestCase):
 class TestUnknownCapacity(StepTestCase):
 
     def test_those_that_come_into_question_are_told(self):
-        def cloud(_waiting):
-            raise controller.CapacityUnknown('a cell is away')
-
         requests = [
             base.request('a', position=4), base.request('b'),
             base.request('c', not_before=base.ago(-9)),
             base.request('d', next_try_at=base.ago(-9)),
-            base.request('e', not_before=base.ago(9)),
-            base.request('f', not_after=base.ago(1))]
-        record, _clear, *notes, report = controller.step(dataclasses.replace(
-            self.observe(*requests), cloud=cloud), self.memory,
+            base.request('e', not_before=base.ago(9))]
+        notes = controller.step(dataclasses.replace(
+            self.observe(*requests), cloud=None), self.memory,
             times.microseconds(self.now)).intents
-        self.assertEqual('f', record.request.uuid)
         self.assertEqual({'a': 4, 'b': None, 'e': None}, {
             item.request.uuid: item.note.position for item in notes})
         self.assertEqual({('room_unknown', None)}, {
             (item.note.waits_for['code'], item.note.estimate_s)
             for item in notes})
-        self.assertIsNone(report.request)
-        self.assertEqual('a cell is away', str(report.fault))
 
 
 class TestFaults(StepTestCase):
 
-    def logged(self, unseen=(), **found):
-        requests = [base.request(uuid) for uuid in sorted(
-            {'0', *unseen, *found})]
-        self.memory = dataclasses.replace(
-            self.memory, unseen=frozenset(unseen))
-        return [item.request.uuid for item in self.step(
-            *requests, ladders=Faulty(found),
-            is_over=lambda: bool(unseen))
-            if isinstance(item, controller.Report)]
-
     def test_the_others_are_looked_at(self):
-        note, launch = self.step(
-            base.request('a'), base.request('bad'),
-            ladders=Faulty({'bad': KeyError('x')}))[2:]
-        self.assertEqual('fault', note.note.waits_for['code'])
+        bad = base.request('bad', body=None)
+        fault, *_, launch = self.step(base.request('a'), bad)
+        self.assertEqual(bad, fault.request)
+        self.assertIsInstance(fault.exception, AttributeError)
         self.assertEqual('a', launch.request.uuid)
+        self.assertIn(('Note', 'bad'), self.kinds(bad))
 
-    def test_one_that_lasts_is_reported_once(self):
-        """Passes are seconds apart, and a traceback is long."""
-        self.assertEqual(['a'], self.logged(a=TypeError(1)))
-        # Its text need not be the same.
-        self.assertEqual([], self.logged(a=TypeError(2)))
-        self.assertEqual(['b'], self.logged(a=TypeError(), b=KeyError()))
-        self.assertEqual(['a'], self.logged(a=KeyError(), b=KeyError()))
-        # It was looked at, and fails again.
-        self.assertEqual([], self.logged())
-        self.assertEqual(['a'], self.logged(a=KeyError()))
 
-    def test_one_that_is_raised_elsewhere(self):
-        class Elsewhere(Faulty):
-            def alternatives(self, request):
-                raise KeyError
+class TestQuotas(StepTestCase):
 
-        self.assertEqual(['a'], self.logged(a=KeyError()))
-        found = self.step(base.request('a'), ladders=Elsewhere({}))
-        self.assertIn(controller.Report, map(type, found))
-
-    def test_a_pass_that_did_not_get_to_it_tells_nothing(self):
-        known = controller._known_faults(
-            passes.Pass((), {}, unseen=frozenset('a')), {'a': 1, 'b': 2})
-        self.assertEqual({'a': 1}, known)
-
-    def test_of_a_whole_pass(self):
-        """Started requests are followed all the same."""
-        class Order(order.FIFO):
-            def rank(self, requests, now, shares):
-                raise ZeroDivisionError
-
-        late = base.request('a', not_after=base.ago(1))
-        record, _clear, report = self.step(
-            late, base.request('b'), order=Order())
-        self.assertEqual('a', record.request.uuid)
-        self.assertIsInstance(report.fault, ZeroDivisionError)
+    def test_are_asked_for(self):
+        request = base.request('a', vcpus(8), created_at=base.ago(3600))
+        self.assertEqual([('Note', 'a'), ('AskQuota', 'a')],
+                         self.kinds(request, quotas={}))
 
 
 class TestUses(unittest.TestCase):

@@ -36,7 +36,7 @@ LATER = base.NOW + datetime.timedelta(seconds=90)
 
 def decide(requests, rooms, now=base.NOW, pace=None, **options):
     return base.decide(requests, rooms, now, dispatch.Options(**options),
-                           pace)
+                       pace=pace)
 
 
 class TestDecide(unittest.TestCase):

@@ -29,6 +29,7 @@ from tests.unit.core.backlog.base import host
 from tests.unit.core.backlog.base import vcpus
 
 HOUR = 3600
+USED_UP = {'maxTotalInstances': 1, 'totalInstancesUsed': 1}
 
 
 def later(seconds):
@@ -45,12 +46,12 @@ class Cloud:
         self.started = {}
         self.turns = {}
 
-    def look(self, at_s, ranked=None, why_not=lambda request: ''):
+    def look(self, at_s, ranked=None):
         ranked = ranked or sorted(self.requests)
         found = base.decide(
             [self.requests[uuid] for uuid in ranked
              if uuid in self.requests], self.rooms, later(at_s), self.options,
-            why_not=why_not, turns=self.turns)
+            turns=self.turns)
         self.turns = found.turns
         for start in found.starts:
             del self.requests[start.uuid]
@@ -195,11 +196,11 @@ class TestBounds(unittest.TestCase):
 
 class TestWhoMay(unittest.TestCase):
 
-    def look(self, why_not=lambda request: '', **values):
+    def look(self, quotas=None, **values):
         return base.decide(
             [base.request('a', vcpus(8), created_at=base.ago(HOUR),
                           **values), base.request('b')],
-            [host('h', 1)], base.NOW, dispatch.Options(), why_not=why_not)
+            [host('h', 1)], base.NOW, dispatch.Options(), quotas=quotas)
 
     def test_not_who_was_refused_for_another_reason(self):
         for code in boot_outcome.CODES:
@@ -229,38 +230,47 @@ class TestWhoMay(unittest.TestCase):
             waits_for={'code': 'room', 'refused': boot_outcome.QUOTA}).held)
 
     def test_not_whose_quota_is_used_up(self):
-        asked = []
-
-        def why_not(request):
-            asked.append(request.uuid)
-            return 'The quota of its project is used up.'
-
-        found = self.look(why_not)
+        found = self.look({('p1', 'u1'): USED_UP})
         self.assertEqual((), found.held)
         self.assertEqual(['b'], [start.uuid for start in found.starts])
-        self.assertIn('The quota of its project',
+        self.assertIn('the quota of its user leaves 0 servers',
                       found.notes['a'].waits_for['text'])
-        self.assertEqual(['a'], asked)
+        # It may be another one by the next pass.
+        self.assertEqual(('a',), found.quotas)
+
+    def test_not_before_the_quota_was_asked_for(self):
+        found = self.look({})
+        self.assertEqual(((), ('a',)), (found.held, found.quotas))
+        self.assertIn('being asked for the quota',
+                      found.notes['a'].waits_for['text'])
+        # Nova does not answer, or nobody asks for quotas.
+        for quotas, asked in (({('p1', 'u1'): {}}, ('a',)), (None, ())):
+            found = self.look(quotas)
+            self.assertEqual((('a',), asked), (found.held, found.quotas))
+
+    def test_what_is_kept_stays_kept_while_the_quota_is_unknown(self):
+        """As it is after the engine was started again."""
+        kept = self.look().notes['a'].waits_for
+        self.assertEqual(('a',), self.look({}, waits_for=kept).held)
 
     def test_the_quota_is_asked_for_where_hosts_could_be_kept_only(self):
-        asked = []
-
-        def why_not(request):
-            asked.append(request.uuid)
-            return '' if request.uuid == 'b1' else 'The quota is used up.'
-
         requests = [
             base.request(f'{name}{number}', vcpus(size), project_id=name,
-                         created_at=base.ago(HOUR))
+                         user_id=f'{name}{number}', created_at=base.ago(HOUR))
             for name, size in (('a', 9), ('b', 8), ('c', 8))
             for number in range(3)]
-        found = base.decide(
-            requests, [host(f'h{number}', 1) for number in range(4)],
-            base.NOW, dispatch.Options(), why_not=why_not)
-        # None is large enough for a; b1 has the only one that may be kept,
-        # which those that were refused before it did not use up.
-        self.assertEqual(['b0', 'b1'], asked)
-        self.assertEqual(('b1',), found.held)
+        rooms = [host(f'h{number}', 1) for number in range(4)]
+        quotas = {}
+        for asked, held in ((('b0',), ()), (('b0', 'b1'), ()),
+                            (('b0', 'b1'), ('b1',))):
+            found = base.decide(requests, rooms, base.NOW, dispatch.Options(),
+                                quotas=quotas)
+            # None is large enough for a; b1 has the only one that may be
+            # kept, which those that were refused before it did not use up.
+            self.assertEqual((asked, held), (found.quotas, found.held))
+            quotas.update({
+                (uuid[0], uuid): {} if uuid == 'b1' else USED_UP
+                for uuid in found.quotas})
 
     def test_many_without_quota_do_not_use_up_the_trials(self):
         requests = [base.request(f'a{number:03}', vcpus(8),
@@ -271,25 +281,9 @@ class TestWhoMay(unittest.TestCase):
                                      created_at=base.ago(HOUR)))
         found = base.decide(
             requests, [host('h', 1)], base.NOW, dispatch.Options(),
-            why_not=lambda request: '' if request.uuid == 'b' else 'None.')
+            quotas={('p', 'u1'): {}, **{
+                (f'p{number}', 'u1'): USED_UP for number in range(150)}})
         self.assertEqual(('b',), found.held)
-
-    def test_nobody_is_asked_once_the_time_of_the_pass_is_over(self):
-        asked = []
-
-        def why_not(request):
-            asked.append(request.uuid)
-            return 'The quota is used up.'
-
-        requests = [base.request(f'a{number}', vcpus(8), project_id=number,
-                                 created_at=base.ago(HOUR))
-                    for number in range(9)]
-        found = base.decide(
-            requests, [host('h', 1)], base.NOW, dispatch.Options(),
-            why_not=why_not, is_over=lambda: len(asked) >= 2)
-        self.assertEqual(['a0', 'a1'], asked)
-        self.assertEqual({f'a{number}' for number in range(1, 9)},
-                         found.unseen)
 
 
 class TestLaws(unittest.TestCase):

@@ -37,8 +37,7 @@ def high(name, free, **kwargs):
 
 
 def decide(requests, rooms):
-    return base.decide(requests, rooms, base.NOW, dispatch.Options(),
-                           ladders=ladders.Ladders(rooms, requests))
+    return base.decide(requests, rooms, base.NOW, dispatch.Options())
 
 
 class TestLadders(unittest.TestCase):
