@@ -158,9 +158,10 @@ class Control:
         while wake_at_us <= observed.now_us:
             observed.renew()
             step = controller.step(observed, self._memory, observed.now_us)
-            self._memory, wake_at_us = step.memory, step.wake_at_us
             for intent in step.intents:
                 self._carry_out(intent, observed)
+            # Only now: what fails is tried again by the next step.
+            self._memory, wake_at_us = step.memory, step.wake_at_us
         metrics.POWER_REQUIRED.set(self._memory.required)
         if observed.away is not None:
             raise observed.away

@@ -24,6 +24,7 @@ import concurrent.futures
 import dataclasses
 import datetime
 import threading
+import time
 from typing import Any
 
 from oslo_log import log as logging
@@ -49,11 +50,13 @@ _FAILURES = (errors.PowerError, errors.HostsFileError, nova_api.NovaError,
 
 @dataclasses.dataclass
 class _Seen:
-    """What this process knows of a host in its state.
+    """Keeps what this process knows of a host in its state.
 
-    :param since: when it came into the state
-    :param closed_at: when its service was first seen disabled
-    :param seen_at: when its service had reported last, then
+    :param since: when it came into the state, by the database
+    :param began_s: the same by the monotonic clock of this process
+    :param seen_at: when its service had reported last, when it was first seen
+    :param closed_at_s: when its service was first seen disabled, likewise
+        monotonic
     :param shut_down: whether it was asked to shut down, and had its time
     :param error: what went wrong last
     :param token: stands for what Placement had of it when it was empty
@@ -61,11 +64,63 @@ class _Seen:
 
     state: str
     since: datetime.datetime
+    began_s: float
     seen_at: datetime.datetime | None
-    closed_at: datetime.datetime | None = None
+    closed_at_s: float | None = None
     shut_down: bool = False
     error: str = ''
     token: Any = None
+
+
+class _Sightings:
+    """Remembers hosts in their states, for as long as they are in these.
+
+    Whatever the clock of this machine is set to, hosts do not get older: how
+    old a state is by the database counts only when it is first seen.
+
+    :param now: returns now, as the database has it
+    :param monotonic: returns seconds of a clock that is never set
+    """
+
+    def __init__(self, now, monotonic):
+        self._now = now
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._seen = {}       # name: _Seen
+
+    def see(self, item, host):
+        """Return the _Seen of a host, and for how many seconds it has been in
+        its state, and was seen disabled in it.
+        """
+        with self._lock:
+            now_s = self._monotonic()
+            seen = self._seen.get(item.host)
+            if seen is None or (seen.state, seen.since) != (item.state,
+                                                            item.since):
+                age_s = max(0.0, (self._now() - item.since).total_seconds())
+                seen = self._seen[item.host] = _Seen(
+                    item.state, item.since, now_s - age_s, host.seen_at)
+            if not host.disabled:
+                seen.closed_at_s = None
+            elif seen.closed_at_s is None:
+                seen.closed_at_s = now_s
+            closed_s = 0.0 if seen.closed_at_s is None else (
+                now_s - seen.closed_at_s)
+            return seen, now_s - seen.began_s, closed_s
+
+    def forget(self, name):
+        """Begin anew with a host that has come into another state."""
+        with self._lock:
+            self._seen.pop(name, None)
+
+    def is_new(self, name, error):
+        """Keep what went wrong with a host; whether it is told first now."""
+        with self._lock:
+            seen = self._seen.get(name)
+            if seen is None:
+                return True
+            before, seen.error = seen.error, error
+            return before != error
 
 
 class Switcher:
@@ -79,10 +134,11 @@ class Switcher:
         is_on(host)
     :param clock: returns now, timezone-aware
     :param leads: whether this engine is the one that acts, now
+    :param monotonic: returns seconds of a clock that is never set
     """
 
     def __init__(self, get_options, database, nova, hosts, driver, clock,
-                 leads=lambda: True):
+                 leads=lambda: True, monotonic=time.monotonic):
         self._get_options = get_options
         self._db = database
         self._nova = nova
@@ -90,9 +146,8 @@ class Switcher:
         self._driver = driver
         self._clock = clock
         self._leads = leads
-        self._lock = threading.Lock()
         self._waking = threading.Lock()
-        self._seen = {}       # name: _Seen
+        self._seen = _Sightings(self.now, monotonic)
         self._steps = {}      # name: the Future of a step
         self._pool = concurrent.futures.ThreadPoolExecutor(
             _THREADS, thread_name_prefix='power')
@@ -131,8 +186,7 @@ class Switcher:
             self._db, name, state, self.now(), from_states=before,
             reason=reason, **values)
         if moved:
-            with self._lock:
-                self._seen.pop(name, None)
+            self._seen.forget(name)
             metrics.POWER_MOVES.labels(state).inc()
             LOG.log(logging.ERROR if state == db_energy.FAILED
                     else logging.INFO,
@@ -180,28 +234,9 @@ class Switcher:
     def _complain(self, item, exc):
         """Once, not every time."""
         metrics.POWER_ERRORS.labels(item.state).inc()
-        with self._lock:
-            seen = self._seen.get(item.host)
-            said = seen is not None and seen.error == str(exc)
-            if seen is not None:
-                seen.error = str(exc)
-        if not said:
+        if self._seen.is_new(item.host, str(exc)):
             LOG.warning('Host %(host)s stays %(state)s for now: %(exc)s',
                         {'host': item.host, 'state': item.state, 'exc': exc})
-
-    def _seen_of(self, item, host):
-        """What was seen of the host since it came into its state."""
-        with self._lock:
-            seen = self._seen.get(item.host)
-            if seen is None or (seen.state, seen.since) != (item.state,
-                                                            item.since):
-                seen = self._seen[item.host] = _Seen(
-                    item.state, item.since, host.seen_at)
-            if not host.disabled:
-                seen.closed_at = None
-            elif seen.closed_at is None:
-                seen.closed_at = self.now()
-        return seen
 
 
 class _Work:
@@ -246,12 +281,9 @@ class _Work:
     def _learn(self, **values):
         """Begin anew with what is known; what has to be asked is not."""
         item, host = self._item, self._host
-        self._seen = self._switcher._seen_of(item, host)
-        now = self._switcher.now()
-        closed_at = self._seen.closed_at or now
+        self._seen, age_s, closed_s = self._switcher._seen.see(item, host)
         self._facts = core.Facts(
-            item.state, (now - item.since).total_seconds(),
-            (now - closed_at).total_seconds(), host.up,
+            item.state, age_s, closed_s, host.up,
             # By its reports alone, for clocks of hosts differ.
             host.up and host.seen_at != self._seen.seen_at,
             host.disabled, host.is_ours, item.boots, self._seen.shut_down,
@@ -308,13 +340,6 @@ class _Work:
                 f'{self._switcher.now():%Y-%m-%dT%H:%M:%SZ}')
         return False
 
-    def _enable(self):
-        if self._host.is_ours:
-            # An operator may have taken it meanwhile.
-            self._host = self._fleet.reread(self._host)
-        if self._host.is_ours:
-            self._nova.enable_service(self._host.service_uuid)
-
     def _shut_down(self, _step):
         return self._take_power(self._driver.shut_down, cut=False)
 
@@ -335,14 +360,18 @@ class _Work:
         return True
 
     def _power_on(self, _step):
-        self._driver.power_on(self._item.host)
+        if self._is_as_before():
+            self._driver.power_on(self._item.host)
         return False
 
     def _move(self, step):
         item = self._item
         values = {'boots': step.boots}
-        if step.enable:
-            self._enable()
+        if (step.enable or step.cycle) and not self._is_as_before():
+            return False
+        # An operator may have taken it meanwhile.
+        if step.enable and self._host.is_ours:
+            self._nova.enable_service(self._host.service_uuid)
         if item.state == db_energy.WAKING and step.state == db_energy.ON:
             values['boot_s'] = self._facts.age_s
         # One after the other, or each would see room for itself.

@@ -12,7 +12,8 @@
 """Controls which hosts are powered on and off; see core.controller.
 
 Step again at the same time until ``wake_at_us`` is later, and observe anew in
-between: what is intended first changes what is decided next. First hosts are
+between: what is intended first changes what is decided next. Keep the memory of
+a step once its intents are carried out: what fails is then tried again. First hosts are
 woken for reservations and for requests that wait, then idle hosts are noted,
 then it is decided which hosts are on, then each host goes on to its next step,
 which core.energy.steps decides.
@@ -154,11 +155,9 @@ def _begin(observed: Observed, memory: Memory,
            now_us: int) -> tuple[list[Intent], Memory]:
     """Wake hosts that are needed, and tell which rounds follow."""
     options, needed = observed.options, _needed(observed)
-    failed = frozenset((name, host.since_us) for name, host
-                       in observed.in_state[steps.FAILED].items())
     note = _is_time(memory.noted_us, options.note_interval_s, now_us)
     # Others are to take the place of those that have failed.
-    decide = bool(failed - memory.failed) or _is_time(
+    decide = bool(_failed(observed) - memory.failed) or _is_time(
         memory.decided_us, options.switch_interval_s, now_us)
     due, left = _due(observed, needed, now_us)
     promised = demand.sort_out(
@@ -179,11 +178,13 @@ def _begin(observed: Observed, memory: Memory,
     if rounds or intents or _names(observed, MOVING):
         rounds.append(Round.ADVANCE)
     return intents, dataclasses.replace(
-        memory, failed=failed, promised=promised.kept,
-        queue_s=_queue_s(observed, needed),
-        noted_us=now_us if note else memory.noted_us,
-        decided_us=now_us if decide else memory.decided_us,
+        memory, promised=promised.kept, queue_s=_queue_s(observed, needed),
         rounds=tuple(rounds), at_us=now_us)
+
+
+def _failed(observed: Observed) -> frozenset[tuple[str, int]]:
+    return frozenset((name, host.since_us) for name, host
+                     in observed.in_state[steps.FAILED].items())
 
 
 def _is_time(done_us: int | None, pause_s: float, now_us: int) -> bool:
@@ -214,8 +215,9 @@ def _due(observed: Observed, needed: Mapping[str, float],
 
 
 def _note(observed: Observed, memory: Memory,
-          _: int) -> tuple[list[Intent], Memory]:
+          now_us: int) -> tuple[list[Intent], Memory]:
     """Count for how long hosts have been idle."""
+    memory = dataclasses.replace(memory, noted_us=now_us)
     if not observed.is_whole:
         return [], memory
     hosts = observed.hosts
@@ -240,6 +242,8 @@ def _note(observed: Observed, memory: Memory,
 def _decide(observed: Observed, memory: Memory,
             now_us: int) -> tuple[list[Intent], Memory]:
     """Begin to wake hosts, or to put them to sleep."""
+    memory = dataclasses.replace(memory, decided_us=now_us,
+                                 failed=_failed(observed))
     if not observed.is_whole:
         return [], memory
     options = observed.options

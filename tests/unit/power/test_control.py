@@ -12,6 +12,7 @@
 """What is decided, in a world without Nova."""
 
 import datetime
+from unittest import mock
 
 from oslo_db import exception as db_exc
 from prometheus_client import REGISTRY
@@ -276,6 +277,30 @@ class TestControl(ControlTestCase):
         del self.world.hosts['a'], self.world.on['a']
         self.minutes(1)
         self.assertEqual({'b', 'c', 'd'}, self.states().keys())
+
+    def fail_once(self, owner, name):
+        """Have a function fail at its next call, and do its work then."""
+        mocked = mock.patch.object(owner, name,
+                                   side_effect=db_exc.DBConnectionError())
+        mocked.start()
+        self.assertRaises(db_exc.DBConnectionError, self.tick, 60)
+        mocked.stop()
+
+    def test_idle_hosts_that_could_not_be_noted_are_noted_at_once(self):
+        self.tick(0)
+        self.fail_once(db_energy, 'note_idle')
+        self.tick()
+        self.assertEqual(2, db_energy.get_power(self.db)['a'].idle_intervals)
+        self.tick()
+        self.assertEqual(2, db_energy.get_power(self.db)['a'].idle_intervals)
+
+    def test_a_decision_that_could_not_be_carried_out_is_made_at_once(self):
+        self.tick(0)
+        self.minutes(4)
+        self.fail_once(self.switcher, 'put_to_sleep')
+        self.assertEqual({}, self.states())
+        self.tick()
+        self.assertEqual(set(NAMES), self.in_state('emptying'))
 
     def test_clock_that_is_turned_back(self):
         self.until_asleep(*NAMES)

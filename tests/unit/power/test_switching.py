@@ -105,6 +105,102 @@ class TestSwitcher(world.WorldTestCase):
         self.go(1)
         self.assertEqual('asleep', self.power().state)
 
+    def test_the_clock_is_turned_back_while_it_is_emptied(self):
+        self.switcher.put_to_sleep('a', 'why')
+        self.go(0, 0)
+        self.world.set_clock(-3600)
+        self.go(10)
+        self.assertEqual('asleep', self.power().state)
+
+    def test_the_clock_is_turned_on_while_it_is_emptied(self):
+        self.switcher.put_to_sleep('a', 'why')
+        self.go(0, 0)
+        self.world.set_clock(600)
+        self.go(9)
+        self.assertEqual('emptying', self.power().state)
+        self.go(1)
+        self.assertEqual('asleep', self.power().state)
+
+    def test_the_clock_is_turned_back_while_it_boots(self):
+        self.sleep()
+        self.world.broken = {'a'}
+        self.switcher.wake('a', 'needed')
+        self.go(0)
+        self.world.set_clock(-7200)
+        self.go(890)
+        self.assertEqual('waking', self.power().state)
+        self.go(10)
+        self.assertEqual('failed', self.power().state)
+
+    def test_the_clock_was_turned_back_before_it_is_first_seen(self):
+        self.sleep()
+        self.world.broken = {'a'}
+        self.switcher.wake('a', 'needed')
+        self.world.set_clock(-7200)
+        self.go(0, 900)
+        self.assertEqual('failed', self.power().state)
+
+    def test_the_clock_is_turned_on_while_it_boots(self):
+        self.sleep()
+        self.world.hanging = {'a'}
+        self.switcher.wake('a', 'needed')
+        self.go(0)
+        self.world.set_clock(3600)
+        self.go(10)
+        self.assertEqual(('waking', 0), (self.power().state,
+                                         self.power().boots))
+        self.world.hanging = set()
+        self.go(90)
+        self.assertEqual(('on', 100.0), (self.power().state,
+                                         self.power().boot_s))
+
+    def test_age_goes_on_where_another_engine_takes_over(self):
+        self.sleep()
+        self.world.broken = {'a'}
+        self.switcher.wake('a', 'needed')
+        self.go(0, 800)
+        self.start(self.world)
+        self.go(90)
+        self.assertEqual('waking', self.power().state)
+        self.go(10)
+        self.assertEqual('failed', self.power().state)
+
+    def after_another_engine(self, state, last):
+        """Take a step of what was read before another engine acted.
+
+        :param state: in which the host is then, not enabled
+        :param last: the states that it was in when it was read
+        """
+        read, states = self.world.read(), db_energy.get_power(self.db)
+        db_energy.set_power(self.db, 'a', state,
+                            self.world.naive() + datetime.timedelta(0, 1),
+                            from_states=(last,))
+        before, self.world.calls = self.power(), []
+        self.switcher.advance(states.values(), read)
+        self.switcher.wait()
+        self.assertEqual(before, self.power())
+        self.assertEqual([], self.world.calls)
+
+    def test_a_late_engine_enables_no_host_that_shuts_down(self):
+        self.sleep()
+        self.switcher.wake('a', 'needed')
+        self.go(0)
+        self.world.pass_time(100)
+        self.after_another_engine('sleeping', 'waking')
+
+    def test_a_late_engine_powers_no_host_on_that_sleeps_again(self):
+        self.sleep()
+        self.switcher.wake('a', 'needed')
+        self.after_another_engine('asleep', 'waking')
+
+    def test_a_late_engine_cuts_no_boot_that_another_has_begun(self):
+        self.sleep()
+        self.world.hanging = {'a'}
+        self.switcher.wake('a', 'needed')
+        self.go(0)
+        self.world.pass_time(900)
+        self.after_another_engine('waking', 'waking')
+
     def test_a_dead_controller_closes_no_host(self):
         self.world.away = {'a'}
         self.switcher.put_to_sleep('a', 'why')

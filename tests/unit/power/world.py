@@ -43,6 +43,7 @@ class World:
 
     def __init__(self, *names, vcpus=4):
         self.now = base.NOW
+        self.elapsed_s = 0.0
         self.hosts = {
             name: host_services.ComputeHost(
                 name=name, host=name, cell_uuid='c', service_uuid=name,
@@ -70,6 +71,13 @@ class World:
     def clock(self):
         return self.now
 
+    def monotonic(self):
+        return self.elapsed_s
+
+    def set_clock(self, seconds):
+        """Turn the clock of this machine on, or back; no time passes."""
+        self.now += datetime.timedelta(seconds=seconds)
+
     def change(self, name, **values):
         self.hosts[name] = dataclasses.replace(self.hosts[name], **values)
 
@@ -88,6 +96,7 @@ class World:
     def pass_time(self, seconds):
         """Hosts that are on report, unless they are broken."""
         self.now += datetime.timedelta(seconds=seconds)
+        self.elapsed_s += seconds
         for name, on in self.on.items():
             if on and not {name} & (self.broken | self.hanging):
                 self.change(name, up=True, seen_at=self.naive())
@@ -208,7 +217,7 @@ class WorldTestCase(base.PowerTestCase):
                 lambda _, now_s, parameters: self.forecast(now_s)), 10)
         self.switcher = switching.Switcher(
             get_options, self.db, world, world, world, world.clock,
-            lambda: world.leads)
+            lambda: world.leads, world.monotonic)
         self.addCleanup(self.switcher.close)
         self.control = control.Control(
             get_options, self.db, world, self.switcher, efficiencies)
