@@ -70,10 +70,9 @@ def list_hosts(call):
     table = call.services.figures
     table.refresh()
     figures = table.all()
-    options = call.services.conf.energy
     readings = db_energy.get_readings(
         database, timeutils.utcnow() - datetime.timedelta(
-            seconds=options.reading_max_age_s))
+            seconds=efficiency.MAX_AGE_S))
     return {'hosts': [
         _host(name, states.get(name), readings.get(name),
               figures.get(name) and _known(figures[name],
@@ -121,7 +120,7 @@ def set_figures(call):
     name = pages.name(call, 'name', 'host')
     wanted = call.body['figures']
     given = efficiency.Figures(*(wanted.get(key) for key in _FIGURES))
-    _check(call, given)
+    _check(given)
     _check_host(call, name)
     figures = db_energy.HostFigures(
         name, given.flops, given.watts, given.idle_watts, timeutils.utcnow(),
@@ -130,10 +129,9 @@ def set_figures(call):
     return {'figures': _measured(figures)}
 
 
-def _check(call, figures):
+def _check(figures):
     """Refuse what no host delivers or draws."""
-    wrong = efficiency.what_is_wrong(
-        figures, call.services.conf.energy.max_plausible_watts)
+    wrong = efficiency.what_is_wrong(figures)
     if wrong:
         raise webob.exc.HTTPBadRequest('; '.join(
             f"Invalid field 'figures.{key}': {getattr(figures, key):g} {why}"
@@ -200,7 +198,7 @@ def _totals(call, samples, since, until):
         [savings.Sample(_seconds(item.sampled_at), item.cores_total,
                         item.cores_off, item.cores_used, item.watts,
                         item.watts_saved) for item in samples],
-        _seconds(until), _HOLDS * call.services.conf.energy.reading_interval_s)
+        _seconds(until), _HOLDS * savings.INTERVAL_S)
     now = timeutils.utcnow()
     return {
         'res_idle_core_s': totals.idle_core_s,

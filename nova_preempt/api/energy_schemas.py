@@ -29,7 +29,7 @@ def _number(description, most=None):
 _FLOPS = _number('Floating-point operations a second at full load; above '
                  '0.', _MOST_FLOPS)
 _WATTS = _number('What the host draws at full load; above 0, and at most '
-                 '[energy]max_plausible_watts.', _MOST_WATTS)
+                 '50 kW.', _MOST_WATTS)
 _IDLE_WATTS = _number('What the host draws without servers; at most what it '
                       'draws at full load.', _MOST_WATTS)
 _NUMBER = {'type': 'number'}

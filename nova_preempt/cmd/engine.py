@@ -21,6 +21,7 @@ import functools
 import signal
 import sys
 import threading
+import time
 
 from nova import context as nova_context
 from nova import objects
@@ -68,12 +69,14 @@ def get_cells():
 
 
 def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
-                sight=lambda: '', trusts=None, **backlog):
+                sight=lambda: '', trusts=None, monotonic=time.monotonic,
+                **backlog):
     """A nova_preempt.engine.service.Engine.
 
     :param driver: switches hosts; by default what [energy] says
     :param sight: returns why the engine cannot tell whether hosts are up
     :param trusts: by default those of Keystone
+    :param monotonic: returns seconds of a clock that is never set
     :param backlog: see nova_preempt.backlog.service.Backlog
     """
     found = parts.Parts(conf, conf.host, report.report_client_singleton,
@@ -83,7 +86,7 @@ def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
     options = conf[conf_engine.GROUP]
     leadership = service.Leadership(process.db, process.owner)
     power = power_service.Power(conf, process, clients, driver,
-                                leadership.holds)
+                                leadership.holds, monotonic)
     qos = found.qos
     inventory = lifecycle.make_inventory(
         conf, process, clients, found.known.servers,

@@ -40,14 +40,12 @@ from nova_preempt.simulator import classes as simulated_classes
 from nova_preempt.simulator import setting
 
 #: {group: its options that count}. Not the credentials, which would be asked
-#: for, and of the drivers of [energy] what the steps of a host need to know.
+#: for, nor the drivers of [energy].
 _OPTS = {
     preemption.GROUP: preemption.OPTS + budgets.OPTS,
     engine.GROUP: engine.OPTS, backlog.GROUP: backlog.OPTS,
     classes.GROUP: classes.OPTS, reservation.GROUP: reservation.OPTS,
-    energy.GROUP: energy_control.OPTS + [
-        opt for opt in energy.OPTS
-        if opt.dest in ('power_off_timeout_s', 'power_switch_timeout_s')]}
+    energy.GROUP: energy_control.OPTS}
 #: What setting.Options calls as its option is called.
 _SAME_NAMES = (
     (preemption.GROUP, (

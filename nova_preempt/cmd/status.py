@@ -154,8 +154,7 @@ class Checks(upgradecheck.UpgradeCommands):
         options = self._conf.energy
         try:
             if options.figures_file:
-                figure_cache.load_file(options.figures_file,
-                                       options.max_plausible_watts)
+                figure_cache.load_file(options.figures_file)
         except power_errors.HostsFileError as exc:
             return _warning('[energy]figures_file cannot be used: '
                             f'{first_line(exc)}')

@@ -35,13 +35,6 @@ Where ``nova-preempt-benchmark`` has measured a host as well, the file wins:
 it is what an operator wrote. It is read again when it changes. Empty, the
 default, leaves it to the measurements.
 """),
-    cfg.IntOpt(
-        'refresh_interval_s',
-        default=30,
-        min=1,
-        help='How often each scheduler and engine reads the figures in the '
-             'background, in seconds. They change when somebody measures, so '
-             'half a minute is soon enough.'),
     cfg.StrOpt(
         'ranking',
         default='efficiency',
@@ -66,7 +59,7 @@ Whether ``KWRankingWeigher`` goes by what hosts draw now, where one of
 ``sources`` tells: a host that draws a tenth more than its figures let expect
 at its load is taken to draw a tenth more at any load. Of a host without
 ``idle_watts``, or without ``watts``, the reading itself is taken for the watts
-at full load. A reading older than ``reading_max_age_s`` does not count. True
+at full load. A reading older than five minutes does not count. True
 by default: the published ranking is by measured watts. False ranks by the
 figures alone. It changes nothing without ``sources``.
 """),
@@ -87,8 +80,7 @@ OPTS = (_RANKING_OPTS + energy_control.OPTS + energy_drivers.OPTS +
 
 #: What nova-preempt-api reads: neither how hosts are switched and watched, nor
 #: with which credentials.
-API_OPTS = (_RANKING_OPTS + energy_control.OPTS +
-            energy_sources.READING_OPTS)
+API_OPTS = _RANKING_OPTS + energy_control.OPTS
 
 
 def register_opts(conf):

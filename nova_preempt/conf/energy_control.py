@@ -25,13 +25,6 @@ OPTS = [
              'to turn it on the engine has to be restarted, unless it was on '
              'when it started.'),
     cfg.IntOpt(
-        'note_interval_s',
-        mutable=True,
-        default=60,
-        min=1,
-        help='How often hosts without servers are noted, in seconds. A '
-             'minute, as published.'),
-    cfg.IntOpt(
         'switch_interval_s',
         default=300,
         min=1,
@@ -45,14 +38,6 @@ OPTS = [
         min=1,
         help='How many times in a row a host must have been noted as idle '
              'before it may be powered off. Five, as published.'),
-    cfg.IntOpt(
-        'reserved_horizon_s',
-        mutable=True,
-        default=900,
-        min=0,
-        help='How long before the start of a reservation its hosts are left '
-             'on, in seconds. A quarter of an hour, as published: powering '
-             'off and on would take most of it.'),
     cfg.IntOpt(
         'spare_hosts',
         mutable=True,
@@ -101,15 +86,6 @@ OPTS = [
         help='How many hosts are powered off within a minute at most. Fewer '
              'than on: what was wrong can be seen before all are off.'),
     cfg.IntOpt(
-        'boot_time_s',
-        mutable=True,
-        default=300,
-        min=0,
-        help='How long a host is taken to need from power on to the report '
-             'of its compute service, in seconds, until it has been seen to '
-             'boot. Hosts of a reservation are woken this long before its '
-             'start.'),
-    cfg.IntOpt(
         'boot_timeout_s',
         mutable=True,
         default=900,
@@ -117,32 +93,6 @@ OPTS = [
         help='How long a host may need to boot, in seconds. After it the '
              'host is marked as failed and reported, and another is woken '
              'in its place.'),
-    cfg.IntOpt(
-        'boot_attempts',
-        mutable=True,
-        default=2,
-        min=1,
-        help='How many boots in a row are tried before a host is marked as '
-             'failed. One that hangs is on, so to power it on does nothing: '
-             'after each ``boot_timeout_s`` without a report it is switched '
-             'off hard and on again, unless servers are on it. By default '
-             'once, which is what an operator would try first; 1 switches no '
-             'hanging host off.'),
-    cfg.IntOpt(
-        'failed_retry_s',
-        mutable=True,
-        default=3600,
-        min=1,
-        help='How long after it has failed a host is tried again, in '
-             'seconds. An hour keeps the reports few.'),
-    cfg.IntOpt(
-        'empty_checks_s',
-        default=10,
-        min=0,
-        help='How long after its compute service was disabled a host must '
-             'still be without servers, and without any on their way, before '
-             'it is powered off, in seconds. The default is what a request '
-             'that was being scheduled takes to show.'),
     cfg.StrOpt(
         'forecast',
         default='ewma',
@@ -152,38 +102,10 @@ How many hosts will be needed: the name of an entry point in the group
 
 * ``ewma``: those in use, and the smoothed number of hosts that come into use
   in an interval;
-* ``max_window``: the most that were in use within ``forecast_window_s``;
+* ``max_window``: the most that were in use within the last hour;
 * ``seasonal``: the mean of what the same hour of earlier weeks needed, and
   not fewer than are in use.
 """),
-    cfg.FloatOpt(
-        'forecast_alpha',
-        default=0.3,
-        min=0.01,
-        max=1.0,
-        help='The weight of the latest interval in the forecast ``ewma``. '
-             'With .3 about the last six intervals have a say; 1 asks for '
-             'what the last one brought.'),
-    cfg.IntOpt(
-        'forecast_window_s',
-        default=3600,
-        min=1,
-        help='The time that the forecast ``max_window`` looks back, in '
-             'seconds.'),
-    cfg.IntOpt(
-        'forecast_weeks',
-        default=4,
-        min=1,
-        help='The number of weeks that the forecast ``seasonal`` looks '
-             'back.'),
-    cfg.IntOpt(
-        'samples_retention_s',
-        default=90 * 86400,
-        min=3600,
-        help='How long it is kept what the cloud drew and used, for the '
-             'forecast and for reports, in seconds. It should be longer than '
-             'the ``forecast_weeks``. A quarter of a year of minutes is a '
-             'few megabytes.'),
     cfg.BoolOpt(
         'demand_wakes',
         mutable=True,
@@ -201,8 +123,8 @@ seconds. It must be well below Nova's ``long_rpc_timeout`` (1800 s), within
 which the conductor waits for the scheduler. A waiting request holds a thread
 of the scheduler.
 
-The default is twice the default of ``boot_time_s``, so that nobody notices
-more than a delay. With 0 the request fails at once, with a message that
-capacity is on its way.
+The default is twice what a host is taken to need to boot until it was seen to,
+so that nobody notices more than a delay. With 0 the request fails at once,
+with a message that capacity is on its way.
 """),
 ]

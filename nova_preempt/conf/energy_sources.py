@@ -14,30 +14,7 @@
 from oslo_config import cfg
 
 #: When a reading counts.
-READING_OPTS = [
-    cfg.IntOpt(
-        'reading_interval_s',
-        default=60,
-        min=1,
-        help='How often ``nova-preempt-engine`` reads the sources, in '
-             'seconds. Most meters give a new value once a minute.'),
-    cfg.IntOpt(
-        'reading_max_age_s',
-        default=300,
-        min=1,
-        help='How old a reading may be to count, in seconds. An older one is '
-             'no reading. Five minutes get over a few that were missed.'),
-    cfg.FloatOpt(
-        'max_plausible_watts',
-        default=50000.0,
-        min=1.0,
-        help='The most that one host can draw, in watts. A reading above it, '
-             'below 0 or that is no number is no reading: meters return such '
-             'values when they fail. The default is far beyond any host.'),
-]
-
 OPTS = [
-    *READING_OPTS,
     cfg.ListOpt(
         'sources',
         default=[],
@@ -48,19 +25,13 @@ looked for in the next, and so on.
 
 * ``kwapi``: Kwapi's REST API, see ``kwapi_url``;
 * ``prometheus``: a query, see ``prometheus_query``;
-* ``gnocchi``: a metric, see ``gnocchi_metric``;
+* ``gnocchi``: what Ceilometer collects by IPMI, see ``gnocchi_url``;
 * ``redfish``: each host's own controller, see ``hosts_file``;
 * ``static``: a file, see ``static_file``.
 
 Empty, the default, reads nothing: what hosts draw at full load and idle is
 then known from ``figures_file`` or measurements only.
 """),
-    cfg.IntOpt(
-        'source_timeout_s',
-        default=10,
-        min=1,
-        help='How long the answer of a source is waited for, in seconds. '
-             'After it the next source is asked.'),
     cfg.StrOpt(
         'hosts_file',
         default='',
@@ -87,8 +58,8 @@ and what is wrong in it is told with its place::
         off: [ssh, '{host}', systemctl, poweroff]
         status: ping -c 1 -W 1 {host}
     node3:
-      driver: standby
-      standby:
+      driver: command
+      command:
         mac: 52:54:00:12:34:57
 
 Let only the service's user read it where it holds passwords. Empty by
@@ -108,11 +79,6 @@ default.
         schemes=['http', 'https'],
         help='Where Kwapi is, without ``/v1``. The default is the port that '
              'it listens on.'),
-    cfg.BoolOpt(
-        'kwapi_authenticate',
-        default=True,
-        help='Whether Kwapi is sent a token of the user in ``[preemption]``, '
-             'as it wants by default.'),
     cfg.URIOpt(
         'prometheus_url',
         default='http://127.0.0.1:9090',
@@ -148,22 +114,6 @@ The default is the exporter that needs nothing on the hosts.
         default='',
         help='A file with a bearer token for Prometheus. Empty, the default, '
              'sends none: Prometheus itself asks for none.'),
-    cfg.StrOpt(
-        'gnocchi_metric',
-        default='hardware.ipmi.node.power',
-        help='The metric of Gnocchi that has a host\'s watts. The default is '
-             'what Ceilometer collects by IPMI.'),
-    cfg.StrOpt(
-        'gnocchi_resource_type',
-        default='ipmi',
-        help='The type of the resources that have this metric. The default '
-             'is what Ceilometer makes for it.'),
-    cfg.StrOpt(
-        'gnocchi_host_attribute',
-        default='original_resource_id',
-        help='The attribute of such a resource that names the host; '
-             '``source_names`` in ``hosts_file`` may say what it is for a '
-             'host.'),
     cfg.StrOpt(
         'gnocchi_url',
         default='',

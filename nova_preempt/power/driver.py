@@ -17,6 +17,7 @@ import time
 from nova_preempt import plugins
 from nova_preempt.conf import energy
 from nova_preempt.core import retrying
+from nova_preempt.core.energy import steps
 from nova_preempt.power import errors
 from nova_preempt.power import hosts_file as power_hosts
 
@@ -55,7 +56,7 @@ class Driver:
         It raises PowerError if it cannot be asked to, or did not in time.
         """
         self._power_off(host, self.SHUT_DOWN,
-                        self._options.power_off_timeout_s, 'shut down')
+                        steps.POWER_OFF_TIMEOUT_S, 'shut down')
 
     def switch_off(self, host):
         """Return when it is off, switched off hard.
@@ -63,7 +64,7 @@ class Driver:
         It raises PowerError if that cannot be done.
         """
         self._power_off(host, self.SWITCH_OFF,
-                        self._options.power_switch_timeout_s, 'off')
+                        steps.POWER_SWITCH_TIMEOUT_S, 'off')
 
     def _power_off(self, host, how, timeout_s, what):
         self._waiter.switch(host, lambda: not self.is_on(host),
@@ -107,18 +108,10 @@ class Drivers:
         self.of(host).power_on(host)
 
     def shut_down(self, host):
-        made = self.of(host)
-        # Drivers of others may know only how to do both.
-        (made.shut_down if hasattr(made, 'shut_down')
-         else made.power_off)(host)
+        self.of(host).shut_down(host)
 
     def switch_off(self, host):
-        made = self.of(host)
-        if not hasattr(made, 'switch_off'):
-            raise errors.PowerError(
-                host, 'its driver cannot switch it off hard apart from '
-                'shutting it down')
-        made.switch_off(host)
+        self.of(host).switch_off(host)
 
     def is_on(self, host):
         return self.of(host).is_on(host)

@@ -33,6 +33,9 @@ from nova_preempt.power import hosts_file
 
 LOG = logging.getLogger(__name__)
 
+#: How often the figures are read: they change when somebody measures.
+REFRESH_S = 30
+
 _KEYS = ('flops', 'watts', 'idle_watts')
 
 _SCHEMA = {
@@ -77,7 +80,7 @@ class FigureCache:
 
     def watts_now(self, host):
         """What it draws by the last reading; None if it is not known, or
-        longer ago than [energy]reading_max_age_s.
+        longer ago than readings count.
         """
         return self._readings.get(host)
 
@@ -106,8 +109,7 @@ class FigureCache:
                 return
             self._thread = threading.Thread(
                 target=_run, name='nova-preempt-power-table', daemon=True,
-                args=(weakref.ref(self), self._stop,
-                      self._options.refresh_interval_s))
+                args=(weakref.ref(self), self._stop))
             self._thread.start()
 
     def stop(self):
@@ -150,8 +152,7 @@ class FigureCache:
         status = os.stat(path)
         state = (path, status.st_mtime_ns, status.st_size, status.st_ino)
         if state != before:
-            self._written = load_file(
-                path, self._options.max_plausible_watts)
+            self._written = load_file(path)
         # Only now: after an error it is read again.
         self._read_file = state
 
@@ -168,7 +169,7 @@ class FigureCache:
         self._readings = {
             host: watts for host, item in db_energy.get_readings(
                 self._connect(), self._utcnow() - datetime.timedelta(
-                    seconds=self._options.reading_max_age_s)).items()
+                    seconds=efficiency.MAX_AGE_S)).items()
             if (watts := _sane(item.watts))}
 
     def _refresh_database(self):
@@ -179,10 +180,9 @@ class FigureCache:
             db_energy.get_figures(self._connect()).items()}
 
 
-def load_file(path, max_watts=math.inf):
+def load_file(path):
     """Read [energy]figures_file: {host: efficiency.Figures}.
 
-    :param max_watts: that one host can draw
     :raises HostsFileError: naming the file and all that is wrong in it, by
         host, key and value
     """
@@ -192,7 +192,7 @@ def load_file(path, max_watts=math.inf):
         values = {key: _number(value) for key, value in content.items()}
         figures = efficiency.Figures(**values)
         wrong += [f'host {host}: {key}: {content[key]!r} {what}' for key, what
-                  in efficiency.what_is_wrong(figures, max_watts).items()]
+                  in efficiency.what_is_wrong(figures).items()]
         found[host] = figures
     if wrong:
         raise errors.HostsFileError(f'{path}: ' + '; '.join(sorted(wrong)))
@@ -204,7 +204,7 @@ def of(conf):
     return FigureCache(conf.energy, lambda: db.Database(conf))
 
 
-def _run(reference, stop, interval_s):
+def _run(reference, stop):
     while not stop.is_set():
         cache = reference()
         if cache is None:
@@ -212,7 +212,7 @@ def _run(reference, stop, interval_s):
         cache.refresh()
         # While it waits nothing keeps the cache.
         del cache
-        stop.wait(interval_s)
+        stop.wait(REFRESH_S)
 
 
 def _merge(written, measured):

@@ -49,10 +49,9 @@ _SCHEMA = {
             system={'type': 'string', 'pattern': '^/'},
             verify={'anyOf': [{'type': 'boolean'}, _TEXT]}),
         ironic=_section(node=_TEXT),
-        command=_section(on=_COMMAND, off=_COMMAND, force_off=_COMMAND,
-                         status=_COMMAND, on_pattern=_TEXT),
-        standby=_section(
-            suspend=_COMMAND, wake=_COMMAND, status=_COMMAND,
+        command=_section(
+            on=_COMMAND, off=_COMMAND, force_off=_COMMAND, status=_COMMAND,
+            on_pattern=_TEXT,
             mac={'type': 'string',
                  'pattern': '^([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}$'},
             broadcast=_TEXT),

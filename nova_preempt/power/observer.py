@@ -18,13 +18,15 @@ from nova_preempt.cloud import instances
 from nova_preempt.core.energy import candidates
 from nova_preempt.db import energy as db_energy
 
+#: How long samples are kept, for forecasts and reports: a quarter of a year of
+#: minutes is a few megabytes.
+RETENTION_S = 90 * 86400
 _PURGE_AFTER = datetime.timedelta(hours=1)
 
 
 class Observer:
     """Reads the power sources and keeps what was read.
 
-    :param options: [energy] of the configuration
     :param database: a db.Database
     :param hosts: a compute_hosts.ComputeHosts
     :param readings: a readings.Readings
@@ -34,9 +36,8 @@ class Observer:
     :param clock: returns now, timezone-aware
     """
 
-    def __init__(self, options, database, hosts, readings, idle_watts,
-                 get_cells, clock):
-        self._options = options
+    def __init__(self, database, hosts, readings, idle_watts, get_cells,
+                 clock):
         self._db = database
         self._fleet = hosts
         self._readings = readings
@@ -66,7 +67,7 @@ class Observer:
                 abs(now - self._purged_at) >= _PURGE_AFTER):
             self._purged_at = now
             db_energy.purge(self._db, now - datetime.timedelta(
-                seconds=self._options.samples_retention_s))
+                seconds=RETENTION_S))
 
     def _sample(self, states, hosts, watts, now):
         asleep = {name for name, state in states.items()

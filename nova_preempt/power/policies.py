@@ -12,10 +12,8 @@
 """What [energy] says, as the core wants it."""
 
 from nova_preempt import plugins
-from nova_preempt.core.energy import forecast
 from nova_preempt.core.energy import observed
 from nova_preempt.core.energy import power
-from nova_preempt.core.energy import steps
 
 NAMESPACE = 'nova_preempt.forecast'
 
@@ -39,17 +37,8 @@ def get_options(options, forecast_function, step_s=10):
     return observed.Options(
         power.Policy(options.idle_intervals, options.spare_hosts,
                      options.minimum_hosts),
-        steps.Limits(
-            options.empty_checks_s, options.power_off_timeout_s,
-            options.power_switch_timeout_s, options.boot_timeout_s,
-            options.failed_retry_s, options.boot_attempts),
-        forecast_function,
-        forecast.Parameters(
-            options.switch_interval_s, options.forecast_alpha,
-            options.forecast_window_s, options.forecast_weeks),
-        options.note_interval_s, options.switch_interval_s,
-        options.reserved_horizon_s, options.max_wakes_per_minute,
-        options.max_sleeps_per_minute, options.boot_time_s,
-        options.demand_wakes, options.demand_wait_s,
-        tuple(options.excluded_hosts),
+        options.boot_timeout_s, forecast_function,
+        options.switch_interval_s, options.max_wakes_per_minute,
+        options.max_sleeps_per_minute, options.demand_wakes,
+        options.demand_wait_s, tuple(options.excluded_hosts),
         options.minimum_hosts_per_aggregate, step_s)

@@ -22,6 +22,7 @@ from oslo_utils import timeutils
 
 from nova_preempt import plugins
 from nova_preempt.conf import energy
+from nova_preempt.core.energy import efficiency
 from nova_preempt.power import errors
 
 LOG = logging.getLogger(__name__)
@@ -29,7 +30,9 @@ LOG = logging.getLogger(__name__)
 NAMESPACE = 'nova_preempt.power_source'
 # Clocks of meters and ours differ by less.
 FUTURE_SLACK_S = 60
-# What a source may take beyond [energy]source_timeout_s to give up itself.
+#: How long the answer of a source, or of Ironic, is waited for.
+TIMEOUT_S = 10
+# What a source may take beyond it to give up itself.
 _GRACE_S = 2
 
 
@@ -59,7 +62,7 @@ class Source(Protocol):
     def read(self, hosts):
         """{host: Reading} of those of the hosts that it knows.
 
-        It takes source_timeout_s at most.
+        It takes TIMEOUT_S at most.
 
         :param hosts: node names
         :raises SourceError: it is away, or what it says makes no sense
@@ -75,9 +78,9 @@ def from_epoch(value):
         return None
 
 
-def find_fault(reading, now, max_age_s, max_watts):
+def find_fault(reading, now):
     """Why the reading is no reading, None if it is one."""
-    fault = _find_fault_of_watts(reading.watts, max_watts)
+    fault = _find_fault_of_watts(reading.watts)
     if fault is not None:
         return fault
     if reading.at is None:
@@ -85,14 +88,14 @@ def find_fault(reading, now, max_age_s, max_watts):
     if reading.at.tzinfo is None:
         return 'its time has no zone'
     age_s = (now - reading.at).total_seconds()
-    if age_s > max_age_s:
-        return f'it is {age_s:.0f} s old, more than {max_age_s} s'
+    if age_s > efficiency.MAX_AGE_S:
+        return f'it is {age_s:.0f} s old, more than {efficiency.MAX_AGE_S} s'
     if age_s < -FUTURE_SLACK_S:
         return f'it is from {-age_s:.0f} s in the future'
     return None
 
 
-def _find_fault_of_watts(watts, max_watts):
+def _find_fault_of_watts(watts):
     if isinstance(watts, bool) or not isinstance(watts, (int, float)):
         return f'{watts!r} is not a number of watts'
     try:
@@ -103,8 +106,8 @@ def _find_fault_of_watts(watts, max_watts):
         return f'{watts} W'
     if watts < 0:
         return f'{watts:g} W is less than nothing'
-    if watts > max_watts:
-        return f'{watts:g} W is more than {max_watts:g} W'
+    if watts > efficiency.MAX_WATTS:
+        return f'{watts:g} W is more than {efficiency.MAX_WATTS:g} W'
     return None
 
 
@@ -112,7 +115,7 @@ class Readings:
     """The sources of [energy]sources, asked one after the other.
 
     A host of which one has no reading is asked of the next. A source that is
-    away, or hangs, is passed over: it is given up after source_timeout_s, and
+    away, or hangs, is passed over: it is given up after TIMEOUT_S, and
     not asked again before its last call has ended. Each fault is logged when
     it begins, and when it is over.
 
@@ -121,14 +124,13 @@ class Readings:
     """
 
     def __init__(self, conf, sources=None, clock=utcnow):
-        self._options = conf[energy.GROUP]
+        options = conf[energy.GROUP]
         if sources is None:
             sources = [(name, plugins.load(
                 NAMESPACE, name, f'[{energy.GROUP}]sources names')(
-                conf, self._options)) for name in self._options.sources]
+                conf, options)) for name in options.sources]
         self._sources = [(name, _Bounded(
-            source, self._options.source_timeout_s + _GRACE_S))
-            for name, source in sources]
+            source, TIMEOUT_S + _GRACE_S)) for name, source in sources]
         self._clock = clock
         self._faults = {}
 
@@ -156,8 +158,7 @@ class Readings:
             reading = read.get(host)
             if reading is None:
                 continue
-            fault = find_fault(reading, now, self._options.reading_max_age_s,
-                               self._options.max_plausible_watts)
+            fault = find_fault(reading, now)
             self._note(name, host, fault)
             if fault is None:
                 good[host] = reading

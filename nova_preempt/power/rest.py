@@ -20,6 +20,7 @@ from keystoneauth1 import loading as ks_loading
 from nova_preempt.conf import preemption
 from nova_preempt.core import masking
 from nova_preempt.power import errors
+from nova_preempt.power import readings
 
 # Of an error's body, which may be a page of HTML.
 _SHOWN_CHARACTERS = 300
@@ -37,15 +38,15 @@ class RestError(Exception):
         self.status = status
 
 
-def make_adapter(conf, timeout_s, url='', service_type=None,
-                 authenticate=True, **options):
+def make_adapter(conf, url='', service_type=None, authenticate=True,
+                 **options):
     """A keystoneauth1 Adapter, with the TLS options of [preemption].
 
     :param url: that of the catalog if empty
     :param authenticate: whether as the user in [preemption]
     """
     group = conf[preemption.GROUP]
-    session = make_session(conf, timeout_s, authenticate)
+    session = make_session(conf, readings.TIMEOUT_S, authenticate)
     return adapter.Adapter(
         session, service_type=service_type, region_name=group.region_name,
         interface=group.valid_interfaces,

@@ -12,9 +12,11 @@
 """What nova-preempt-engine has of power control, put together."""
 
 import functools
+import time
 
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine as conf_engine
+from nova_preempt.core.energy import savings
 from nova_preempt.db import pauses
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import control
@@ -34,12 +36,13 @@ class Power:
     :param clients: a nova_preempt.cloud.clients.Clients
     :param driver: see switching.Switcher; by default what is configured
     :param leads: whether this engine is the one that acts, now
+    :param monotonic: returns seconds of a clock that is never set
     :ivar works: [(name, function)], see nova_preempt.engine.periodic
     :ivar endpoints: for its RPC server
     """
 
     def __init__(self, conf, process, clients, driver=None,
-                 leads=lambda: True):
+                 leads=lambda: True, monotonic=time.monotonic):
         options = self._options = conf[energy.GROUP]
         hosts = compute_hosts.ComputeHosts(clients.placement,
                                            clients.get_cells)
@@ -55,7 +58,8 @@ class Power:
                 policies.load_forecast(options), self._pause_s)
             self.switcher = switching.Switcher(
                 get_options, process.db, clients.nova, hosts,
-                driver or power_driver.Drivers(conf), process.clock, leads)
+                driver or power_driver.Drivers(conf), process.clock, leads,
+                monotonic)
             self.control = control.Control(
                 get_options, process.db, hosts, self.switcher,
                 self.efficiencies)
@@ -64,10 +68,9 @@ class Power:
             self.works.append(('power: control', self._step))
         if options.enabled or options.sources:
             self.observer = observer.Observer(
-                options, process.db, hosts,
+                process.db, hosts,
                 readings.Readings(conf, clock=process.clock), self._idle_watts,
                 clients.get_cells, process.clock)
-            self._reading_s = options.reading_interval_s
             self.works.append(('power: readings', self._observe))
 
     def efficiencies(self):
@@ -100,7 +103,7 @@ class Power:
 
     def _observe(self):
         self.observer.observe()
-        return self._reading_s
+        return savings.INTERVAL_S
 
     def close(self):
         """Wait for nobody."""

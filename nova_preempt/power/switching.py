@@ -273,7 +273,7 @@ class _Work:
         self._learn()
         while self._switcher._leads():
             step = core.next_step(
-                self._facts, self._switcher._get_options().limits)
+                self._facts, self._switcher._get_options().boot_timeout_s)
             act = self._acts.get(step.act)
             if act is None or not act(step):
                 return

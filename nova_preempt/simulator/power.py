@@ -216,7 +216,7 @@ class Power:
         host = self.states[name]
         while not host.is_switching:
             facts = self._facts(host)
-            step = steps.next_step(facts, self.options.limits)
+            step = steps.next_step(facts, self.options.boot_timeout_s)
             if step.act is not steps.Act.MOVE:
                 self._act(host, step.act)
                 return
@@ -262,8 +262,7 @@ class Power:
         elif act is steps.Act.SHUT_DOWN:
             host.is_switching = True
             took_us = self._parts.drawn.us('power_off')
-            timeout_us = round(
-                self.options.limits.power_off_timeout_s * SECOND)
+            timeout_us = steps.POWER_OFF_TIMEOUT_S * SECOND
             self._later(host, min(took_us, timeout_us), self._has_shut_down,
                         took_us <= timeout_us)
         elif act is steps.Act.SWITCH_OFF:

@@ -104,15 +104,20 @@ class Place:
             'minicloud', '--dir', str(self.layout.directory),
             '--venv', str(self.layout.venv), what, name))
 
-    def configure(self, sections):
-        """Have what is ours run with {section: {option: value}} as well."""
-        extra = nova_files.extra(self.layout)
-        before = extra.read_text()
-        files.save(extra, sections)
+    def configure(self, sections, constants=None):
+        """Have what is ours run with {section: {option: value}} as well.
+
+        :param constants: {name, see minicloud.inside.service: value}, too
+        """
+        written = (nova_files.extra(self.layout),
+                   nova_files.constants(self.layout))
+        before = [path.read_text() for path in written]
+        files.save(written[0], sections)
+        written[1].write_text(json.dumps(constants or {}))
         names = [name for name in self.services.names()
                  if name.startswith('nova-preempt-')]
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            if extra.read_text() != before:
+            if [path.read_text() for path in written] != before:
                 list(pool.map(self.services.stop, names))
             # All, for a class before may have failed in here.
             list(pool.map(self.services.start, names))
@@ -164,9 +169,11 @@ class CloudTest(unittest.TestCase):
 
     :cvar OPTIONS: {section: {option: value}} of what is ours, besides that
         of the cloud; the last ones stay
+    :cvar CONSTANTS: {name: value}, see Place.configure()
     """
 
     OPTIONS: typing.ClassVar = {}
+    CONSTANTS: typing.ClassVar = {}
 
     @classmethod
     def setUpClass(cls):
@@ -176,7 +183,7 @@ class CloudTest(unittest.TestCase):
         cls.member = connect(MEMBER)
         cls.image = cls.admin.image.find_image('tiny').id
         make_flavors(cls.admin.compute)
-        cls.place.configure(cls.OPTIONS)
+        cls.place.configure(cls.OPTIONS, cls.CONSTANTS)
 
     def setUp(self):
         super().setUp()

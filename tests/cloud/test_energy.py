@@ -29,6 +29,15 @@ POWERS = {'on': 'start', 'off': 'stop', 'force_off': 'kill',
 FIGURES = {'flops': '1e12', 'watts': '300', 'idle-watts': '100'}
 
 
+CONSTANTS = {
+    'core.energy.power.NOTE_INTERVAL_S': 2,
+    'core.energy.steps.EMPTY_CHECKS_S': CHECKS_S,
+    'core.energy.savings.INTERVAL_S': 2,
+    'core.energy.observed.BOOT_TIME_S': 30,
+    'core.energy.forecast.WINDOW_S': 1,
+}
+
+
 def _options(place, **more):
     return {
         'preemption_engine': {'interval_s': 2},
@@ -38,17 +47,12 @@ def _options(place, **more):
             **{f'command_{name}': place.minicloud_command(what, '{host}')
                for name, what in POWERS.items()},
             'command_on_pattern': 'running',
-            'note_interval_s': 2,
             'idle_intervals': IDLE_S,
             'switch_interval_s': 2,
-            'empty_checks_s': CHECKS_S,
-            'reading_interval_s': 2,
-            'boot_time_s': 30,
             'demand_wait_s': 240,
             # What is needed now, and nothing beyond.
             'spare_hosts': 0,
             'forecast': 'max_window',
-            'forecast_window_s': 1,
             **more,
         },
     }
@@ -61,14 +65,14 @@ class TestEnergy(base.CloudTest):
         super().setUpClass()
         cls.hosts = cls.place.layout.computes
         cls.addClassCleanup(cls._wake_all)
-        cls.place.configure(_options(cls.place))
+        cls.place.configure(_options(cls.place), CONSTANTS)
 
     @classmethod
     def _wake_all(cls):
         """As doc/source/energy-control.rst has it."""
         try:
             cls.place.configure(_options(
-                cls.place, minimum_hosts=len(cls.hosts)))
+                cls.place, minimum_hosts=len(cls.hosts)), CONSTANTS)
             until = time.monotonic() + base.PATIENCE_S
             while any(cls._states().get(name, 'on') != 'on'
                       for name in cls.hosts):

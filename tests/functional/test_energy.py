@@ -22,6 +22,7 @@ from nova import objects
 
 from nova_preempt.cloud import placement
 from nova_preempt.cmd import engine as cmd_engine
+from nova_preempt.core.energy import observed
 from nova_preempt.db import changes
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import reservation_rows as rows
@@ -102,7 +103,9 @@ class EnergyTestCase(base.PreemptionTestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova.servicegroup.api.INITIAL_REPORTING_DELAY', 0.1))
         self.flags(group='energy', enabled=True, spare_hosts=0,
-                   max_sleeps_per_minute=10, boot_time_s=120)
+                   max_sleeps_per_minute=10)
+        self.useFixture(fixtures.MockPatchObject(
+            observed, 'BOOT_TIME_S', 120))
         self.add_hosts(*self.HOSTS)
         self.machines = self.make_machines()
         self.start_engine()
@@ -116,7 +119,8 @@ class EnergyTestCase(base.PreemptionTestCase):
             self.engine._leadership.close()
         self.engine = cmd_engine.make_engine(
             cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
-            lambda: self.now, self.machines)
+            lambda: self.now, self.machines,
+            monotonic=lambda: self.now.timestamp())
         self.addCleanup(self.engine.evictions.close)
         self.addCleanup(self.engine._leadership.close)
         self.addCleanup(self.engine.parts.process.close)
@@ -357,7 +361,7 @@ class TestWake(EnergyTestCase):
         self.boot_normal()
 
     def test_failed_boot(self):
-        self.flags(boot_timeout_s=300, failed_retry_s=3600, group='energy')
+        self.flags(boot_timeout_s=300, group='energy')
         self.put_to_sleep()
         self.machines.broken = {'host1'}
         self.flags(minimum_hosts=1, group='energy')

@@ -16,6 +16,8 @@ import datetime
 import re
 from unittest import mock
 
+import fixtures
+
 from nova_preempt.core.controller import Step
 from nova_preempt.core.energy import controller
 from nova_preempt.core.energy import observed
@@ -52,7 +54,6 @@ class Scenario:
     max_wakes: int = 10
     max_sleeps: int = 10
     boot_timeout_s: int = 900
-    failed_retry_s: int = 3600
 
     def forecast(self, at_s):
         since_s, until_s, hosts = self.needed
@@ -89,10 +90,8 @@ class OneLoopTestCase(world.WorldTestCase):
                 power_on=delays.Delay(f'constant:{scenario.boot_s}'),
                 power_off=delays.Delay('constant:0')))
         options = observed.Options(
-            power.Policy(idle_intervals=2),
-            steps.Limits(10, 300, 60, scenario.boot_timeout_s,
-                         scenario.failed_retry_s, 2),
-            lambda history, now_s, parameters: scenario.forecast(now_s),
+            power.Policy(idle_intervals=2), scenario.boot_timeout_s,
+            lambda history, now_s, step_s: scenario.forecast(now_s),
             switch_interval_s=60,
             max_wakes_per_minute=scenario.max_wakes,
             max_sleeps_per_minute=scenario.max_sleeps)
@@ -119,8 +118,7 @@ class OneLoopTestCase(world.WorldTestCase):
         self.set(idle_intervals=2, switch_interval_s=60,
                  max_wakes_per_minute=scenario.max_wakes,
                  max_sleeps_per_minute=scenario.max_sleeps,
-                 boot_timeout_s=scenario.boot_timeout_s,
-                 failed_retry_s=scenario.failed_retry_s)
+                 boot_timeout_s=scenario.boot_timeout_s)
         self.start(Slow(scenario.boot_s))
         began = self.world.now
         self.forecast = lambda now: scenario.forecast(
@@ -251,9 +249,11 @@ class TestOneLoop(OneLoopTestCase):
             '890 on h-3: a request finds no other host'])
 
     def test_hosts_that_do_not_boot(self):
+        self.useFixture(fixtures.MockPatchObject(
+            steps, 'FAILED_RETRY_S', 900))
         self.check(Scenario(
             boot_s=80000, needed=(600, 10000, 2), boot_timeout_s=300,
-            failed_retry_s=900, until_s=2100), [
+            until_s=2100), [
             *_IDLE,
             '600 waking h-1 h-2: 2 hosts are needed',
             f'900 waking h-1 h-2: {_CYCLED}',

@@ -54,10 +54,17 @@ def write(layout):
         extra(layout).write_text(
             '# What is to be tried: read last, by schedulers, engines and '
             'the preemption API.\n')
+    if not constants(layout).exists():
+        constants(layout).write_text('{}')
 
 
 def extra(layout):
     return layout.etc / 'nova' / 'extra.conf'
+
+
+def constants(layout):
+    """Return the file of constants that schedulers and engines are to have."""
+    return layout.etc / 'nova' / 'constants.json'
 
 
 def _with_databases(layout):

@@ -107,8 +107,10 @@ def _nova(layout):
         'OS_NOVA_CONFIG_DIR': str(etc)}, **_room_of_nova_api(layout))
     for name in nova_files.HOSTS:
         yield Service(name, (
-            layout.bin(name.rpartition('-')[0]), common,
-            f'--config-file={etc}/{name}.conf', extra), _MEMORY)
+            layout.bin('python'), '-m', 'minicloud.inside.service',
+            str(nova_files.constants(layout)), name.rpartition('-')[0],
+            common, f'--config-file={etc}/{name}.conf', extra),
+            {**_MEMORY, 'PYTHONPATH': str(TOOLS)})
     yield _wsgi(
         layout, 'nova-preempt-api', 'nova_preempt.api.wsgi', {
             **_MEMORY,

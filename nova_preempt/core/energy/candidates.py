@@ -23,6 +23,9 @@ from nova_preempt.core.energy import steps
 
 #: States of hosts that are woken if they are wanted.
 OFF = (steps.ASLEEP, steps.EMPTYING)
+#: How long before the start of a reservation its hosts are left on: powering
+#: off and on would take most of it.
+HORIZON_S = 900
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Off:
 
 
 def off(state: str, age_s: float, boots: int, *, lead_s: float,
-        queue_s: float, limits: steps.Limits, stopped: str = '') -> Off:
+        queue_s: float, stopped: str = '') -> Off:
     """Whether a host that is not on will be in time.
 
     A state that lasts longer than its steps take is one: its controller has
@@ -53,11 +56,11 @@ def off(state: str, age_s: float, boots: int, *, lead_s: float,
     patience_s = lead_s + (0 if state == steps.WAKING else queue_s)
     most_s = {
         steps.WAKING: lead_s, steps.ASLEEP: math.inf,
-    }.get(state, limits.empty_checks_s + limits.power_off_timeout_s
-          + limits.power_switch_timeout_s + lead_s)
+    }.get(state, steps.EMPTY_CHECKS_S + steps.POWER_OFF_TIMEOUT_S
+          + steps.POWER_SWITCH_TIMEOUT_S + lead_s)
     if stopped or state == steps.FAILED:
         return Off(stopped or 'it has failed to boot', patience_s)
-    if state == steps.WAKING and 0 < boots < limits.boots:
+    if state == steps.WAKING and 0 < boots < steps.BOOTS:
         return Off('its first boot has failed', patience_s)
     if age_s > most_s:
         return Off(f'it has been {state} for {age_s:.0f} s', patience_s)

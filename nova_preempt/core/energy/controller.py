@@ -12,11 +12,11 @@
 """Controls which hosts are powered on and off; see core.controller.
 
 Step again at the same time until ``wake_at_us`` is later, and observe anew in
-between: what is intended first changes what is decided next. Keep the memory of
-a step once its intents are carried out: what fails is then tried again. First hosts are
-woken for reservations and for requests that wait, then idle hosts are noted,
-then it is decided which hosts are on, then each host goes on to its next step,
-which core.energy.steps decides.
+between: what is intended first changes what is decided next. Keep the memory
+of a step once its intents are carried out: what fails is then tried again.
+First hosts are woken for reservations and for requests that wait, then idle
+hosts are noted, then it is decided which hosts are on, then each host goes on
+to its next step, which core.energy.steps decides.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -155,7 +155,7 @@ def _begin(observed: Observed, memory: Memory,
            now_us: int) -> tuple[list[Intent], Memory]:
     """Wake hosts that are needed, and tell which rounds follow."""
     options, needed = observed.options, _needed(observed)
-    note = _is_time(memory.noted_us, options.note_interval_s, now_us)
+    note = _is_time(memory.noted_us, power.NOTE_INTERVAL_S, now_us)
     # Others are to take the place of those that have failed.
     decide = bool(_failed(observed) - memory.failed) or _is_time(
         memory.decided_us, options.switch_interval_s, now_us)
@@ -197,7 +197,7 @@ def _needed(observed: Observed) -> Mapping[str, float]:
     """Return in how many seconds hosts are needed that may have to wake."""
     options = observed.options
     return observed.needed(
-        max(options.horizon_s, options.limits.boot_timeout_s)
+        max(candidates.HORIZON_S, options.boot_timeout_s)
         + options.queue_s(sum(len(observed.in_state[state])
                               for state in candidates.OFF)))
 
@@ -233,9 +233,7 @@ def _note(observed: Observed, memory: Memory,
         and candidates.is_usable(_state(observed, name), up=host.up,
                                  disabled=host.disabled)
         and observed.is_empty(name))
-    options = observed.options
-    intents.append(NoteIdle(idle, power.max_gap_s(
-        options.note_interval_s, options.step_s)))
+    intents.append(NoteIdle(idle, power.max_gap_s(observed.options.step_s)))
     return intents, memory
 
 
@@ -248,20 +246,19 @@ def _decide(observed: Observed, memory: Memory,
         return [], memory
     options = observed.options
     wakes, sleeps = _left(observed, now_us)
-    now_s = now_us // SECOND
+    now_s, step_s = now_us // SECOND, options.switch_interval_s
     switches = power.decide(
         _candidates(observed, memory),
         options.forecast([
-            load for window in forecasts.windows(now_s, options.parameters)
-            for load in observed.loads(*window)], now_s, options.parameters),
+            load for window in forecasts.windows(now_s, step_s)
+            for load in observed.loads(*window)], now_s, step_s),
         dataclasses.replace(options.policy, minimum_of=observed.minimums,
                             max_wakes=wakes, max_sleeps=sleeps))
     why = f'{switches.required} hosts are needed'
     if len(switches.wake) == wakes or len(switches.sleep) == sleeps:
         # As many as a minute allows: there may be more to do in the next.
         memory = dataclasses.replace(
-            memory, decided_us=now_us + MINUTE_US
-            - options.switch_interval_s * SECOND)
+            memory, decided_us=now_us + MINUTE_US - step_s * SECOND)
     return ([*(Wake(name, why) for name in switches.wake),
              *(PutToSleep(name, why) for name in switches.sleep)],
             dataclasses.replace(memory, required=switches.required))
@@ -271,7 +268,7 @@ def _candidates(observed: Observed, memory: Memory) -> list[power.PowerHost]:
     """Return the hosts that count, as core.energy.power has them."""
     options, needed = observed.options, _needed(observed)
     efficiencies = observed.efficiencies
-    horizon_s = options.horizon_s + _queue_s(observed, needed)
+    horizon_s = candidates.HORIZON_S + _queue_s(observed, needed)
     states = observed.states
     found = []
     for name, host in observed.hosts.items():
@@ -324,8 +321,7 @@ def off(observed: Observed, memory: Memory, now_us: int, name: str,
     return candidates.off(
         host.state, (now_us - host.since_us) / SECOND, host.boots,
         lead_s=options.lead_s(host), queue_s=memory.queue_s,
-        limits=options.limits, stopped=stopped or (
-            _EXCLUDED if options.is_excluded(name) else ''))
+        stopped=stopped or (_EXCLUDED if options.is_excluded(name) else ''))
 
 
 def sleepers(observed: Observed, memory: Memory, now_us: int,

@@ -18,6 +18,11 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 import math
 
+#: The most watts that one host draws: meters that fail say more.
+MAX_WATTS = 50000.0
+#: How old a reading of watts may be to count.
+MAX_AGE_S = 300
+
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
@@ -134,22 +139,18 @@ def fill_unknown(values: Sequence[float | None], *,
     return [unknown if value is None else value for value in values]
 
 
-def what_is_wrong(figures: Figures,
-                  max_watts: float = math.inf) -> dict[str, str]:
+def what_is_wrong(figures: Figures) -> dict[str, str]:
     """Return what cannot be so: {figure: why}, such as "is below 0".
 
     It is asked of whatever somebody says of a host, in a file or by the API.
-
-    :param max_watts: that one host can draw
     """
-    found = {key: _why_wrong(key, value, figures.watts, max_watts)
+    found = {key: _why_wrong(key, value, figures.watts)
              for key, value in dataclasses.asdict(figures).items()
              if value is not None}
     return {key: why for key, why in found.items() if why}
 
 
-def _why_wrong(key: str, value: float, watts: float | None,
-               max_watts: float) -> str:
+def _why_wrong(key: str, value: float, watts: float | None) -> str:
     if not math.isfinite(value):
         return 'is not a number'
     if key == 'idle_watts':
@@ -159,6 +160,6 @@ def _why_wrong(key: str, value: float, watts: float | None,
             return f'is more than watts, {watts:g}, which is at full load'
     elif value <= 0:
         return 'is not above 0'
-    if key != 'flops' and value > max_watts:
-        return f'is more than [energy]max_plausible_watts, {max_watts:g}'
+    if key != 'flops' and value > MAX_WATTS:
+        return f'is more than a host draws, {MAX_WATTS:g}'
     return ''

@@ -12,8 +12,9 @@
 """How many hosts will be needed.
 
 A forecast is given what was, oldest first, and the time, and returns how many
-hosts will have servers in the step that begins now; a part of a host is asked
-for in whole by whoever uses it. It must not depend on anything else.
+hosts will have servers in the step that begins now, of so many seconds; a part
+of a host is asked for in whole by whoever uses it. It must not depend on
+anything else.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,13 @@ import dataclasses
 import itertools
 import math
 from typing import TypeAlias
+
+#: The weight of the latest step in ewma(): about the last six have a say.
+ALPHA = 0.3
+#: How far max_window() looks back.
+WINDOW_S = 3600
+#: How many weeks seasonal() looks back.
+WEEKS = 4
 
 _HOUR_S = 3600
 _WEEK_S = 7 * 24 * _HOUR_S
@@ -40,63 +48,46 @@ class Load:
     busy: int
 
 
-@dataclasses.dataclass(frozen=True)
-class Parameters:
-    """See the options of the same names in [energy].
-
-    :param step_s: ``switch_interval_s``
-    """
-
-    step_s: int = 300
-    alpha: float = 0.3
-    window_s: int = _HOUR_S
-    weeks: int = 4
+Forecast: TypeAlias = Callable[[Sequence[Load], int, int], float]
 
 
-Forecast: TypeAlias = Callable[[Sequence[Load], int, Parameters], float]
-
-
-def windows(now_s: int, parameters: Parameters) -> list[tuple[int, int]]:
+def windows(now_s: int, step_s: int) -> list[tuple[int, int]]:
     """Return the times at which forecasts look, oldest first, half-open.
 
     The last steps, and the same hour of earlier weeks: weeks of minutes are
     many.
     """
-    begins = [now_s - week * _WEEK_S
-              for week in range(parameters.weeks, 0, -1)]
-    recent_s = max(parameters.window_s, _SMOOTHED * parameters.step_s)
+    begins = [now_s - week * _WEEK_S for week in range(WEEKS, 0, -1)]
+    recent_s = max(WINDOW_S, _SMOOTHED * step_s)
     return [*((begin_s, begin_s + _HOUR_S) for begin_s in begins),
             (now_s - recent_s, now_s + 1)]
 
 
-def ewma(history: Sequence[Load], now_s: int,
-         parameters: Parameters) -> float:
+def ewma(history: Sequence[Load], now_s: int, step_s: int) -> float:
     """The hosts in use now, and the smoothed number that come into use.
 
     Arrivals of a step are what the number of hosts in use, the most within
     the step, has risen by since the step before. They are smoothed with the
-    weight alpha for the latest. Where nothing was noted in a step, the number
+    weight ALPHA for the latest. Where nothing was noted in a step, the number
     is taken to have stayed.
     """
-    steps = _steps(history, now_s, parameters.step_s)
+    steps = _steps(history, now_s, step_s)
     arrivals = 0.0
     for number, (before, after) in enumerate(
             itertools.pairwise(steps)):
         risen = max(0, after - before)
-        weight = parameters.alpha if number else 1.0
+        weight = ALPHA if number else 1.0
         arrivals += weight * (risen - arrivals)
     return _latest(history, now_s) + arrivals
 
 
-def max_window(history: Sequence[Load], now_s: int,
-               parameters: Parameters) -> float:
+def max_window(history: Sequence[Load], now_s: int, step_s: int) -> float:
     """The most hosts that were in use within the window."""
     return max(_latest(history, now_s),
-               _most(history, now_s - parameters.window_s, now_s + 1) or 0)
+               _most(history, now_s - WINDOW_S, now_s + 1) or 0)
 
 
-def seasonal(history: Sequence[Load], now_s: int,
-             parameters: Parameters) -> float:
+def seasonal(history: Sequence[Load], now_s: int, step_s: int) -> float:
     """The mean of what the same hour of earlier weeks needed.
 
     The hour begins now, and in each week counts with the most hosts that were
@@ -104,13 +95,13 @@ def seasonal(history: Sequence[Load], now_s: int,
     in use now. Without any such week it is what ewma() says.
     """
     weeks = []
-    for number in range(1, parameters.weeks + 1):
+    for number in range(1, WEEKS + 1):
         start_s = now_s - number * _WEEK_S
         most = _most(history, start_s, start_s + _HOUR_S)
         if most is not None:
             weeks.append(most)
     if not weeks:
-        return ewma(history, now_s, parameters)
+        return ewma(history, now_s, step_s)
     return max(_latest(history, now_s), math.fsum(weeks) / len(weeks))
 
 

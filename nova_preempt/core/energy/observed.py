@@ -25,6 +25,9 @@ from nova_preempt.core.model import SECOND
 #: How long the limits of a minute hold.
 MINUTE_US = 60 * SECOND
 
+#: How long a host is taken to need from power on to the report of its compute
+#: service, until it was seen to boot.
+BOOT_TIME_S = 300
 # A host is given more than its last boot has taken.
 _MARGIN = 1.2
 # It takes up to one look to see that a host must wake, and up to another one
@@ -38,21 +41,16 @@ class Options:
     """The options of [energy] of the same names, in seconds where they end so.
 
     :param policy: but for its maxima, which the limits of a minute give
-    :param horizon_s: ``reserved_horizon_s``
     :param excluded: patterns of names of hosts that are left alone
     :param step_s: how long it is from one step to the next
     """
 
     policy: power.Policy
-    limits: steps.Limits
+    boot_timeout_s: int = 900
     forecast: forecasts.Forecast = forecasts.ewma
-    parameters: forecasts.Parameters = forecasts.Parameters()  # noqa: RUF009
-    note_interval_s: int = 60
     switch_interval_s: int = 300
-    horizon_s: int = 900
     max_wakes_per_minute: int = 10
     max_sleeps_per_minute: int = 5
-    boot_time_s: int = 300
     demand_wakes: bool = True
     demand_wait_s: int = 600
     excluded: tuple[str, ...] = ()
@@ -63,7 +61,7 @@ class Options:
     def promised_s(self) -> int:
         """How long a host is kept for a request, which may be gone."""
         return round(self.demand_wait_s
-                     + self.limits.boots * self.limits.boot_timeout_s)
+                     + steps.BOOTS * self.boot_timeout_s)
 
     def is_excluded(self, name: str) -> bool:
         """Whether an operator wants a host to be left alone."""
@@ -73,7 +71,7 @@ class Options:
     def boot_s(self, hosts: 'Iterable[HostPower | None]') -> int:
         """How long the slowest of hosts may take to boot."""
         return max((
-            self.boot_time_s if host is None or host.boot_s is None
+            BOOT_TIME_S if host is None or host.boot_s is None
             else math.ceil(_MARGIN * host.boot_s) for host in hosts),
             default=0)
 
@@ -158,7 +156,6 @@ class Observed(Protocol):
 
     @property
     def minimums(self) -> Mapping[str, int]: ...
-
 
     def changed_since(self, since_us: int) -> Iterable[HostPower]:
         """Return the hosts that came into their states after that."""

@@ -23,6 +23,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import dataclasses
 import math
 
+#: How often hosts without servers are noted, as published.
+NOTE_INTERVAL_S = 60
 #: Not noted for longer than so many intervals is not in a row.
 GAP = 2.5
 
@@ -146,13 +148,12 @@ class Noted:
     age_s: float = 0.0
 
 
-def max_gap_s(note_interval_s: float, step_interval_s: float) -> float:
+def max_gap_s(step_interval_s: float) -> float:
     """For how long hosts may not be noted and be idle in a row all the same.
 
-    :param note_interval_s: how often they are to be noted
     :param step_interval_s: how often it is looked whether it is time
     """
-    return GAP * max(note_interval_s, step_interval_s)
+    return GAP * max(NOTE_INTERVAL_S, step_interval_s)
 
 
 def count_idle(noted: Mapping[str, Noted], idle: Collection[str],

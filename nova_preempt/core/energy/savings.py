@@ -19,6 +19,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
 import math
 
+#: How often the sources of watts are read, and a sample is taken.
+INTERVAL_S = 60
+
 _J_PER_KWH = 3.6e6
 
 

@@ -41,6 +41,19 @@ COMING = (EMPTYING, SLEEPING, ASLEEP, WAKING)
 NOT_ON = (*COMING, FAILED)
 
 
+#: How long after its service was disabled a host must still be empty: what a
+#: request that was being scheduled takes to show.
+EMPTY_CHECKS_S = 10
+#: How long a host may take to shut down before it is switched off hard.
+POWER_OFF_TIMEOUT_S = 300
+#: How long it may take until a host that was switched is seen to be so.
+POWER_SWITCH_TIMEOUT_S = 60
+#: How many boots in a row are tried before a host is marked as failed.
+BOOTS = 2
+#: How long after it has failed a host is tried again.
+FAILED_RETRY_S = 3600
+
+
 class Power(enum.Enum):
     """What the controller of a host says."""
 
@@ -119,30 +132,18 @@ class Facts:
         return self.disabled and not self.ours
 
 
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """Of [energy], in seconds.
-
-    :param boots: how many boots in a row are tried before it has failed
-    """
-
-    empty_checks_s: float
-    power_off_timeout_s: float
-    power_switch_timeout_s: float
-    boot_timeout_s: float
-    failed_retry_s: float
-    boots: int
-
-
 _WAIT = Step(Act.WAIT)
 _ASK = Step(Act.ASK_POWER)
 _LOOK = Step(Act.LOOK)
 
 
-def next_step(facts: Facts, limits: Limits) -> Step:
-    """What to do with a host now; see the module."""
+def next_step(facts: Facts, boot_timeout_s: float) -> Step:
+    """Return what to do with a host now; see the module.
+
+    :param boot_timeout_s: how long it may need to boot
+    """
     rule = _RULES.get(facts.state)
-    return rule(facts, limits) if rule else _WAIT
+    return rule(facts, boot_timeout_s) if rule else _WAIT
 
 
 def is_limited(step: Step, facts: Facts) -> bool:
@@ -174,17 +175,17 @@ def _keep(facts: Facts, reason: str, error: str = '') -> Step:
                  enable=facts.ours)
 
 
-def _empty(facts: Facts, limits: Limits) -> Step:
+def _empty(facts: Facts, boot_timeout_s: float) -> Step:
     """Disable its service; power it off if it stays empty."""
     if facts.is_operators or not facts.up:
         return _keep(facts, 'its service was disabled or is down')
-    if facts.age_s >= limits.boot_timeout_s:
+    if facts.age_s >= boot_timeout_s:
         # Nova refuses to disable it, say, or Placement does not answer.
         return _keep(facts, 'it could not be made sure that it is empty',
                      facts.error)
     if not facts.disabled:
         return _disable(facts)
-    if facts.closed_s < limits.empty_checks_s:
+    if facts.closed_s < EMPTY_CHECKS_S:
         return _WAIT
     if facts.empty is None:
         return _LOOK
@@ -205,7 +206,7 @@ def _disable(facts: Facts) -> Step:
     return Step(Act.DISABLE)
 
 
-def _sleep(facts: Facts, limits: Limits) -> Step:
+def _sleep(facts: Facts, boot_timeout_s: float) -> Step:
     """Let it shut down; switch it off hard if it does not.
 
     Whatever has come to it meanwhile is looked for before each. It is too
@@ -216,10 +217,10 @@ def _sleep(facts: Facts, limits: Limits) -> Step:
         return _ASK
     if facts.power is Power.OFF:
         return _move(ASLEEP, '')
-    if _is_stuck(facts, limits):
+    if _is_stuck(facts, boot_timeout_s):
         return _keep(facts, 'it could not be powered off', facts.error)
     if facts.power is Power.UNKNOWN:
-        return _lost(facts, limits)
+        return _lost(facts, boot_timeout_s)
     if not facts.ours or facts.cut:
         return _WAIT
     if facts.empty is None:
@@ -229,25 +230,24 @@ def _sleep(facts: Facts, limits: Limits) -> Step:
     return Step(Act.SWITCH_OFF if facts.shut_down else Act.SHUT_DOWN)
 
 
-def _lost(facts: Facts, limits: Limits) -> Step:
+def _lost(facts: Facts, boot_timeout_s: float) -> Step:
     """Count on it no more where its controller has died meanwhile."""
-    if facts.age_s < limits.power_off_timeout_s + limits.boot_timeout_s:
+    if facts.age_s < POWER_OFF_TIMEOUT_S + boot_timeout_s:
         return _WAIT
     return _move(FAILED, 'nobody can tell whether it is off, since its '
                  f'controller does not answer: {facts.error}')
 
 
-def _is_stuck(facts: Facts, limits: Limits) -> bool:
+def _is_stuck(facts: Facts, boot_timeout_s: float) -> bool:
     """Whether it is on after all, as far as anybody can tell."""
-    if facts.age_s < (limits.power_off_timeout_s
-                      + limits.power_switch_timeout_s):
+    if facts.age_s < POWER_OFF_TIMEOUT_S + POWER_SWITCH_TIMEOUT_S:
         return False
     # Its service tells where its controller does not.
     return facts.up or (facts.power is Power.ON and facts.age_s >= (
-        limits.power_off_timeout_s + limits.boot_timeout_s))
+        POWER_OFF_TIMEOUT_S + boot_timeout_s))
 
 
-def _asleep(facts: Facts, limits: Limits) -> Step:
+def _asleep(facts: Facts, boot_timeout_s: float) -> Step:
     """See whether somebody else needs it or has woken it."""
     if facts.power is Power.NOT_ASKED:
         return _ASK
@@ -259,13 +259,13 @@ def _asleep(facts: Facts, limits: Limits) -> Step:
     if on:
         # Whoever it was may still work on it, so it is not cycled.
         return _move(WAKING, 'somebody else has powered it on',
-                     boots=limits.boots)
+                     boots=BOOTS)
     if facts.empty is None:
         return _LOOK
     return _WAIT if facts.empty else _move(WAKING, 'a server has come to it')
 
 
-def _wake(facts: Facts, limits: Limits) -> Step:
+def _wake(facts: Facts, boot_timeout_s: float) -> Step:
     """Power it on, and let servers come once its service reports."""
     if facts.is_operators:
         return _move(ASLEEP, 'an operator has disabled its service')
@@ -273,32 +273,32 @@ def _wake(facts: Facts, limits: Limits) -> Step:
         return _move(ON, '', enable=facts.ours)
     if facts.power is Power.NOT_ASKED:
         return _ASK
-    if facts.age_s < limits.boot_timeout_s:
+    if facts.age_s < boot_timeout_s:
         return Step(Act.POWER_ON) if facts.power is Power.OFF else _WAIT
-    if facts.power is Power.ON and facts.boots + 1 < limits.boots:
+    if facts.power is Power.ON and facts.boots + 1 < BOOTS:
         if facts.running is None:
             return _LOOK
         if facts.ours and not facts.running:
             return _move(
                 WAKING, 'it is powered off and on, since its compute service '
-                f'has not reported within {limits.boot_timeout_s:g} s',
+                f'has not reported within {boot_timeout_s:g} s',
                 cycle=True, boots=facts.boots + 1)
     why = facts.error or 'its compute service has not reported'
-    return _move(FAILED, f'it did not boot within {limits.boot_timeout_s:g} '
+    return _move(FAILED, f'it did not boot within {boot_timeout_s:g} '
                  f's: {why}')
 
 
-def _failed(facts: Facts, limits: Limits) -> Step:
+def _failed(facts: Facts, boot_timeout_s: float) -> Step:
     """Take it back if it came late; else try again much later."""
     if facts.is_operators:
         return _WAIT
-    late = facts.age_s >= limits.failed_retry_s
+    late = facts.age_s >= FAILED_RETRY_S
     if not late and not facts.reported:
         return _WAIT
     if facts.power is Power.NOT_ASKED:
         return _ASK
     if facts.reported and facts.power is not Power.OFF:
-        return _move(WAKING, 'it has booted late', boots=limits.boots)
+        return _move(WAKING, 'it has booted late', boots=BOOTS)
     if not late or facts.power is Power.UNKNOWN:
         return _WAIT
     if facts.power is Power.ON:

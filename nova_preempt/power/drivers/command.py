@@ -14,32 +14,47 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 
+from nova_preempt.core.energy import steps
 from nova_preempt.power import driver
 from nova_preempt.power import errors
 from nova_preempt.power import hosts_file as power_hosts
 
+#: How long a command may run.
+TIMEOUT_S = 60
+#: Where magic packets are sent to: everybody in the network of the engine, at
+#: the port "discard" by custom; a network card looks for the content only.
+BROADCAST = '255.255.255.255'
+PORT = 9
+
 _SHOWN_CHARACTERS = 300
+_SETTINGS = ('on', 'off', 'force_off', 'status', 'on_pattern')
 
 
-class Commands(driver.Driver):
-    """Runs commands without a shell: those of hosts_file, else the options'.
+class CommandFailed(errors.PowerError):
+    """A command has ended with an error."""
 
-    :cvar NAME: that of the section of hosts_file, and what options begin with
-    :cvar SETTINGS: names in that section that are options as well
+
+class Command(driver.Driver):
+    """See nova_preempt.power.driver.Driver.
+
+    Runs commands without a shell: those of hosts_file, else the options'.
+    Power on returns when its command has succeeded, before the host is seen
+    to be on.
     """
 
-    NAME = ''
-    SETTINGS = ()
+    SHUT_DOWN = 'off'
+    SWITCH_OFF = 'force_off'
 
-    def _is_on(self, host, pattern):
+    def is_on(self, host):
         """Return whether a host is on, as the command "status" says.
 
-        :param pattern: a regular expression that its output matches somewhere
-            if the host is on; with an empty one the exit status tells, 0 or 1
-        :raises PowerError: it does not tell
+        By its exit status, 0 or 1, or by a pattern that is found in what it
+        prints if the host is on.
         """
+        pattern = self._settings(host)['on_pattern']
         command = self._require(host, 'status')
         status, output = self._run(host, command)
         if pattern and status == 0:
@@ -47,6 +62,35 @@ class Commands(driver.Driver):
         if not pattern and status in (0, 1):
             return status == 0
         raise errors.PowerError(host, _describe(command, status, output))
+
+    def power_on(self, host):
+        # It is not waited for: where the status is that of the network, it
+        # takes the whole boot. Whoever waits for that asks again, and a
+        # second command, or packet, does no harm.
+        if self.is_on(host):
+            return
+        settings = self._settings(host)
+        if not settings.get('mac'):
+            self._ask(host, 'on')
+            return
+        try:
+            send_magic_packet(settings['mac'], settings.get(
+                'broadcast', BROADCAST))
+        except OSError as exc:
+            raise errors.PowerError(host, exc) from exc
+
+    def shut_down(self, host):
+        try:
+            super().shut_down(host)
+        except CommandFailed as exc:
+            # A connection may break as the host goes, so this matters only
+            # if it does not.
+            try:
+                self._waiter.wait(
+                    host, lambda: not self.is_on(host),
+                    steps.POWER_SWITCH_TIMEOUT_S, 'off')
+            except errors.PowerError:
+                raise exc from None
 
     def _ask(self, host, how):
         """Run a command that has to succeed.
@@ -56,20 +100,20 @@ class Commands(driver.Driver):
         command = self._require(host, how)
         status, output = self._run(host, command)
         if status:
-            raise errors.PowerError(host, _describe(command, status, output))
+            raise CommandFailed(host, _describe(command, status, output))
 
     def _require(self, host, name):
         value = self._settings(host)[name]
         if not value:
             raise errors.PowerError(
                 host, f'no command "{name}" in [energy]hosts_file, nor in '
-                f'[energy]{self.NAME}_{name}')
+                f'[energy]command_{name}')
         return value
 
     def _settings(self, host):
-        return {**{name: self._options[f'{self.NAME}_{name}']
-                   for name in self.SETTINGS},
-                **self._hosts.section(host, self.NAME)}
+        return {**{name: self._options[f'command_{name}']
+                   for name in _SETTINGS},
+                **self._hosts.section(host, 'command')}
 
     def _run(self, host, command):
         """Run a command to its end; its exit status and what it printed.
@@ -77,7 +121,6 @@ class Commands(driver.Driver):
         :param command: a list of arguments or one string, with {host}
         :raises PowerError: it cannot be run, or ran for too long
         """
-        timeout_s = self._options.command_timeout_s
         try:
             arguments = power_hosts.command(command, host)
             with subprocess.Popen(
@@ -87,40 +130,29 @@ class Commands(driver.Driver):
                     # So that what it has started can be ended with it.
                     start_new_session=True) as process:
                 try:
-                    output, _none = process.communicate(timeout=timeout_s)
+                    output, _none = process.communicate(timeout=TIMEOUT_S)
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     raise
         except subprocess.TimeoutExpired as exc:
             raise errors.PowerError(
                 host,
-                f'{arguments[0]} ran for more than {timeout_s} s') from exc
+                f'{arguments[0]} ran for more than {TIMEOUT_S} s') from exc
         except (OSError, ValueError, errors.HostsFileError) as exc:
             raise errors.PowerError(host, exc) from exc
         return process.returncode, output
 
 
-class Command(Commands):
-    """See nova_preempt.power.driver.Driver.
+def send_magic_packet(mac, address):
+    """Wake the card of this MAC address.
 
-    Power on returns when its command has succeeded, before the host is seen
-    to be on.
+    :raises OSError: it cannot be sent
     """
-
-    NAME = 'command'
-    SETTINGS = ('on', 'off', 'force_off', 'status', 'on_pattern')
-    SHUT_DOWN = 'off'
-    SWITCH_OFF = 'force_off'
-
-    def is_on(self, host):
-        return self._is_on(host, self._settings(host)['on_pattern'])
-
-    def power_on(self, host):
-        # It is not waited for: where the status is that of the network, it
-        # takes the whole boot. Whoever waits for that asks again, and a
-        # second command does no harm.
-        if not self.is_on(host):
-            self._ask(host, 'on')
+    packet = b'\xff' * 6 + bytes.fromhex(
+        mac.replace('-', '').replace(':', '')) * 16
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        sender.sendto(packet, (address, PORT))
 
 
 def _describe(command, status, output):

@@ -12,6 +12,7 @@
 """Power through Ironic, which knows the hosts as nodes."""
 
 from nova_preempt import segments
+from nova_preempt.core.energy import steps
 from nova_preempt.power import driver
 from nova_preempt.power import errors
 from nova_preempt.power import rest
@@ -36,8 +37,8 @@ class Ironic(driver.Driver):
     def __init__(self, conf, waiter=None):
         super().__init__(conf, waiter)
         self._client = rest.make_adapter(
-            conf, self._options.source_timeout_s, self._options.ironic_url,
-            'baremetal', default_microversion=VERSION)
+            conf, self._options.ironic_url, 'baremetal',
+            default_microversion=VERSION)
         self._nodes = {}
 
     def is_on(self, host):
@@ -51,7 +52,7 @@ class Ironic(driver.Driver):
     def power_on(self, host):
         if self._is_settled(host, 'power on'):
             return
-        timeout_s = self._options.power_switch_timeout_s
+        timeout_s = steps.POWER_SWITCH_TIMEOUT_S
         self._request(host, 'power on', timeout_s)
         self._waiter.wait(
             host, lambda: self._is_settled(host, 'power on', asked=True),

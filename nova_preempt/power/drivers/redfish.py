@@ -19,9 +19,14 @@ import sushy
 from sushy import auth as sushy_auth
 from sushy import connector as sushy_connector
 
+from nova_preempt.core.energy import steps
 from nova_preempt.power import driver
 from nova_preempt.power import errors
 from nova_preempt.power import hosts_file as power_hosts
+
+#: How long the answer of a controller to the driver is waited for: they are
+#: slow.
+TIMEOUT_S = 30
 
 _BOOLEANS = {'true': True, 'false': False}
 
@@ -130,8 +135,7 @@ class Redfish(driver.Driver):
 
     def __init__(self, conf, waiter=None):
         super().__init__(conf, waiter)
-        self._controllers = Controllers(
-            self._options, self._options.redfish_timeout_s)
+        self._controllers = Controllers(self._options, TIMEOUT_S)
 
     def is_on(self, host):
         return self._state(host) != sushy.PowerState.OFF
@@ -141,7 +145,7 @@ class Redfish(driver.Driver):
         if self._state(host) in (sushy.PowerState.ON,
                                  sushy.PowerState.POWERING_ON):
             return
-        timeout_s = self._options.power_switch_timeout_s
+        timeout_s = steps.POWER_SWITCH_TIMEOUT_S
         self._waiter.wait(
             host, lambda: self._state(host) != sushy.PowerState.POWERING_OFF,
             timeout_s, 'off')

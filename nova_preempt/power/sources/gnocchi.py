@@ -13,9 +13,16 @@
 
 import datetime
 
+from nova_preempt.core.energy import efficiency
 from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import readings
 from nova_preempt.power import rest
+
+#: What Ceilometer collects by IPMI: the metric with a host's watts, the type
+#: of the resources that have it, and their attribute that names the host.
+METRIC = 'hardware.ipmi.node.power'
+RESOURCE_TYPE = 'ipmi'
+HOST_ATTRIBUTE = 'original_resource_id'
 
 
 class Gnocchi:
@@ -25,10 +32,9 @@ class Gnocchi:
 
     def __init__(self, conf, options, clock=readings.utcnow):
         self._hosts = power_hosts.HostsFile(options.hosts_file)
-        self._options = options
         self._clock = clock
         self._client = rest.make_adapter(
-            conf, options.source_timeout_s, options.gnocchi_url, 'metric')
+            conf, options.gnocchi_url, 'metric')
 
     def read(self, hosts):
         """See nova_preempt.power.readings.Source."""
@@ -38,25 +44,23 @@ class Gnocchi:
         found = {}
         with rest.answers_of('Gnocchi'):
             for group in self._query(sorted(names), now):
-                name = group['group'][self._options.gnocchi_host_attribute]
+                name = group['group'][HOST_ATTRIBUTE]
                 reading = _last(names.get(name), group['measures'], now)
                 if reading is not None:
                     found[reading.host] = reading
         return found
 
     def _query(self, names, now):
-        options = self._options
-        attribute = options.gnocchi_host_attribute
         # A period that ends within the age may have begun before.
         start = now - datetime.timedelta(
-            seconds=2 * options.reading_max_age_s)
+            seconds=2 * efficiency.MAX_AGE_S)
         return rest.call(
             self._client, 'POST', '/v1/aggregates',
-            params={'groupby': attribute,
+            params={'groupby': HOST_ATTRIBUTE,
                     'start': f'{start:%Y-%m-%dT%H:%M:%S}'},
-            json={'operations': ['metric', options.gnocchi_metric, 'mean'],
-                  'resource_type': options.gnocchi_resource_type,
-                  'search': {'in': {attribute: names}}})
+            json={'operations': ['metric', METRIC, 'mean'],
+                  'resource_type': RESOURCE_TYPE,
+                  'search': {'in': {HOST_ATTRIBUTE: names}}})
 
 
 def _last(host, measures, now):

@@ -23,9 +23,7 @@ class Kwapi:
 
     def __init__(self, conf, options):
         self._hosts = power_hosts.HostsFile(options.hosts_file)
-        self._client = rest.make_adapter(
-            conf, options.source_timeout_s, options.kwapi_url,
-            authenticate=options.kwapi_authenticate)
+        self._client = rest.make_adapter(conf, options.kwapi_url)
 
     def read(self, hosts):
         """See nova_preempt.power.readings.Source."""

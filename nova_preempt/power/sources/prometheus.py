@@ -13,6 +13,7 @@
 
 import re
 
+from nova_preempt.core.energy import efficiency
 from nova_preempt.power import errors
 from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import readings
@@ -45,7 +46,7 @@ class Prometheus:
     """One query for all hosts, evaluated now.
 
     What Prometheus dates is the evaluation. It is told to take no sample
-    older than reading_max_age_s for it.
+    older than a reading may be for it.
     """
 
     NAME = 'prometheus'
@@ -57,13 +58,12 @@ class Prometheus:
         self._data = {
             'query': QUERIES[query] % self._label if query in QUERIES
             else query,
-            'lookback_delta': f'{options.reading_max_age_s}s',
-            'timeout': f'{options.source_timeout_s}s',
+            'lookback_delta': f'{efficiency.MAX_AGE_S}s',
+            'timeout': f'{readings.TIMEOUT_S}s',
         }
         self._token_file = options.prometheus_token_file
         self._client = rest.make_adapter(
-            conf, options.source_timeout_s, options.prometheus_url,
-            authenticate=False)
+            conf, options.prometheus_url, authenticate=False)
 
     def read(self, hosts):
         """See nova_preempt.power.readings.Source."""

@@ -36,9 +36,7 @@ class Redfish:
 
     def __init__(self, conf, options, clock=readings.utcnow):
         del conf
-        self._controllers = redfish.Controllers(
-            options, options.source_timeout_s)
-        self._timeout_s = options.source_timeout_s
+        self._controllers = redfish.Controllers(options, readings.TIMEOUT_S)
         self._clock = clock
 
     def read(self, hosts):
@@ -52,7 +50,7 @@ class Redfish:
         pool = futures.ThreadPoolExecutor(min(len(hosts), _MAX_THREADS))
         try:
             calls = {pool.submit(self._read, host): host for host in hosts}
-            done, _late = futures.wait(calls, self._timeout_s)
+            done, _late = futures.wait(calls, readings.TIMEOUT_S)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         found = {}

@@ -286,7 +286,7 @@ class _Site:
             host.busy = [item for item in host.busy if item[1] > now_s]
         switches = power.decide(
             [self._power_host(host, busy, now_s) for host in self._hosts],
-            forecast.ewma(self._history, now_s, forecast.Parameters(SWITCH_S)),
+            forecast.ewma(self._history, now_s, SWITCH_S),
             power.Policy(IDLE_INTERVALS))
         for host in self._hosts:
             if host.name in switches.wake:

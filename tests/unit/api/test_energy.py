@@ -20,6 +20,7 @@ from unittest import mock
 from oslo_utils import timeutils
 
 from nova_preempt.api import energy
+from nova_preempt.core.energy import savings
 from nova_preempt.db import energy as db_energy
 from tests.unit.api import base
 
@@ -126,7 +127,7 @@ class TestFigures(EnergyTestCase):
                 ({'watts': 0}, "field 'figures.watts': 0 is not above 0"),
                 ({'idle_watts': 60000}, (
                     "field 'figures.idle_watts': 60000 is more than "
-                    '[energy]max_plausible_watts, 50000'))):
+                    'a host draws, 50000'))):
             self.assertIn(told, self.set_figures(
                 code=400, **figures).json['error']['message'])
         self.assertEqual({}, db_energy.get_figures(self.db))
@@ -188,7 +189,9 @@ class TestReport(EnergyTestCase):
 
     def test_numbers(self):
         # Long enough for samples to hold until the next one.
-        self.conf.set_override('reading_interval_s', 720, 'energy')
+        patch = mock.patch.object(savings, 'INTERVAL_S', 720)
+        patch.start()
+        self.addCleanup(patch.stop)
         self.sample(2 * HOUR)
         self.sample(HOUR, cores_off=0, watts=None, watts_saved=0)
         db_energy.add_wake(self.db, db_energy.Wake(

@@ -126,8 +126,7 @@ class TestOperations(base.AnsweringTestCase):
         with contextlib.suppress(AttributeError, KeyError, TypeError):
             return efficiency.what_is_wrong(efficiency.Figures(*(
                 body['figures'].get(name)
-                for name in ('flops', 'watts', 'idle_watts'))),
-                self.conf.energy.max_plausible_watts)
+                for name in ('flops', 'watts', 'idle_watts'))))
         return {}
 
     def name_something(self, case):

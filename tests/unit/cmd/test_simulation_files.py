@@ -173,7 +173,7 @@ restore_at_once = 5
             'count: 2', 'count: 2\n  watts: 300\n  idle_watts: 100'))
         on = self.write('on.conf', '[energy]\nenabled = true\n'
                         'idle_intervals = 2\nforecast = max_window\n'
-                        'forecast_window_s = 60\nspare_hosts = 0\n'
+                        'spare_hosts = 0\n'
                         'minimum_hosts_per_aggregate = 1\n')
         code, out, err = self.main(
             'run', '--cloud', cloud, self.write('few.jsonl', '\n'.join(

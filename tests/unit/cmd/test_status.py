@@ -173,7 +173,8 @@ class TestChecks(testtools.TestCase):
             with open(path, 'w') as stream:
                 stream.write(content)
             self.assert_found('Figures of hosts', 'WARNING', expected)
-        self.set(max_plausible_watts=60000.0, group='energy')
+        with open(path, 'w') as stream:
+            stream.write('a: {watts: 6000}')
         self.assertEqual({}, self.results())
 
     def test_power(self):

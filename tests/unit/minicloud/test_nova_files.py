@@ -112,7 +112,10 @@ class TestNovaFiles(unittest.TestCase):
         described = services.describe(self.layout)
         for name in found:
             command = described[name].command
-            self.assertEqual(f'/venv/bin/{name[:-2]}', command[0])
+            self.assertEqual((
+                '/venv/bin/python', '-m', 'minicloud.inside.service',
+                f'{self.layout.etc}/nova/constants.json', name[:-2]),
+                command[:5])
             self.assertIn('--config-file='
                           f'{self.layout.etc}/nova/{name}.conf', command)
             self.assertIn(name, self.layout.own_ports())
@@ -123,6 +126,8 @@ class TestNovaFiles(unittest.TestCase):
         nova_files.write(self.layout)
         self.assertEqual('[energy]\n',
                          nova_files.extra(self.layout).read_text())
+        self.assertEqual('{}',
+                         nova_files.constants(self.layout).read_text())
 
     def test_settings_are_kept(self):
         self.assertIsNone(self.layout.load())

@@ -14,8 +14,8 @@
 import os
 import select
 import socket
-from unittest import mock
 
+import fixtures
 from oslo_utils import uuidutils
 
 from nova_preempt import exceptions
@@ -23,7 +23,7 @@ from nova_preempt.power import driver
 from nova_preempt.power import errors
 from nova_preempt.power.drivers import command
 from nova_preempt.power.drivers import ironic
-from nova_preempt.power.drivers import standby
+from nova_preempt.power.drivers import redfish
 from tests.unit.power import base
 
 
@@ -75,7 +75,7 @@ class TestWaiter(WaitingTestCase):
         self.assertEqual('host a: not on within 10 s: busy', str(exc))
 
 
-class TestCommand(WaitingTestCase):
+class CommandTestCase(WaitingTestCase):
     """Real processes; a file says whether the host is on."""
 
     def setUp(self):
@@ -88,6 +88,9 @@ class TestCommand(WaitingTestCase):
     @property
     def driver(self):
         return command.Command(self.conf, self.waiter)
+
+
+class TestCommand(CommandTestCase):
 
     def test_on_and_off(self):
         for _time in range(2):
@@ -147,7 +150,8 @@ class TestCommand(WaitingTestCase):
         os.mkfifo(path)
         end = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, end)
-        self.set(command_timeout_s=1, command_status='sh -c '
+        self.useFixture(fixtures.MockPatchObject(command, 'TIMEOUT_S', 1))
+        self.set(command_status='sh -c '
                  f'"sleep 600 > {path} & sleep 600"')
         self.fails(self.driver.is_on, 'sh ran for more than 1 s')
         # It ends when nobody is left to write.
@@ -155,64 +159,42 @@ class TestCommand(WaitingTestCase):
         self.assertEqual(b'', os.read(end, 1))
 
 
-class TestStandby(WaitingTestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.state = self.directory / 'a.awake'
-        self.state.touch()
-        self.set(standby_suspend=f'rm {self.state}',
-                 standby_wake=f'touch {self.state}',
-                 standby_status=f'test -e {self.state}')
-
-    def make(self, port=9):
-        return standby.Standby(self.conf, self.waiter, port)
-
-    def test_suspend_and_wake(self):
-        for _time in range(2):
-            base.power_off(self.make(), 'a')
-            self.assertFalse(self.make().is_on('a'))
-        for _time in range(2):
-            self.make().power_on('a')
-            self.assertTrue(self.make().is_on('a'))
+class TestSuspended(CommandTestCase):
+    """Hosts that are suspended, and woken by the network."""
 
     def test_the_connection_breaks_as_the_host_goes(self):
-        self.set(standby_suspend=f'sh -c "rm {self.state}; exit 255"')
-        base.power_off(self.make(), 'a')
+        self.state.touch()
+        self.set(command_off=f'sh -c "rm {self.state}; exit 255"')
+        self.driver.shut_down('a')
+        self.assertFalse(self.state.exists())
+        self.assertEqual(1000, self.waiting.now_s)
 
-    def test_one_that_does_not_suspend(self):
-        self.set(standby_suspend='true')
-        self.fails(self.make().shut_down, 'not suspended within 60 s')
-        self.set(standby_suspend='ls /nothing/at/all')
-        self.fails(self.make().shut_down, 'ls ended with 2')
-
-    def test_it_switches_nothing_off_hard(self):
-        self.fails(self.make().switch_off, 'switches no host off hard')
-        self.assertTrue(self.state.exists())
+    def test_a_command_that_fails_and_does_nothing(self):
+        self.state.touch()
+        self.set(command_off='ls /nothing/at/all')
+        self.fails(self.driver.shut_down, 'ls ended with 2')
+        self.set(command_off='')
+        self.fails(self.driver.shut_down, 'no command "off"')
 
     def test_magic_packet(self):
         listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.addCleanup(listener.close)
         listener.bind(('127.0.0.1', 0))
         listener.settimeout(30)
-        self.state.unlink()
-        self.waiting.at = {1003: self.state.touch}
-        self.set_hosts(a={'standby': {'mac': '52:54:00:aB:34:56',
+        self.useFixture(fixtures.MockPatchObject(
+            command, 'PORT', listener.getsockname()[1]))
+        self.set_hosts(a={'command': {'mac': '52:54:00:aB:34:56',
                                       'broadcast': '127.0.0.1'}})
-        self.make(listener.getsockname()[1]).power_on('a')
-        packet = listener.recv(1000)
-        self.assertEqual(b'\xff' * 6 + b'\x52\x54\x00\xab\x34\x56' * 16,
-                         packet)
-        # Again, until it is awake.
-        self.assertEqual(packet, listener.recv(1000))
-
-    def test_what_is_not_told(self):
-        self.set(standby_wake='', standby_suspend='')
-        self.fails(self.make().shut_down, 'no command "suspend"')
-        self.state.unlink()
-        self.fails(self.make().power_on, 'no command "wake"')
-        self.set(standby_status='')
-        self.fails(self.make().is_on, 'no command "status"')
+        for _time in range(2):
+            self.driver.power_on('a')
+            self.assertEqual(
+                b'\xff' * 6 + b'\x52\x54\x00\xab\x34\x56' * 16,
+                listener.recv(1000))
+        # One that is awake is left alone.
+        self.state.touch()
+        self.driver.power_on('a')
+        listener.setblocking(False)
+        self.assertRaises(BlockingIOError, listener.recv, 1000)
 
 
 class Node(base.Site):
@@ -341,32 +323,22 @@ class TestIronic(WaitingTestCase):
 
 class TestDrivers(base.PowerTestCase):
 
-    def test_one_that_does_both_at_once(self):
-        """As drivers of others may, from before there were two calls."""
-        self.set(driver='command')
-        drivers = driver.Drivers(self.conf)
-        old = mock.Mock(spec=('power_on', 'power_off', 'is_on'))
-        drivers._made['command'] = old
-        drivers.shut_down('a')
-        old.power_off.assert_called_once_with('a')
-        exc = self.assertRaises(errors.PowerError, drivers.switch_off, 'a')
-        self.assertIn('cannot switch it off hard apart', str(exc))
-
     def test_each_host_has_its_own(self):
         self.set(driver='command', command_status='true')
-        self.set_hosts(b={'driver': 'standby',
-                          'standby': {'status': 'false'}})
+        self.set_hosts(b={'driver': 'redfish'}, d={
+            'command': {'status': 'false'}})
         drivers = driver.Drivers(self.conf)
         self.assertIs(drivers.of('a'), drivers.of('c'))
         self.assertTrue(drivers.is_on('a'))
-        self.assertFalse(drivers.is_on('b'))
+        self.assertFalse(drivers.is_on('d'))
+        self.assertIsInstance(drivers.of('b'), redfish.Redfish)
 
     def test_unknown(self):
         self.set(driver='magic')
         exc = self.assertRaises(exceptions.InvalidConfiguration,
                                 driver.Drivers, self.conf)
         self.assertIn("driver names 'magic'; known are: command, ironic, "
-                      'redfish, standby', str(exc))
+                      'redfish', str(exc))
         self.set(driver='command')
         self.set_hosts(a={'driver': 'majic'})
         exc = self.assertRaises(exceptions.InvalidConfiguration,

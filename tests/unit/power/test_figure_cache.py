@@ -178,7 +178,8 @@ class TestThread(TableTestCase):
             time.sleep(0.01)
 
     def test_reads_in_the_background(self):
-        self.conf.set_override('refresh_interval_s', 1, 'energy')
+        self.useFixture(fixtures.MockPatchObject(
+            figure_cache, 'REFRESH_S', 0.1))
         kept = figure_cache.of(self.conf)
         self.addCleanup(kept.stop)
         kept.start()

@@ -28,9 +28,9 @@ class TestFigures(testtools.TestCase):
         self.path = pathlib.Path(
             self.useFixture(fixtures.TempDir()).path, 'figures.yaml')
 
-    def load(self, text, max_watts=50000.0):
+    def load(self, text):
         self.path.write_text(text)
-        return figure_cache.load_file(str(self.path), max_watts)
+        return figure_cache.load_file(str(self.path))
 
     def assert_wrong(self, expected, text):
         exc = self.assertRaises(errors.HostsFileError, self.load, text)
@@ -64,8 +64,8 @@ class TestFigures(testtools.TestCase):
                 ('flops: 0', 'flops: 0 is not above 0'),
                 ('watts: -1.5', 'watts: -1.5 is not above 0'),
                 ('idle_watts: -1', 'idle_watts: -1 is below 0'),
-                ('watts: 1e7', ('watts: 10000000.0 is more than '
-                                '[energy]max_plausible_watts, 50000'))):
+                ('watts: 1e7',
+                 'watts: 10000000.0 is more than a host draws, 50000')):
             self.assert_wrong(f'host a: {expected}', f'a:\n  {text}')
         self.assert_wrong(
             'host a: idle_watts: 90 is more than watts, 80, which is at full '

@@ -53,16 +53,13 @@ node2: {}
     def test_what_yaml_1_1_takes_for_something_else(self):
         hosts = self.load("""
 off:
-  standby:
-    mac: 52:54:00:12:34:56
   command:
+    mac: 52:54:00:12:34:56
     on: [sleep, '5']
     off: yes
 """)
-        self.assertEqual('52:54:00:12:34:56',
-                         hosts.section('off', 'standby')['mac'])
-        self.assertEqual({'on': ['sleep', '5'], 'off': 'yes'},
-                         hosts.section('off', 'command'))
+        self.assertEqual({'mac': '52:54:00:12:34:56', 'on': ['sleep', '5'],
+                          'off': 'yes'}, hosts.section('off', 'command'))
         for text, value in (('1.2e12', 1.2e12), ('350', 350), ('-.5', -0.5),
                             ('true', True), ('', None), ('~', None),
                             ('1:30', '1:30'), ('2026-11-20', '2026-11-20'),
@@ -89,8 +86,8 @@ off:
                  "host a: redfish.system: does not match '^/'"),
                 ('a: {redfish: {password: 12345}}',
                  "host a: redfish.password: is not of type 'string'"),
-                ('a: {standby: {mac: 52-54}}',
-                 'host a: standby.mac: does not match'),
+                ('a: {command: {mac: 52-54}}',
+                 'host a: command.mac: does not match'),
                 ('a: {command: {on: 5}}',
                  'host a: command.on: is of the wrong kind'),
                 ('a: {command: {on: []}}',
@@ -143,8 +140,7 @@ off:
     def test_options_that_may_hold_passwords_are_secret(self):
         for name in ('prometheus_url', 'kwapi_url', 'gnocchi_url',
                      'ironic_url', 'redfish_password', 'command_on',
-                     'command_off', 'command_force_off', 'command_status',
-                     'standby_suspend', 'standby_wake', 'standby_status'):
+                     'command_off', 'command_force_off', 'command_status'):
             self.assertTrue(
                 self.conf._groups['energy']._opts[name]['opt'].secret, name)
 

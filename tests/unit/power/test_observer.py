@@ -33,7 +33,7 @@ class TestObserver(world.WorldTestCase):
         self.source = mock.Mock()
         self.watts(a=100.0, b=150.0)
         self.observer = observer.Observer(
-            self.conf.energy, self.db, self.world,
+            self.db, self.world,
             readings.Readings(self.conf, [('source', self.source)],
                               base.clock),
             lambda: {'b': 90.0, 'c': 80.0}, dict, self.world.clock)
@@ -85,7 +85,7 @@ class TestObserver(world.WorldTestCase):
 
     def test_purge(self):
         self.observe()
-        old_s = self.conf.energy.samples_retention_s
-        self.world.now += datetime.timedelta(seconds=old_s + 1)
+        self.world.now += datetime.timedelta(
+            seconds=observer.RETENTION_S + 1)
         self.observe()
         self.assertEqual(1, len(db_energy.get_samples(self.db)))

@@ -23,13 +23,14 @@ from hypothesis import strategies
 
 from nova_preempt import exceptions
 from nova_preempt import plugins
+from nova_preempt.core.energy import efficiency
 from nova_preempt.power import errors
 from nova_preempt.power import readings
 from tests.unit.core import support
 from tests.unit.power import base
 
-MAX_AGE_S = 300
-MAX_WATTS = 50000.0
+MAX_AGE_S = efficiency.MAX_AGE_S
+MAX_WATTS = efficiency.MAX_WATTS
 
 
 def at(age_s):
@@ -38,8 +39,7 @@ def at(age_s):
 
 def find_fault(watts, age_s=0):
     return readings.find_fault(
-        readings.Reading('h', watts, at(age_s)), base.NOW, MAX_AGE_S,
-        MAX_WATTS)
+        readings.Reading('h', watts, at(age_s)), base.NOW)
 
 
 class TestPlausibility(base.PowerTestCase):
@@ -64,7 +64,7 @@ class TestPlausibility(base.PowerTestCase):
                 datetime.datetime(2026, 11, 20, 12),
                 'its time has no zone')):
             self.assertEqual(fault, readings.find_fault(
-                readings.Reading('h', 1, time), base.NOW, 1, 2))
+                readings.Reading('h', 1, time), base.NOW))
 
     @support.LAW
     @hypothesis.given(
@@ -168,7 +168,7 @@ class TestChain(base.PowerTestCase):
                 ended.set()
                 return result
 
-        self.set(source_timeout_s=1)
+        self.useFixture(fixtures.MockPatchObject(readings, 'TIMEOUT_S', 1))
         self.useFixture(readings_grace(0.1))
         hanging, second = Hanging({'a': 1}), Source({'a': 2})
         chain = self.make(hanging, second)

@@ -15,8 +15,11 @@ import base64
 import contextlib
 import time
 
+import fixtures
+
 from nova_preempt.power import driver
 from nova_preempt.power import errors
+from nova_preempt.power import readings
 from nova_preempt.power.drivers import redfish as redfish_driver
 from nova_preempt.power.sources import redfish as redfish_source
 from tests.unit.power import base
@@ -291,7 +294,7 @@ class TestSource(ControllerTestCase):
 
     def test_late_controllers_have_no_reading(self):
         self.site.hangs = True
-        self.set(source_timeout_s=1)
+        self.useFixture(fixtures.MockPatchObject(readings, 'TIMEOUT_S', 1))
         # Its call may fail before it is given up.
         with contextlib.suppress(errors.SourceError):
             self.assertEqual({}, self.read('a', 'b'))

@@ -90,8 +90,7 @@ class TestSwitcher(world.WorldTestCase):
         self.switcher.put_to_sleep('a', 'why')
         self.go(0, 0, 10)
         self.assertEqual('sleeping', self.power().state)
-        options = self.conf.energy
-        self.go(options.power_off_timeout_s + options.boot_timeout_s)
+        self.go(300 + 900)
         self.assertEqual('on', self.power().state)
         self.assertIn('could not be powered off', self.power().reason)
         self.assertFalse(self.world.hosts['a'].disabled)

@@ -214,7 +214,7 @@ class WorldTestCase(base.PowerTestCase):
         get_options = functools.partial(
             policies.get_options, self.conf[conf_energy.GROUP],
             by_history or (
-                lambda _, now_s, parameters: self.forecast(now_s)), 10)
+                lambda _, now_s, step_s: self.forecast(now_s)), 10)
         self.switcher = switching.Switcher(
             get_options, self.db, world, world, world, world.clock,
             lambda: world.leads, world.monotonic)

@@ -15,10 +15,8 @@ import dataclasses
 import unittest
 
 from nova_preempt.core.energy import efficiency
-from nova_preempt.core.energy import forecast
 from nova_preempt.core.energy import observed
 from nova_preempt.core.energy import power
-from nova_preempt.core.energy import steps
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import run
 from tests.unit.simulator import small
@@ -28,8 +26,8 @@ FIGURES = efficiency.Figures(1e12, 300.0, 100.0)
 #: forecast that knows no better than what there is.
 POWER = observed.Options(
     power.Policy(idle_intervals=1, minimum=1),
-    steps.Limits(10, 300, 60, 900, 3600, 2), forecast.max_window,
-    forecast.Parameters(window_s=60))
+    forecast=lambda history, now_s, step_s: max(
+        load.busy for load in history if load.time_s >= now_s - 60))
 
 
 def simulated(*trace, hosts=3, options=POWER, until_s=3600, delay=None,
@@ -125,8 +123,7 @@ class TestPower(unittest.TestCase):
                          [line for line in found if line.endswith(' two')])
 
     def test_a_host_that_does_not_boot(self):
-        options = dataclasses.replace(POWER, limits=dataclasses.replace(
-            POWER.limits, boot_timeout_s=100, boots=1))
+        options = dataclasses.replace(POWER, boot_timeout_s=100)
         found, _ = simulated(small.boot(1, 'one', 4),
                              small.boot(1000, 'two', 4), hosts=2,
                              options=options, delay='constant:200')

@@ -31,8 +31,7 @@ class TestCandidates(unittest.TestCase):
 
     def off(self, state, age_s, boots=0, stopped=''):
         return candidates.off(
-            state, age_s, boots, lead_s=320, queue_s=70, stopped=stopped,
-            limits=steps.Limits(10, 300, 60, 900, 3600, boots=2))
+            state, age_s, boots, lead_s=320, queue_s=70, stopped=stopped)
 
     def test_who_is_on_in_time(self):
         for state, age_s, boots, why in (

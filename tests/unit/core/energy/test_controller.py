@@ -25,8 +25,7 @@ from nova_preempt.core.model import SECOND
 MINUTE = 60 * SECOND
 OPTIONS = observed.Options(
     power.Policy(idle_intervals=2),
-    steps.Limits(10, 300, 60, 900, 3600, 2), forecast.max_window,
-    switch_interval_s=60)
+    forecast=forecast.max_window, switch_interval_s=60)
 
 
 @dataclasses.dataclass

@@ -39,9 +39,8 @@ def ago(*loads):
 
 class TestEwma(unittest.TestCase):
 
-    def ewma(self, history, **parameters):
-        return forecast.ewma(history, NOW_S,
-                             forecast.Parameters(**parameters))
+    def ewma(self, history):
+        return forecast.ewma(history, NOW_S, 300)
 
     def test_what_is_in_use_and_what_comes(self):
         # Arrivals 2, 0, 4: 2, then .7 * 2 = 1.4, then .3 * 4 + .7 * 1.4.
@@ -49,11 +48,6 @@ class TestEwma(unittest.TestCase):
 
     def test_who_leaves_is_no_arrival(self):
         self.assertEqual(1, self.ewma(steps(9, 5, 1)))
-
-    def test_alpha(self):
-        self.assertEqual(8 + 4, self.ewma(steps(2, 4, 4, 8), alpha=1.0))
-        self.assertAlmostEqual(8 + .5 * 4 + .25 * 2, self.ewma(
-            steps(2, 4, 4, 8), alpha=.5))
 
     def test_the_most_of_a_step_counts(self):
         history = ago((400, 1), (350, 3), (300, 1), (200, 1), (100, 5),
@@ -77,37 +71,37 @@ class TestMaxWindow(unittest.TestCase):
 
     def test_window(self):
         history = ago((3601, 9), (3600, 7), (60, 2), (0, 3))
-        found = [forecast.max_window(history, NOW_S, forecast.Parameters(
-            window_s=window_s)) for window_s in (3600, 3599, 4000)]
-        self.assertEqual([7, 3, 9], found)
+        self.assertEqual([9, 7, 3, 3], [
+            forecast.max_window(history, NOW_S + later_s, 300)
+            for later_s in (-1, 0, 1, 4000)])
 
     def test_of_none(self):
-        self.assertEqual(0, forecast.max_window([], NOW_S,
-                                                forecast.Parameters()))
+        self.assertEqual(0, forecast.max_window([], NOW_S, 300))
 
 
 class TestSeasonal(unittest.TestCase):
 
-    def seasonal(self, *loads, **parameters):
+    def seasonal(self, *loads):
         return forecast.seasonal(
-            ago(*sorted(loads, reverse=True)), NOW_S,
-            forecast.Parameters(**parameters))
+            ago(*sorted(loads, reverse=True)), NOW_S, 300)
 
     def test_mean_of_the_same_hour_of_earlier_weeks(self):
         loads = [(2 * WEEK_S, 2), (2 * WEEK_S - 3599, 6),
                  (2 * WEEK_S - 3600, 50), (2 * WEEK_S + 1, 50),
                  (WEEK_S - 60, 3), (DAY_S, 50), (0, 1)]
         self.assertEqual(4.5, self.seasonal(*loads))
-        self.assertEqual(3, self.seasonal(*loads, weeks=1))
+        self.assertEqual(4.5, self.seasonal((5 * WEEK_S, 99), *loads))
+        self.assertEqual((2 + 6 + 3 + 9) / 4, self.seasonal(
+            (4 * WEEK_S, 2), (3 * WEEK_S, 9), *loads))
 
     def test_not_fewer_than_are_in_use(self):
         self.assertEqual(9, self.seasonal((WEEK_S, 2), (0, 9)))
 
     def test_without_such_weeks_as_ewma(self):
         self.assertEqual(6, self.seasonal((300, 2), (0, 4)))
-        # What was two weeks ago is history to ewma(), of no arrivals.
+        # What was longer ago is history to ewma(), of no arrivals.
         self.assertAlmostEqual(4.6, self.seasonal(
-            (2 * WEEK_S, 4), (300, 2), (0, 4), weeks=1))
+            (5 * WEEK_S, 4), (300, 2), (0, 4)))
 
 
 class TestAll(unittest.TestCase):
@@ -120,7 +114,7 @@ class TestAll(unittest.TestCase):
         latest = history[-1].busy if history else 0
         most = max((load.busy for load in history), default=0)
         for function in FORECASTS:
-            found = function(history, NOW_S, forecast.Parameters())
+            found = function(history, NOW_S, 300)
             self.assertGreaterEqual(found, latest)
             self.assertLessEqual(found, latest + most)
 

@@ -11,15 +11,12 @@
 # under the License.
 """The next step of a host, without any cloud."""
 
-import dataclasses
 import unittest
 
 from nova_preempt.core.energy import steps
 from nova_preempt.core.energy.steps import Act
 from nova_preempt.core.energy.steps import Power
 from nova_preempt.core.reservation import occupancy
-
-LIMITS = steps.Limits(10, 300, 60, 900, 3600, boots=2)
 
 
 def facts(state, **values):
@@ -31,7 +28,7 @@ def facts(state, **values):
 
 
 def step(state, **values):
-    return steps.next_step(facts(state, **values), LIMITS)
+    return steps.next_step(facts(state, **values), 900)
 
 
 class StepsTestCase(unittest.TestCase):
@@ -172,11 +169,6 @@ class TestWaking(StepsTestCase):
                        'failed', ': why', cycle=False)
         # What is only on its way to it does not keep it from booting.
         self.moves(self.waking(age_s=900, empty=False), 'waking', cycle=True)
-
-    def test_once_only_where_an_operator_wants_that(self):
-        limits = dataclasses.replace(LIMITS, boots=1)
-        self.moves(steps.next_step(facts('waking', age_s=900, up=False),
-                                   limits), 'failed')
 
     def test_an_operator_takes_it(self):
         self.moves(self.waking(ours=False), 'asleep', enable=False)

@@ -1,0 +1,51 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Services of ours are started with the constants of a test."""
+
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+from minicloud.inside import service
+
+from nova_preempt.cmd import engine
+from nova_preempt.core.energy import steps
+
+
+class TestService(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.path = pathlib.Path(self.enterContext(
+            tempfile.TemporaryDirectory())) / 'constants.json'
+
+    def test_it_is_started_with_constants(self):
+        self.enterContext(mock.patch.object(steps, 'BOOTS', steps.BOOTS))
+        self.path.write_text(json.dumps({'core.energy.steps.BOOTS': 7}))
+        found = []
+
+        def main():
+            found.append((steps.BOOTS, list(sys.argv)))
+            return 3
+
+        self.enterContext(mock.patch.object(engine, 'main', main))
+        self.enterContext(mock.patch.object(sys, 'argv', [
+            'service.py', str(self.path), 'nova-preempt-engine', '--x=y']))
+        self.assertEqual(3, service.main())
+        self.assertEqual([(7, ['nova-preempt-engine', '--x=y'])], found)
+
+    def test_one_that_does_not_exist(self):
+        self.path.write_text(json.dumps({'core.energy.steps.BOOT': 7}))
+        self.assertRaises(AttributeError, service.set_constants, self.path)
