@@ -24,7 +24,6 @@ NOVA = ('cloud', 'cmd', 'embedded', 'scheduler', 'validators.py')
 
 #: What modules of the core import beside it and the standard library.
 CORE = {
-    'backlog/fair_share.py': {'numpy'},
     'batch': {'numpy', 'scipy'},
     'classes/order.py': {'numpy'},
     'classes/promethee.py': {'numpy'},

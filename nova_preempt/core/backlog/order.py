@@ -90,28 +90,12 @@ class Order(Protocol):
         """Return all of them, the next one first."""
 
 
-_created_at = operator.attrgetter("created_at")
-_serial_and_uuid = operator.attrgetter("serial", "uuid")
+_age = operator.attrgetter("created_at", "serial", "uuid")
 
 
 def oldest_first(requests: Iterable[model.Request]) -> list[model.Request]:
     """Return them by their time, serial number, and then their uuids."""
-    # Mostly they come by their time, which most have for themselves: to sort
-    # by keys of two parts takes as long as the rest of an order.
-    found = list(requests)
-    times = list(map(_created_at, found))
-    if all(map(operator.lt, times, times[1:])):
-        return found
-    if not all(map(operator.le, times, times[1:])):
-        found.sort(key=_created_at)
-        times = list(map(_created_at, found))
-    same = [*map(operator.eq, times, times[1:]), False]
-    end = 0
-    for _run in range(sum(map(operator.lt, same, same[1:])) + same[0]):
-        start = same.index(True, end)
-        end = same.index(False, start) + 1
-        found[start:end] = sorted(found[start:end], key=_serial_and_uuid)
-    return found
+    return sorted(requests, key=_age)
 
 
 class FIFO:

@@ -72,11 +72,13 @@ class TestOrders(OrdersTestCase):
     def test_what_is_not_installed(self):
         missing = {'numpy': None}
         for name in [*sys.modules]:
-            if name.startswith('nova_preempt.core.backlog.fair_share'):
+            if name.startswith('nova_preempt.core.classes.promethee') or (
+                    name.endswith(('backlog.priorities',
+                                   'classes.priorities'))):
                 missing[name] = None
         with mock.patch.dict(sys.modules, missing), self.assertRaisesRegex(
                 ValueError, r'it comes with nova-preempt\[classes\]'):
-            self.load(order='fair_share')
+            self.load(order='promethee')
         self.assertIsInstance(self.load(order='fifo'), order.FIFO)
 
 

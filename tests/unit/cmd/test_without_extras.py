@@ -80,13 +80,13 @@ class TestWithoutExtras(unittest.TestCase):
     def test_all_start_and_each_want_names_its_extra(self):
         run = f'--cloud {self.write("cloud.yaml", _CLOUD)} trace.jsonl'
         batch = self.write('batch.conf', _POLICY + 'batch_mode = exact\n')
-        fair = self.write('fair.conf', _POLICY + 'order = fair_share\n')
+        ranked = self.write('order.conf', _POLICY + 'order = promethee\n')
         codes, errors = self.run_commands(
             'simulate generate --hours 1 --per-hour 4 --output trace.jsonl',
             'simulate convert trace.jsonl --output again.jsonl',
             f'simulate run {run}', f'simulate sweep {run} --seeds 0-3',
             f'simulate run {run} --policy {batch}',
-            f'simulate sweep {run} --policy {fair}',
+            f'simulate sweep {run} --policy {ranked}',
             f'simulate run {run} --plot pictures',
             'reproduce sla', 'reproduce opie --scale 0.01',
             f'benchmark --config-file {self.write("nova.conf", "")}')
@@ -97,7 +97,7 @@ class TestWithoutExtras(unittest.TestCase):
                 'numpy is needed: pip install nova-preempt[simulator]',
                 ('mode exact needs numpy, which cannot be imported: install '
                  'nova-preempt[batch]'),
-                ('[backlog]order is fair_share, but numpy is not installed: '
+                ('[backlog]order is promethee, but numpy is not installed: '
                  'it comes with nova-preempt[classes]'),
                 'matplotlib is needed: pip install nova-preempt[report]',
                 ('numpy is needed: pip install '
