@@ -109,9 +109,8 @@ def oldest_first(server: PreemptibleServer, options: CostOptions) -> int:
 
 
 #: Tells of a server what it costs at least, and up to which uptime that holds.
-Floor: TypeAlias = Callable[
-    [PreemptibleServer, CostOptions], tuple[int, int]
-]
+#: The built-in functions ask for nothing but the uptime.
+Floor: TypeAlias = Callable[[int, CostOptions], tuple[int, int]]
 
 #: Later than any time.
 NEVER_US = 2**62
@@ -119,29 +118,18 @@ _HOUR_US = 3600 * SECOND
 
 
 def _floor_partial_hour(
-    server: PreemptibleServer, options: CostOptions
+    uptime_us: int, options: CostOptions
 ) -> tuple[int, int]:
     period_us = options.billing_period_s * SECOND
-    cost = server.uptime_us % period_us
-    return cost, server.uptime_us - cost + period_us
-
-
-def _floor_constant(
-    server: PreemptibleServer, options: CostOptions
-) -> tuple[int, int]:
-    return count(server, options), NEVER_US
-
-
-def _floor_youngest_first(
-    server: PreemptibleServer, options: CostOptions
-) -> tuple[int, int]:
-    return youngest_first(server, options), NEVER_US
+    cost = uptime_us % period_us
+    return cost, uptime_us - cost + period_us
 
 
 def _floor_oldest_first(
-    server: PreemptibleServer, options: CostOptions
+    uptime_us: int, options: CostOptions
 ) -> tuple[int, int]:
-    then_us = server.uptime_us + _HOUR_US
+    del options
+    then_us = uptime_us + _HOUR_US
     return max(0, HORIZON_US - then_us), then_us
 
 
@@ -149,7 +137,7 @@ def _floor_oldest_first(
 #: is looked at for each request.
 FLOORS: Mapping[CostFunction, Floor] = {
     partial_hour: _floor_partial_hour,
-    count: _floor_constant,
-    youngest_first: _floor_youngest_first,
+    count: lambda uptime_us, options: (SECOND, NEVER_US),
+    youngest_first: lambda uptime_us, options: (uptime_us, NEVER_US),
     oldest_first: _floor_oldest_first,
 }

@@ -126,7 +126,7 @@ class IndexedCloud(memory.MemoryCloud):
             fitting.nonzero()[0], request.kind, known, now_us,
             lambda host: self.memo.hosted(
                 Host(host.name, host.providers), host.servers, policy),
-            free.nonzero()[0])
+            free)
 
     def free(self) -> dict[str, int]:
         """{class: what is free on all hosts}."""

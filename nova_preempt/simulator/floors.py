@@ -86,14 +86,14 @@ class FloorIndex:
     def listed(self, numbers: Amounts, kind: tuple[object, ...],
                floors: Floors | None, now_us: int,
                hosted: Callable[[memory.MemoryHost], Sequence[HostedServer]],
-               free: Sequence[int] | Amounts = ()) -> _Listed:
+               free: Mask) -> _Listed:
         """Return the hosts of these numbers, those first that may cost least.
 
         :param kind: of the request
         :param floors: what the core knows, None if it keeps nothing
         :param now_us: as the core has time in whole numbers
         :param hosted: returns those of a host, as the core has them
-        :param free: numbers of hosts that may cost nothing: there is room, or
+        :param free: true of hosts that may cost nothing: there is room, or
             some end already
         """
         if floors is None:
@@ -104,12 +104,11 @@ class FloorIndex:
         for oldest in list(self._kinds)[:-_MOST_KINDS]:
             del self._kinds[oldest]
         self._learn(known, floors)
-        self._find_least(numbers, floors, now_us, hosted)
-        cost_us = np.where(known.holds(numbers, self._version, now_us),
-                           known.cost_us[numbers],
+        holds = known.holds(numbers, self._version, now_us)
+        self._find_least(numbers[~holds], floors, now_us, hosted)
+        cost_us = np.where(holds, known.cost_us[numbers],
                            self._least.cost_us[numbers])
-        if len(free):
-            cost_us[np.isin(numbers, free)] = 0
+        cost_us[free[numbers]] = 0
         helps = cost_us < _NEVER
         return _Listed(self._hosts, numbers[helps], cost_us[helps],
                        known.listed)

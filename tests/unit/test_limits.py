@@ -57,9 +57,9 @@ ROOM_LINES = {
 }
 ABOVE_ROOM_LINES = {
     '': 555, 'api': 2707, 'backlog': 1579, 'classes': 427, 'client': 1211,
-    'cloud': 2646, 'cmd': 2316, 'conf': 1788, 'core': 14523, 'db': 2648,
+    'cloud': 2646, 'cmd': 2316, 'conf': 1788, 'core': 14520, 'db': 2648,
     'embedded': 1204, 'engine': 912, 'handover': 2328, 'power': 1922,
-    'reservation': 1899, 'scheduler': 2759, 'sdk': 637, 'simulator': 6747,
+    'reservation': 1899, 'scheduler': 2759, 'sdk': 637, 'simulator': 6746,
 }
 ABOVE_FILE_LINES = {
     'nova_preempt/core/reservation/leases.py': 403,
@@ -74,7 +74,6 @@ ABOVE_ATTRIBUTES = {
     'nova_preempt.core.backlog.lifecycle._Judgement': 11,
     'nova_preempt.core.backlog.planning.Plans': 11,
     'nova_preempt.core.batch.program.Program': 11,
-    'nova_preempt.core.scheduling.plans.Search': 13,
     'nova_preempt.core.scheduling.shortlist.Shortlist': 13,
     'nova_preempt.handover.terminator.Terminator': 11,
     'nova_preempt.power.figure_cache.FigureCache': 13,

@@ -32,7 +32,6 @@ import operator
 from nova_preempt.core import capacity
 from nova_preempt.core import costs
 from nova_preempt.core import fitting
-from nova_preempt.core.costs import PreemptibleServer
 from nova_preempt.core.model import (
     SECOND,
     Candidate,
@@ -57,11 +56,14 @@ _HOLDS_US = 900 * SECOND
 class HostedServer:
     """A preemptible server on a host that may end once it is old enough.
 
-    ``freed``: what its end frees; ``resources``: what it has, by class.
+    ``able_us``: when it is; ``freed``: what its end frees; ``held``: what it
+    has, by slot, and ``resources``, by class.
     """
 
     server: Server
     launched_us: int
+    able_us: int
+    held: SlotAmounts
     freed: SlotAmounts
     resources: Resources
 
@@ -69,9 +71,13 @@ class HostedServer:
     def of(
         cls, server: Server, held: SlotAmounts, policy: Policy
     ) -> HostedServer:
+        launched_us = microseconds(server.launched_at)
+        promised_s = policy.rules.promised_s(server.minimum_runtime_s)
         return cls(
             server,
-            microseconds(server.launched_at),
+            launched_us,
+            launched_us + promised_s * SECOND,
+            held,
             policy.freed(server, held),
             capacity.by_class(held),
         )
@@ -164,9 +170,13 @@ class Floors:
         :param servers: the preemptible ones there; never changed afterwards
         :param hosted: of the host, see Memo
         """
-        candidates, until_us = self._candidates(hosted, now_us, classes)
-        host = Host(host.name, host.providers, candidates)
-        bound = fitting.lower_bound(self._request, host)
+        found, until_us = self._costs(hosted, now_us, classes)
+        bound = fitting.lower_bound(self._request, Host(
+            host.name,
+            host.providers,
+            tuple([Candidate(each.server.uuid, each.freed, cost)
+                   for each, cost in found]),
+        ))
         floor = Floor(
             host.providers,
             servers,
@@ -188,38 +198,33 @@ class Floors:
         Whoever has to end there: it is less work than work_out(), and the
         same for all kinds of requests.
         """
-        candidates, until_us = self._candidates(hosted, now_us, None)
+        found, until_us = self._costs(hosted, now_us, None)
         return min(
-            (each.cost for each in candidates), default=costs.NEVER_US
+            [cost for _, cost in found], default=costs.NEVER_US
         ), until_us
 
-    def _candidates(
+    def _costs(
         self,
         hosted: Sequence[HostedServer],
         now_us: int,
         classes: Classes | None,
-    ) -> tuple[tuple[Candidate, ...], int]:
+    ) -> tuple[list[tuple[HostedServer, int]], int]:
         """Return who may end with the least cost, and until when that holds.
         """
         until_us = costs.NEVER_US
-        candidates = []
+        known = []
         for each in hosted:
-            able_us = each.launched_us + SECOND * (
-                self._policy.rules.promised_s(
-                    each.server.minimum_runtime_s
-                )
-            )
-            if now_us < able_us and each.launched_us < able_us:
-                until_us = min(until_us, able_us)
-                continue
-            found = self._of_server(each, now_us, classes)
-            if found is not None:
+            if now_us < each.able_us and each.launched_us < each.able_us:
+                holds_until_us = each.able_us
+            else:
+                found = self._of_server(each, now_us, classes)
+                if found is None:
+                    continue
                 cost, holds_until_us = found
-                until_us = min(until_us, holds_until_us)
-                candidates.append(
-                    Candidate(each.server.uuid, each.freed, cost)
-                )
-        return tuple(candidates), until_us
+                known.append((each, cost))
+            if holds_until_us < until_us:
+                until_us = holds_until_us
+        return known, until_us
 
     def _of_server(
         self, each: HostedServer, now_us: int, classes: Classes | None
@@ -236,14 +241,7 @@ class Floors:
         if self._has_claim:
             return None
         cost, holds_us = self._floor(
-            PreemptibleServer(
-                each.server.uuid,
-                max(0, now_us - each.launched_us),
-                each.resources,
-                each.server.project_id,
-                each.server.flavor,
-            ),
-            self._policy.cost_options,
+            max(0, now_us - each.launched_us), self._policy.cost_options
         )
         return cost, each.launched_us + holds_us
 

@@ -62,25 +62,27 @@ class Memo:
         # Some requests are told of a tree, others of its root only.
         key = (host.uuid, len(host.providers) > 1)
         entry = self._entries.get(key)
+        if entry is not None and entry.terms != terms:
+            entry = None
         if (
             entry is None
             or len(entry.providers) != len(host.providers)
             or not all(map(operator.is_, entry.providers, host.providers))
             or (entry.servers is not servers and entry.servers != servers)
-            or entry.terms != terms
         ):
-            entry = _Entry(
+            known = {} if entry is None else {
+                each.server.uuid: each for each in entry.hosted
+            }
+            found = (
+                _hosted(host, server, policy, known.get(uuid))
+                for uuid, server in sorted(servers.items())
+            )
+            entry = self._entries[key] = _Entry(
                 terms,
                 host.providers,
                 servers,
-                tuple(
-                    HostedServer.of(servers[uuid], held, policy)
-                    for uuid in sorted(servers)
-                    if (held := host.held(uuid))
-                    and policy.is_able(servers[uuid])
-                ),
+                tuple(each for each in found if each is not None),
             )
-            self._entries[key] = entry
         return entry.hosted
 
     def floors(
@@ -126,3 +128,18 @@ class Memo:
         for kind, floors in list(self._floors.items()):
             if len(floors) > limit:
                 self._floors.pop(kind, None)
+
+
+def _hosted(
+    host: Host,
+    server: Server,
+    policy: Policy,
+    known: HostedServer | None,
+) -> HostedServer | None:
+    """Return what was known of a server before if it is the same still."""
+    held = host.held(server.uuid)
+    if known is not None and known.server is server and known.held == held:
+        return known
+    if not held or not policy.is_able(server):
+        return None
+    return HostedServer.of(server, held, policy)

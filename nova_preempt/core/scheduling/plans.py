@@ -79,38 +79,34 @@ class Search:
         self._cloud = cloud
         self._request = request
         self.policy = policy
-        self._now = now
         self._now_us = microseconds(now)
         self._rank = rank
         self._excluded = set(excluded)
         self._releasing: Mapping[str, joining.Releasing] = {}
-        self._budgets: Budgets | None = None
-        self._budgets_known = False
 
     def exclude(self, uuids: Collection[str]) -> None:
         """Let these servers live, or end for somebody else."""
         self._excluded |= set(uuids)
 
-    def release(self, releasing: Mapping[str, joining.Releasing]) -> None:
-        """Learn what those give up, by host, who end for somebody else."""
-        self._releasing = releasing
+    def exclude_ending(self) -> None:
+        """Learn which servers end for somebody else, and what they free."""
+        self.exclude(self._cloud.ending())
+        self._releasing = self._cloud.releasing()
 
     def forget_budgets(self) -> None:
-        """Somebody ends now: less is left of them."""
-        self._budgets_known = False
+        """Ask for the budgets anew: less is left once somebody ends."""
+        self.__dict__.pop("budgets", None)
 
-    @property
+    @functools.cached_property
     def budgets(self) -> Budgets | None:
         """What is left of the budgets as it was when first asked for."""
-        if not self._budgets_known:
-            self._budgets = self._cloud.budgets()
-            self._budgets_known = True
-        return self._budgets
+        return self._cloud.budgets()
 
     def may_end(self, server: Server) -> bool:
         """Tell whether a server may end for this request."""
+        uptime_us = max(0, self._now_us - microseconds(server.launched_at))
         return self.policy.is_able(server) and self._may_end_at(
-            server, server.uptime_us(self._now)
+            server, uptime_us
         )
 
     def _may_end_at(self, server: Server, uptime_us: int) -> bool:

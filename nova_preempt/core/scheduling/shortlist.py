@@ -71,8 +71,7 @@ class Shortlist:
         """
         if in_earnest and not self._in_earnest:
             self._in_earnest = True
-            self._search.exclude(self._cloud.ending())
-            self._search.release(self._cloud.releasing())
+            self._search.exclude_ending()
         self.has_begun = True
         idle_age_s, list_age_s = self._ages_s
         age_s = 0 if self._in_earnest else idle_age_s

@@ -126,9 +126,7 @@ class TestFloors(unittest.TestCase):
     ) -> None:
         """At any time until the floor ends."""
         options = CostOptions(period_s)
-        least, until_us = costs.FLOORS[function](
-            PreemptibleServer("u", uptime_us, {}), options
-        )
+        least, until_us = costs.FLOORS[function](uptime_us, options)
         self.assertGreater(until_us, uptime_us)
         until_us = min(until_us, uptime_us + 10 * HOUR)
         for later_us in (
