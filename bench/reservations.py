@@ -42,12 +42,12 @@ import sqlalchemy as sa
 from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core.reservation import host_query
+from nova_preempt.core.reservation import lease_events
 from nova_preempt.db import calendar
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
-from nova_preempt.reservation import lease_events
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import schedule
 
@@ -246,7 +246,13 @@ def print_changes(conf: cfg.ConfigOpts, database: db.Database,
                   repetitions: int) -> bool:
     """Print what others do after a change; return whether it is little."""
     of_engine = reservations.Reservations(database, lambda: NOW)
-    to_come = lease_events.LeaseEvents(database, of_engine, None, lambda: NOW)
+    told = lease_events.Told()
+
+    def events() -> None:
+        nonlocal told
+        told = lease_events.step(of_engine.snapshot().reservations, told,
+                                 reservation_rows.to_us(NOW)).memory
+
     needed = calendar.CalendarCache(database)
     # Without its thread.
     known = leases.LeaseCache(leases.load_service(conf), conf.reservation)
@@ -254,7 +260,7 @@ def print_changes(conf: cfg.ConfigOpts, database: db.Database,
     print('after a change, of the processor:   all     median      max')
     for who, call in (
             ('engine: what is reserved', of_engine.snapshot),
-            ('engine: what is to come', to_come._refresh),
+            ('engine: what is to come', events),
             ('engine: hosts to be on', lambda: needed.read().leases.needed(
                 reservation_rows.to_s(NOW),
                 reservation_rows.to_s(NOW + 2 * HOUR))),

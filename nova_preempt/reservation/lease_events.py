@@ -17,25 +17,20 @@ takes longer (see reconciler.py) is done before, or after.
 """
 
 import dataclasses
-import heapq
-import itertools
 
 from oslo_log import log as logging
 
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import lease_events as core
 from nova_preempt.db import progress
+from nova_preempt.db import reservation_rows as rows
 
 LOG = logging.getLogger(__name__)
 
 # How often the database is asked whether the calendar has changed.
 POLL_S = 1.0
 
-# What was to come before a change is left where it is, to be looked at and
-# found to be none: until there are more than so many for each reservation.
-_STALE = 4
 
-# In the order in which they happen at one time: a host goes from one
-# reservation to the next.
 class LeaseEvents:
     """Moves reservations on when their time has come.
 
@@ -54,54 +49,25 @@ class LeaseEvents:
         self._events = events
         self._clock = clock
         self._is_enabled = is_enabled
-        self._read_of = None       # the snapshot that they are of
-        self._due = []             # a heap of (time, kind, uuid)
+        self._told = core.Told()
 
     def run(self):
         """Do what is due.
 
         :returns: how many seconds later to come again
         """
-        self._refresh()
-        # Read once: were it set back in between, a moment would be lost.
+        # Read once: were it set back in between, an event would be lost.
         now = self._clock()
-        for kind, uuids in self._pop(now):
-            try:
-                self._act(kind, uuids, now)
-            except Exception:
-                self._read_of = None           # it is tried again
-                raise
-        wait_s = POLL_S if not self._due else (
-            self._due[0][0] - self._clock()).total_seconds()
+        step = core.step(self._reservations.snapshot().reservations,
+                         self._told, rows.to_us(now))
+        for intent in step.intents:
+            self._act(intent.kind, intent.reservations, now)
+        # Not before: what has failed is tried again.
+        self._told = step.memory
+        if step.wake_at_us is None:
+            return POLL_S
+        wait_s = (step.wake_at_us - rows.to_us(self._clock())) / SECOND
         return min(POLL_S, max(0.0, wait_s))
-
-    def _refresh(self):
-        """Find out what is to come, if the calendar has changed."""
-        snapshot = self._reservations.snapshot()
-        if snapshot is self._read_of:
-            return
-        before, now = self._read_of, snapshot.reservations
-        if before is None or len(self._due) > _STALE * len(now):
-            self._due = [moment for item in now
-                         for moment in core.moments(item)]
-            heapq.heapify(self._due)
-        else:
-            # What has not changed is the same object.
-            known = set(map(id, before.reservations))
-            for item in now:
-                if id(item) not in known:
-                    for moment in core.moments(item):
-                        heapq.heappush(self._due, moment)
-        self._read_of = snapshot
-
-    def _pop(self, now):
-        """[(kind, uuids)] of what is due, those of one time together."""
-        due = []
-        while self._due and self._due[0][0] <= now:
-            due.append(heapq.heappop(self._due))
-        return [(kind, [uuid for _when, _kind, uuid in group])
-                for (_when, kind), group in itertools.groupby(
-                    due, lambda moment: moment[:2])]
 
     def start(self, uuid):
         """Let one become active if its time has come and it is ready."""

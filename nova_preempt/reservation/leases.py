@@ -208,7 +208,11 @@ class LeaseCache:
             leases = (known.leases if known else core.Leases()).replaced(found)
         past = [self._service.get(lease_id) for lease_id in sorted(lease_ids)
                 if leases.get(lease_id) is None]
-        return leases.with_past([lease for lease in past if lease])
+        # The next change forgets them again.
+        return leases.updated(
+            lease if lease.status == core.ACTIVE
+            else dataclasses.replace(lease, hosts=frozenset())
+            for lease in past if lease) if any(past) else leases
 
     def _complain(self):
         """Say that nobody answers, at most once in COMPLAIN_S."""

@@ -13,18 +13,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 import dataclasses
 
 from nova_preempt.core.classes.clocks import Kind
-from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import cleanup
-from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import model
-from nova_preempt.simulator import endings
-from nova_preempt.simulator import reservation_book
+from nova_preempt.simulator import keeper
+from nova_preempt.simulator import servers
 from nova_preempt.simulator.events import Turn
-from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
 
@@ -35,6 +32,7 @@ _SHOWN = {
     State.NOTICE: ('active', None),
     State.STOPPED: ('stopped', None),
 }
+_COMING = frozenset((State.WAITING,))
 _KINDS = {'force_delete': 'delete', 'shelve': 'shelve'}
 _TASKS = {'force_delete': 'deleting', 'shelve': 'shelving'}
 
@@ -45,65 +43,52 @@ class _View:
     #: Every cell can be read.
     dark = False
 
-    def __init__(self, parts: Parts, book: reservation_book.Book,
+    def __init__(self, cloud: keeper.Cloud,
                  reservation: model.Reservation) -> None:
-        self._parts = parts
-        self._book = book
+        self._cloud = cloud
         self.reservation = reservation
-        self.running = book.running
-        self.timeout_s = parts.options.reservation_options.end_timeout_s
+        self.running = cloud.book.running
+        self.timeout_s = cloud.options.end_timeout_s
 
     @property
     def needed(self) -> frozenset[str]:
         """The names of hosts that other reservations need."""
-        return cleanup.needed(self._book.near())
+        return cleanup.needed(self._cloud.book.near())
 
     def servers(self, host: str) -> list[cleanup.Server]:
-        return [self._server(server) for server in self._on(host)
-                if server.state is not State.WAITING]
+        return [_server(server) for server in self._cloud.on_host(host)]
 
     def coming(self) -> list[cleanup.Server]:
-        uuid = self.reservation.uuid
-        return [self._server(server) for host in self.reservation.hosts
-                for server in self._on(host.host)
-                if server.boot.reservation == uuid]
+        return [_server(server) for host in self.reservation.hosts
+                for server in self._cloud.on_host(host.host, _COMING)
+                if server.boot.reservation == self.reservation.uuid]
 
     def homeless(self, coming: Collection[cleanup.Server]
                  ) -> tuple[cleanup.Server, ...]:
         """Return none: a scheduler has them, which waits for others."""
         return ()
 
-    def _on(self, name: str) -> Iterator[Server]:
-        host = self._parts.cloud.by_name()[name]
-        for uuid in list(host.allocations):
-            server = self._parts.servers.get(uuid)
-            if server is not None and server.host is host:
-                yield server
 
-    @staticmethod
-    def _server(server: Server) -> cleanup.Server:
-        named = (server.boot.reservation,) if server.boot.reservation else ()
-        return cleanup.Server(
-            server.boot.id, server.current_host.name, named,
-            *_SHOWN.get(server.state, ('active', 'deleting')),
-            preemptible=server.kind.terms is not None)
+def _server(server: Server) -> cleanup.Server:
+    return cleanup.Server(
+        server.boot.id, server.current_host.name, server.named,
+        *_SHOWN.get(server.state, ('active', 'deleting')),
+        preemptible=server.kind.terms is not None)
 
 
 class Cleanup:
     """Clears the hosts of reservations that are over.
 
-    :param book: a reservation_book.Book
-    :param ends: an endings.Endings
+    :param cloud: a keeper.Cloud
     :param not_coming: called with a server that was being built, or coming
         back, and is not any more
     """
 
-    def __init__(self, parts: Parts, book: reservation_book.Book,
-                 ends: endings.Endings,
+    def __init__(self, cloud: keeper.Cloud,
                  not_coming: Callable[[Server], None]) -> None:
-        self._parts = parts
-        self._book = book
-        self._ends = ends
+        self._cloud = cloud
+        self._parts = cloud.parts
+        self._book = cloud.book
         self._not_coming = not_coming
         self._memories: dict[str, cleanup.Memory] = {}
 
@@ -115,7 +100,7 @@ class Cleanup:
     def _look(self, uuid: str) -> None:
         parts = self._parts
         step = cleanup.step(
-            _View(parts, self._book, self._book.over[uuid]),
+            _View(self._cloud, self._book.over[uuid]),
             self._memories.get(uuid, cleanup.Memory()), self._book.now_us())
         self._memories[uuid] = step.memory
         for intent in step.intents:
@@ -126,10 +111,9 @@ class Cleanup:
                 del self._memories[uuid]
                 if intent.left:
                     parts.report.reservation('not cleared', uuid)
-        if uuid in self._book.over:
-            parts.events.add(
-                parts.events.now_us + drain.BUSY_S * SECOND, Turn.LOOK,
-                self._look, uuid)
+        if step.wake_at_us is not None:
+            parts.events.add(step.wake_at_us - servers.clock_us(0), Turn.LOOK,
+                             self._look, uuid)
 
     def _end(self, server: Server, call: str) -> None:
         parts = self._parts
@@ -142,7 +126,7 @@ class Cleanup:
             server.epoch += 1
             self._not_coming(server)
         else:
-            self._ends.suspend(server)
+            self._cloud.ends.suspend(server)
         server.state = State.ENDING
         self._mark_busy(server, _TASKS[call])
         parts.events.add(
@@ -175,4 +159,4 @@ class Cleanup:
         else:
             server.state = State.SHELVED
         # Somebody may have waited for it to give way.
-        self._ends.left(server)
+        self._cloud.ends.left(server)

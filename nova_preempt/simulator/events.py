@@ -69,3 +69,25 @@ class Events:
             self.now_us = at_us
             happen(*arguments)
         self.now_us = max(self.now_us, until_us)
+
+
+class Alarm:
+    """Calls a function when the earliest time comes that it is set to."""
+
+    def __init__(self, events: Events, turn: Turn,
+                 ring: Callable[[], None]) -> None:
+        self._events = events
+        self._turn = turn
+        self._happen = ring
+        self._at_us: int | None = None
+
+    def set(self, at_us: int) -> None:
+        """Ring then, and not later; what is set to ring sooner does."""
+        if self._at_us is None or at_us < self._at_us:
+            self._at_us = at_us
+            self._events.add(at_us, self._turn, self._ring, at_us)
+
+    def _ring(self, at_us: int) -> None:
+        if at_us == self._at_us:
+            self._at_us = None
+            self._happen()

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 import dataclasses
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nova_preempt.core.energy import candidates
 from nova_preempt.core.model import SECOND, Cap
@@ -25,7 +25,6 @@ from nova_preempt.core.reservation import controller
 from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import healing
 from nova_preempt.core.reservation import intents
-from nova_preempt.core.reservation import lease_events
 from nova_preempt.core.reservation import model
 from nova_preempt.core.reservation import observed
 from nova_preempt.simulator import endings
@@ -38,6 +37,9 @@ from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.servers import State
+
+if TYPE_CHECKING:
+    from nova_preempt.simulator import lease_events
 
 #: In these a server of another's is on its host.
 _THERE = frozenset((State.BOOTING, State.RUNNING, State.NOTICE,
@@ -96,29 +98,29 @@ class Cloud:
             for server in map(self.parts.servers.__getitem__,
                               self.host(name).allocations))
 
-    def on_host(self, name: str) -> Iterator[Server]:
+    def on_host(self, name: str, states: Collection[State] = _THERE
+                ) -> Iterator[Server]:
         """Yield the servers that are on a host, not those to come."""
         host = self.host(name)
         for uuid in host.allocations:
             server = self.parts.servers.get(uuid)
             if server is not None and server.host is host and (
-                    server.state in _THERE):
+                    server.state in states):
                 yield server
 
     def observe(self, server: Server) -> drain.Server:
         """Return a server as the controller sees it."""
         uuid, terms = server.boot.id, server.kind.terms
-        named = (server.boot.reservation,) if server.boot.reservation else ()
         busy = server.state in _BUSY or self.moves.has(server)
         if terms is None:
             return drain.Server(
-                uuid, named, None,
+                uuid, server.named, None,
                 drain.move_lead_s(self.options.evacuation_lead_s),
                 0.0, busy, self.moves.has_failed(server),
                 self.moves.asked_us(server))
         notice_s = self.options.guard.notice.length_s(terms.notice_s)
         return drain.Server(
-            uuid, named, notice_s, self.options.lead_s(notice_s),
+            uuid, server.named, notice_s, self.options.lead_s(notice_s),
             self._stays_s(server), busy)
 
     def record(self, server: Server) -> Record:
@@ -194,8 +196,10 @@ class Keeper:
     :param cloud: a Cloud
     """
 
-    def __init__(self, cloud: Cloud) -> None:
+    def __init__(self, cloud: Cloud, events: lease_events.LeaseEvents
+                 ) -> None:
         self._cloud = cloud
+        self._lease_events = events
         self._parts = cloud.parts
         self._book = cloud.book
         self._memories: dict[str, controller.Memory] = {}
@@ -212,8 +216,7 @@ class Keeper:
             max(self._cloud.options.leads_s()) / drain.IDLE_S + 2)
         in_s = (reservation.start_at - self._book.now()).total_seconds()
         # So that it is looked at its very start, too.
-        self._look_in(uuid, in_s - early_s if in_s > early_s
-                      else in_s % drain.IDLE_S)
+        self._look_in(uuid, max(in_s - early_s, in_s % drain.IDLE_S))
 
     def _look_in(self, uuid: str, in_s: float = 0.0) -> None:
         if uuid not in self._watched:
@@ -224,10 +227,12 @@ class Keeper:
 
     def _look_again(self, uuid: str) -> None:
         self._watched.discard(uuid)
-        self.look(uuid)
         reservation = self._book.opened.get(uuid)
         if reservation is None:
+            self._memories.pop(uuid, None)
+            self._last.pop(uuid, None)
             return
+        self._look(uuid)
         now_us = self._book.now_us()
         wake_at_us = self._last[uuid][1]
         if now_us < reservation.start_s * SECOND:
@@ -237,12 +242,11 @@ class Keeper:
             self._look_in(uuid, max(
                 drain.BUSY_S, (wake_at_us - now_us) / SECOND))
 
-    def look(self, uuid: str) -> None:
+    def _look(self, uuid: str) -> None:
         """Step, unless nothing has changed and nothing is due."""
         now_us = self._book.now_us()
         seen, wake_at_us = self._last.get(uuid, (None, 0))
-        has_changed = uuid in self._book.opened and (
-            wake_at_us <= now_us or seen != self._is_like(uuid))
+        has_changed = wake_at_us <= now_us or seen != self._is_like(uuid)
         while has_changed:
             step = controller.step(
                 _View(self._cloud, self._book.opened[uuid]),
@@ -265,11 +269,6 @@ class Keeper:
              sum(1 for _ in self._cloud.on_host(name)))
             for name in reservation.held]
 
-    def forget(self, uuid: str) -> None:
-        """Forget a reservation that is over."""
-        self._memories.pop(uuid, None)
-        self._last.pop(uuid, None)
-
     # -- what is decided ---------------------------------------------------
 
     def _carry_out(self, intent: intents.Intent, uuid: str) -> None:
@@ -291,19 +290,7 @@ class Keeper:
         elif isinstance(intent, healing.Return):
             self._exchange(reservation, intent.instead_of, intent.host)
         elif isinstance(intent, intents.StartReservation):
-            self.start(reservation)
-
-    def start(self, reservation: model.Reservation) -> None:
-        """Let one start if its time has come and it is ready."""
-        now = self._book.now()
-        changes = lease_events.change(
-            reservation, lease_events.Kind.START, now)
-        if not changes:
-            return
-        found = dataclasses.replace(reservation, **changes)
-        self._book.put(found)
-        self._parts.report.started(
-            found, (now - found.start_at).total_seconds())
+            self._lease_events.start(uuid)
 
     def _exchange(self, reservation: model.Reservation, old: str | None,
                   new: str | None) -> None:

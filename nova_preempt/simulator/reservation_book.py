@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 import datetime
+import functools
 from typing import Any
 
 from nova_preempt.core.model import SECOND
@@ -47,7 +48,6 @@ class Book:
         self.over: dict[str, model.Reservation] = {}
         self.leases = leases.Leases()
         self._setup = setup
-        self._hosts: dict[str, observed.Host] | None = None
         #: Those that have started, until they have left no server.
         self.running: dict[str, model.Reservation] = {}
         #: Called with the id of one on whose host a server of others is.
@@ -58,29 +58,27 @@ class Book:
         self._begun: dict[str, int] = {}
         self._own: dict[tuple[str, str], frozenset[str]] = {}
 
-    @property
+    @functools.cached_property
     def hosts(self) -> dict[str, observed.Host]:
         """Return the hosts by name, as they are when they are on."""
-        if self._hosts is None:
-            options = self._parts.options.reservation_options
-            self._hosts = {
-                host.name: observed.Host(
-                    host.name, properties=_properties(host.name, kind),
-                    reservable=options.reservable_default
-                    if kind.reservable is None else kind.reservable,
-                    flops_per_watt=kind.figures.flops_per_watt)
-                for kind in self._setup.hosts for host in kind.hosts()}
-        return self._hosts
+        options = self._parts.options.reservation_options
+        return {
+            host.name: observed.Host(
+                host.name, properties=_properties(host.name, kind),
+                reservable=options.reservable_default
+                if kind.reservable is None else kind.reservable,
+                flops_per_watt=kind.figures.flops_per_watt)
+            for kind in self._setup.hosts for host in kind.hosts()}
 
     def now(self) -> datetime.datetime:
         """Return the time as reservations have it."""
         return servers.at(self._parts.events.now_us).replace(tzinfo=None)
 
     def now_us(self) -> int:
-        return BEGIN_S * SECOND + int(self._parts.events.now_us)
+        return servers.clock_us(self._parts.events.now_us)
 
     def now_s(self) -> int:
-        return BEGIN_S + self._parts.events.now_us // SECOND
+        return self.now_us() // SECOND
 
     def put(self, reservation: model.Reservation) -> None:
         """Note what one has become."""
@@ -90,8 +88,7 @@ class Book:
             self.leases = self.leases.updated([leases.of(reservation)])
         elif self.opened.pop(uuid, None) is not None:
             self.leases = self.leases.updated((), [uuid])
-        if uuid in self._begun:
-            self._count_hosts(reservation)
+        self._count_hosts(reservation)
         if reservation.ready_at is not None:
             self.running[uuid] = reservation
             self._take(reservation)
@@ -125,15 +122,12 @@ class Book:
 
     # -- how much is reserved, and used ------------------------------------
 
-    def begin(self, reservation: model.Reservation) -> None:
-        """Count its hosts from now on."""
-        self._begun[reservation.uuid] = 0
-        self._count_hosts(reservation)
-
     def _count_hosts(self, reservation: model.Reservation) -> None:
-        held = (len(reservation.held)
-                if reservation.status in model.OPEN else 0)
-        change = held - self._begun[reservation.uuid]
+        """Count its hosts from its start until it is over."""
+        held = len(reservation.held) if (
+            reservation.status in model.OPEN
+            and reservation.start_s <= self.now_s()) else 0
+        change = held - self._begun.get(reservation.uuid, 0)
         self._begun[reservation.uuid] = held
         if change:
             self._parts.report.level('hosts reserved', change)

@@ -27,17 +27,16 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import admission
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import host_query
-from nova_preempt.core.reservation import lease_events
 from nova_preempt.core.reservation import leases
 from nova_preempt.core.reservation import limits
 from nova_preempt.core.reservation import model
 from nova_preempt.simulator import cleanup
 from nova_preempt.simulator import endings
 from nova_preempt.simulator import keeper
+from nova_preempt.simulator import lease_events
 from nova_preempt.simulator import migration
 from nova_preempt.simulator import power
 from nova_preempt.simulator import reservation_book
-from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.floors import Mask
 from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.reservation_book import BEGIN_S
@@ -77,8 +76,9 @@ class Reservations:
                                              ends.not_wanted)
         self._cloud = keeper.Cloud(parts, self._book, ends, self.migration,
                                    fleet)
-        self._keeper = keeper.Keeper(self._cloud)
-        self._cleanup = cleanup.Cleanup(parts, self._book, ends, not_coming)
+        self._events = lease_events.LeaseEvents(
+            parts, self._book, cleanup.Cleanup(self._cloud, not_coming))
+        self._keeper = keeper.Keeper(self._cloud, self._events)
         parts.report.reserved = self._book.hold
         ends.requests.reserved = self._book.find
         self._ids: set[str] = set()
@@ -104,8 +104,7 @@ class Reservations:
             start=found.start_s - BEGIN_S, end=found.end_s - BEGIN_S,
             on=list(found.held))
         self._book.put(found)
-        for moment in lease_events.moments(found):
-            self._add(moment)
+        self._events.run()
         self._keeper.watch(found.uuid)
 
     def _grant(self, event: Reserve) -> model.Reservation:
@@ -167,49 +166,15 @@ class Reservations:
         now = self._book.now().replace(microsecond=0)
         found = admission.cancel(reservation, model.to_s(now))
         if found is admission.Cancel.NEVER_STARTS:
-            self._finish(dataclasses.replace(
+            self._events.finish(dataclasses.replace(
                 reservation, status=model.CANCELLED), 'cancelled')
         elif found is admission.Cancel.ENDS_NOW:
             self._book.put(dataclasses.replace(reservation, end_at=now))
-            self._happen(lease_events.Kind.END, uuid)
+            self._events.run()
 
     def has(self, uuid: str) -> bool:
         """Whether one of this id was ever asked for."""
         return uuid in self._ids
-
-    # -- what happens at its time ------------------------------------------
-
-    def _add(self, moment: lease_events.Moment) -> None:
-        when, kind, uuid = moment
-        if kind is lease_events.Kind.BEFORE_END:
-            # Nobody listens to the bus.
-            return
-        at_us = (model.to_s(when) - BEGIN_S) * SECOND
-        self._parts.events.add(
-            max(self._parts.events.now_us, at_us),
-            Turn.END if kind is lease_events.Kind.END else Turn.STEP,
-            self._happen, kind, uuid)
-
-    def _happen(self, kind: lease_events.Kind, uuid: str) -> None:
-        reservation = self._book.opened.get(uuid)
-        if reservation is None:
-            return
-        if kind is lease_events.Kind.START:
-            self._book.begin(reservation)
-            self._keeper.start(reservation)
-            self._keeper.look(uuid)
-            return
-        changes = lease_events.change(reservation, kind, self._book.now())
-        if changes:
-            never = reservation.ready_at is None
-            self._finish(dataclasses.replace(reservation, **changes),
-                         'never started' if never else 'ended')
-
-    def _finish(self, reservation: model.Reservation, event: str) -> None:
-        self._book.put(reservation)
-        self._parts.report.reservation(event, reservation.uuid)
-        self._keeper.forget(reservation.uuid)
-        self._cleanup.begin(reservation)
 
     # -- where servers may go ----------------------------------------------
 
@@ -219,9 +184,8 @@ class Reservations:
         The mask is None if it may go to all.
         """
         boot = server.boot
-        if boot.reservation:
-            answer = self._book.view().answer([boot.reservation],
-                                              boot.project)
+        if server.named:
+            answer = self._book.view().answer(server.named, boot.project)
             exists = bool(server.tries) or server.moves is not None
             if not (exists and answer.is_void):
                 return self._parts.cloud.mask(answer.hosts), answer.reason

@@ -22,6 +22,7 @@ from nova_preempt.core.controller import Step
 from nova_preempt.core.eviction import returns
 from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.simulator import servers
+from nova_preempt.simulator.events import Alarm
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
@@ -60,7 +61,7 @@ class Returns:
         self._waiting: dict[Any, _Alike] = {}
         self._of_class: dict[str, Server] = {}
         self._coming: dict[str, Server] = {}
-        self._is_looking = False
+        self._alarm = Alarm(parts.events, Turn.LOOK, self._look)
         self._memory: int | None = None
         options = parts.options
         self.options = returns.Options(
@@ -106,15 +107,11 @@ class Returns:
         return self._classes is not None and self._classes.has(server)
 
     def _look_soon(self) -> None:
-        if not self._is_looking:
-            self._is_looking = True
-            interval_us = self._parts.options.interval_s * SECOND
-            now_us = self._parts.events.now_us
-            self._parts.events.add((now_us // interval_us + 1) * interval_us,
-                                   Turn.LOOK, self._look)
+        interval_us = self._parts.options.interval_s * SECOND
+        now_us = self._parts.events.now_us
+        self._alarm.set((now_us // interval_us + 1) * interval_us)
 
     def _look(self) -> None:
-        self._is_looking = False
         self._waiting = {key: alike for key, alike in self._waiting.items()
                          if alike.ended}
         if not self._waiting and not self._of_class:

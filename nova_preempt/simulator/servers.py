@@ -131,6 +131,11 @@ class Server:
         return self.host
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """The ids of the reservations that it names."""
+        return (self.boot.reservation,) if self.boot.reservation else ()
+
+    @property
     def terms(self) -> Terms:
         """The terms of a preemptible server."""
         assert self.kind.terms is not None

@@ -39,6 +39,7 @@ from nova_preempt.core.model import Server as Record
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import hints
 from nova_preempt.simulator import servers
+from nova_preempt.simulator.events import Alarm
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.parts import Parts
 from nova_preempt.simulator.servers import Server
@@ -85,7 +86,7 @@ class Waiting:
         # What was seen of servers last.
         self._seen: dict[str, tuple[State, int, str]] = {}
         self._memory = controller.Memory()
-        self._is_looking = False
+        self._alarm = Alarm(parts.events, Turn.LOOK, self._look)
         self._wakes_us = 0
 
     def add(self, server: Server) -> None:
@@ -110,17 +111,12 @@ class Waiting:
         return now.replace(microsecond=0, tzinfo=None)
 
     def _look_soon(self) -> None:
-        if self._is_looking:
-            return
-        self._is_looking = True
         interval_us = self._backlog.options.interval_s * SECOND
         now_us = self._parts.events.now_us
-        self._parts.events.add(
-            max(self._wakes_us, (now_us // interval_us + 1) * interval_us),
-            Turn.LOOK, self._look)
+        self._alarm.set(
+            max(self._wakes_us, (now_us // interval_us + 1) * interval_us))
 
     def _look(self) -> None:
-        self._is_looking = False
         now_us = times.microseconds(self._now())
         followed = controller.follow(
             tuple(self._open.values()), (), self._observe(), now_us,

@@ -57,12 +57,11 @@ ROOM_LINES = {
 }
 ABOVE_ROOM_LINES = {
     '': 555, 'api': 2707, 'backlog': 1579, 'classes': 427, 'client': 1211,
-    'cloud': 2646, 'cmd': 2316, 'conf': 1788, 'core': 14520, 'db': 2648,
+    'cloud': 2646, 'cmd': 2316, 'conf': 1788, 'core': 14506, 'db': 2648,
     'embedded': 1204, 'engine': 912, 'handover': 2328, 'power': 1922,
-    'reservation': 1899, 'scheduler': 2759, 'sdk': 637, 'simulator': 6746,
+    'reservation': 1876, 'scheduler': 2759, 'sdk': 637, 'simulator': 6745,
 }
 ABOVE_FILE_LINES = {
-    'nova_preempt/core/reservation/leases.py': 403,
     'nova_preempt/handover/recovery.py': 403,
 }
 ABOVE_FUNCTION_LINES = {}
@@ -85,7 +84,6 @@ ABOVE_ATTRIBUTES = {
     'nova_preempt.simulator.power.Power': 15,
     'nova_preempt.simulator.power.PoweredHost': 16,
     'nova_preempt.simulator.report.Report': 15,
-    'nova_preempt.simulator.reservation_book.Book': 11,
     'nova_preempt.simulator.run.Simulation': 11,
     'nova_preempt.simulator.servers.Server': 14,
     'nova_preempt.simulator.waiting.Waiting': 12,

@@ -26,6 +26,7 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.notice import NoticeRule
 from nova_preempt.core.reservation import cleanup
 from nova_preempt.core.reservation import controller
+from nova_preempt.core.reservation import lease_events
 from nova_preempt.core.reservation import leases
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.simulator import delays
@@ -58,6 +59,9 @@ class Scenario:
         reservation's own. Each fills a host: the first one that is free. For
         s... the scheduler knows of no reservation
     :ivar events: [(when, what, which)] as either side has them
+    :ivar next_for_s: how long a second reservation has the same hosts after
+        the first one, which is asked for first; 0 for none
+    :ivar cancelled_s: when its owner gives the first reservation up
     """
 
     hosts: int
@@ -68,6 +72,8 @@ class Scenario:
     promised_s: int = 0
     reservable: int = 9
     until_s: int = 1100
+    next_for_s: int = 0
+    cancelled_s: int | None = None
 
 
 def _tries(until_s, *servers):
@@ -99,6 +105,28 @@ SCENARIOS = {
         2, {'s1': (800, None)}, (
             (700.0, 'started', 'r1'), (810.0, 'moving', 's1'),
             (1000.0, 'ended', 'r1')), reservable=1),
+    'one reservation after the other': Scenario(
+        1, {}, (
+            (700.0, 'started', 'r1'), (1000.0, 'ended', 'r1'),
+            (1000.0, 'started', 'r2'), (1060.0, 'ended', 'r2')),
+        next_for_s=60),
+    'a reservation waits for servers of another one': Scenario(
+        1, {'o1': (750, None)}, (
+            (700.0, 'started', 'r1'), (1000.0, 'ended', 'r1'),
+            (1000.0, 'clear', 'o1'), (1002.0, 'started', 'r2'),
+            (1060.0, 'ended', 'r2')), next_for_s=60),
+    'a reservation that its owner ends': Scenario(
+        1, {'o1': (750, None)}, (
+            (700.0, 'started', 'r1'), (800.0, 'ended', 'r1'),
+            (800.0, 'clear', 'o1'), (1000.0, 'started', 'r2'),
+            (1060.0, 'ended', 'r2')), cancelled_s=800, next_for_s=60),
+    'a reservation that is cancelled before it starts': Scenario(
+        1, {'p1': (0, None)}, ((520.0, 'notice', 'p1'),),
+        cancelled_s=600),
+    'a reservation that never starts': Scenario(
+        1, {'n1': (0, None)}, (
+            *_tries(700, 'n1'), (700.0, 'host lost', 'h-1'),
+            (1000.0, 'never started', 'r1'))),
 }
 
 
@@ -122,13 +150,16 @@ class Service:
         return (self.test.now - self.begin).total_seconds()
 
     def run(self):
+        scenario = self.scenario
         due = [(10, self.reserve, '')]
-        for uuid, (at_s, end_s) in self.scenario.servers.items():
+        if scenario.cancelled_s is not None:
+            due.append((scenario.cancelled_s, self.cancel, 'r1'))
+        for uuid, (at_s, end_s) in scenario.servers.items():
             due.append((at_s, self.boot, uuid))
             if end_s is not None:
                 due.append((end_s, self.test.cloud.servers.pop, uuid))
         due.sort(key=lambda item: item[0])
-        while self.now_s() <= self.scenario.until_s:
+        while self.now_s() <= scenario.until_s:
             while due and due[0][0] <= self.now_s():
                 _, happen, uuid = due.pop(0)
                 happen(uuid)
@@ -168,29 +199,39 @@ class Service:
             lambda: setattr(server, 'task_state', None)))
 
     def reserve(self, _uuid):
-        self.test.reserve(
-            *[f'h-{number + 1}' for number in range(self.scenario.quantity)],
-            start_s=START_S - 10, duration_s=self.scenario.for_s)
+        hosts = [f'h-{number + 1}' for number in range(self.scenario.quantity)]
+        for_s, next_for_s = self.scenario.for_s, self.scenario.next_for_s
+        self.test.reserve(*hosts, start_s=START_S - 10, duration_s=for_s)
+        if next_for_s:
+            self.test.reserve(*hosts, uuid='r2', duration_s=next_for_s,
+                              start_s=START_S - 10 + for_s)
+
+    def cancel(self, uuid):
+        reservations = self.test.reservations
+        if self.test.get(uuid).status == rows.PENDING:
+            reservations.update(uuid, status=rows.CANCELLED)
+        else:
+            reservations.set_end(uuid, self.test.now)
 
     def state(self):
-        if not self.test.reservations.list():
-            return None
-        return self.test.get()
+        return {each.uuid: each for each in self.test.reservations.list()}
 
     def compare(self, before, after):
-        if before is None:
-            return
-        new = sorted({*after.held} - {*before.held})
-        old = sorted({*before.held} - {*after.held})
-        if new and old:
-            self.note('host replaced', *new)
+        for uuid, old in before.items():
+            self.compare_one(uuid, old, after[uuid])
+
+    def compare_one(self, uuid, before, after):
+        gained = sorted({*after.held} - {*before.held})
+        lost = sorted({*before.held} - {*after.held})
+        if gained and lost:
+            self.note('host replaced', *gained)
         else:
-            self.note('host added', *new)
-            self.note('host lost', *old)
+            self.note('host added', *gained)
+            self.note('host lost', *lost)
         if after.ready_at and not before.ready_at:
-            self.note('started', 'r1')
+            self.note('started', uuid)
         if rows.ENDED == after.status != before.status:
-            self.note('ended', 'r1')
+            self.note('ended' if after.ready_at else 'never started', uuid)
 
     def note(self, what, *uuids):
         self.events += [(self.now_s(), what, uuid) for uuid in uuids]
@@ -215,6 +256,12 @@ def simulated(scenario):
     trace = [model.Reserve(
         10 * SECOND, 'r1', scenario.quantity, START_S,
         duration_s=scenario.for_s, end_action='delete')]
+    if scenario.next_for_s:
+        trace.append(model.Reserve(
+            10 * SECOND, 'r2', scenario.quantity, START_S + scenario.for_s,
+            duration_s=scenario.next_for_s, end_action='delete'))
+    if scenario.cancelled_s is not None:
+        trace.append(small.end(scenario.cancelled_s, 'r1'))
     for uuid, (at_s, end_s) in scenario.servers.items():
         trace.append(small.boot(
             at_s, uuid, 4, uuid.startswith('p'),
@@ -240,7 +287,8 @@ def _told(records):
             # Of each kind of hosts there is one.
             yield item['t'], what, item['host'].removesuffix('-1')
         elif what in ('notice', 'moving', 'not moved') or (
-                what in ('started', 'ended') and item['id'] == 'r1'):
+                what in ('started', 'ended', 'never started')
+                and item['id'].startswith('r')):
             yield (item['t'], what.replace('not moved', 'moving'), item['id'])
         elif what == 'cleared':
             yield item['t'] - DELETE_S, 'clear', item['id']
@@ -268,6 +316,37 @@ class TestOneLoop(life.ChoresTestCase):
 
     def test_turned_away(self):
         self.check('a server of others is turned away')
+
+    def test_one_after_the_other(self):
+        self.check('one reservation after the other')
+
+    def test_waits_for_servers_of_another(self):
+        self.check('a reservation waits for servers of another one')
+
+    def test_ended_by_its_owner(self):
+        self.check('a reservation that its owner ends')
+
+    def test_cancelled(self):
+        self.check('a reservation that is cancelled before it starts')
+
+    def test_never_starts(self):
+        self.check('a reservation that never starts')
+
+    def test_lease_events_that_wait_a_minute_longer(self):
+        """Both sides end the reservation a minute later."""
+        def step(reservations, told, now_us):
+            found = real(reservations, told, now_us - 60 * SECOND)
+            return dataclasses.replace(
+                found, wake_at_us=found.wake_at_us
+                and found.wake_at_us + 60 * SECOND)
+
+        def wait(events):
+            return [(when + 60.0 * (what[0] in ('ended', 'clear')), *what)
+                    for when, *what in events]
+
+        real = lease_events.step
+        with mock.patch.object(lease_events, 'step', step):
+            self.check('a preemptible server gets its notice', wait)
 
     def test_a_cleanup_that_waits_a_minute_longer(self):
         """Both sides wait."""

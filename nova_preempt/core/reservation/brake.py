@@ -30,6 +30,10 @@ from nova_preempt.core.reservation import model
 #: as a switch, is repaired by then, or is not soon.
 BRAKE_S = 1800
 
+#: Between two looks at all hosts there is less, in seconds, unless something
+#: is wrong: another engine has acted, nobody did, or the clock was set.
+PASS_S = 60
+
 #: What the owner is told whose host is down meanwhile.
 BRAKED = (
     "a host is down; it is not replaced yet, since many are down at once"
@@ -193,12 +197,10 @@ class Memory:
 
     def given_up(self, now_us: int, grace_s: float) -> list[str]:
         """Return the hosts that have had their time to come back."""
-        return [
-            name
-            for name, since_s in self.down_since.items()
-            if healing.is_given_up(since_s, now_us // SECOND, grace_s,
-                                   braked=bool(self.why))
-        ]
+        until_s = now_us // SECOND - grace_s
+        return [] if self.why else [
+            name for name, since_s in self.down_since.items()
+            if since_s <= until_s]
 
 
 def step(
@@ -211,9 +213,12 @@ def step(
     many, many_since_s = "", memory.many_since_s
     if not blind:
         many, many_since_s = _why_many(view, many_since_s, now_s)
-    is_old = healing.is_too_long_ago(memory.looked_s, now_s, view.grace_s)
-    since = healing.down_since({} if is_old else memory.down_since, down,
-                               now_s, braked=bool(blind or many))
+    # What was seen while the brake was on says nothing, nor what was seen so
+    # long ago that a host may have been up in between.
+    is_known = not (blind or many) and memory.looked_s is not None and (
+        0 <= now_s - memory.looked_s <= view.grace_s + PASS_S)
+    since = {name: memory.down_since.get(name, now_s) if is_known else now_s
+             for name in down}
     told = memory.told & {each.uuid for each in view.reservations}
     intents = []
     for each in () if blind else view.reservations:

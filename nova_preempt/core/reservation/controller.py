@@ -230,10 +230,10 @@ class _Looks:
         return bool(names)
 
     def _look(self, name: str, seen: observed.Host
-              ) -> tuple[drain.Step, tuple[drain.Resident, ...]]:
+              ) -> tuple[drain.Step, tuple[drain.Server, ...]]:
         """Return what is to be done on a host, and who is there."""
         waits = drain.Step(waiting=True)
-        residents: tuple[drain.Resident, ...] = ()
+        residents: tuple[drain.Server, ...] = ()
         if seen.asleep is not None and not seen.dark:
             found = drain.wake(name, seen.asleep, self._to_start_s)
         elif seen.dark or not seen.is_usable:
@@ -255,29 +255,24 @@ class _Looks:
         return found, residents
 
     def _drain(self, name: str, servers: Sequence[drain.Server]
-               ) -> tuple[drain.Step, tuple[drain.Resident, ...]]:
+               ) -> tuple[drain.Step, tuple[drain.Server, ...]]:
         """Have those leave a host whose time has come."""
-        residents = tuple(
-            drain.resident(server, self._reservation.uuid,
-                           self._view.running, self._now_us)
-            for server in servers)
-        evictable = {server.uuid: server.notice_s for server, resident
-                     in zip(servers, residents, strict=True)
-                     if resident.kind is drain.Kind.PREEMPTIBLE}
-        free = [item.uuid for item in residents
-                if item.uuid in evictable and not item.busy]
-        found = drain.decide(residents, self._to_start_s,
+        residents = {server.uuid: drain.classified(
+            server, self._reservation.uuid, self._view.running, self._now_us)
+            for server in servers}
+        free = [uuid for uuid, item in residents.items()
+                if item.kind is drain.Kind.PREEMPTIBLE and not item.busy]
+        found = drain.decide(residents.values(), self._to_start_s,
                              self._view.caps(free) if free else ())
-        asked_us = {server.uuid: server.asked_us for server in servers}
         self._intents += [
-            intents.Migrate(name, uuid) for uuid in found.move
-            if not self._is_recent(asked_us[uuid], drain.RETRY_S)]
+            intents.Migrate(name, uuid) for uuid in found.move if not
+            self._is_recent(residents[uuid].asked_us, drain.RETRY_S)]
         if found.notice:
             groups = drain.by_notice(
-                {uuid: evictable[uuid] for uuid in found.notice},
+                {uuid: residents[uuid].notice_s for uuid in found.notice},
                 self._view.evicting())
             self._intents += [intents.Evict(name, uuids) for uuids in groups]
-        return found, residents
+        return found, tuple(residents.values())
 
     def _set(self, host: model.Assignment, status: str) -> None:
         if host.status != status:

@@ -59,11 +59,14 @@ class Server:
     :ivar notice_s: the length of its notice, None of a normal one
     :ivar lead_s: how long it takes from its notice, or from when it begins
         to be moved, until it is gone
-    :ivar stays_s: for how long from now on it cannot begin to go
-    :ivar busy: see Resident
-    :ivar refused: see Resident
+    :ivar stays_s: for how long from now on it cannot begin to go; for one of
+        another reservation, until that is over; infinity if nobody knows
+    :ivar busy: something is happening to it: its end, its move, or what it
+        has to finish first
+    :ivar refused: the last attempt to move it has failed
     :ivar asked_us: when its move away from the host was asked for last, since
         the epoch, None if never
+    :ivar kind: see classified()
     """
 
     uuid: str
@@ -74,27 +77,7 @@ class Server:
     busy: bool = False
     refused: bool = False
     asked_us: int | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Resident:
-    """A server on the host.
-
-    :ivar lead_s: how long it takes from its notice, or from when it begins
-        to be moved, until it is gone
-    :ivar stays_s: for how long from now on it cannot begin to go; for one of
-        another reservation, until that is over; infinity if nobody knows
-    :ivar busy: something is happening to it: its end, its move, or what it
-        has to finish first
-    :ivar refused: the last attempt to move it has failed
-    """
-
-    uuid: str
-    kind: Kind
-    lead_s: float = 0.0
-    stays_s: float = 0.0
-    busy: bool = False
-    refused: bool = False
+    kind: Kind = Kind.NORMAL
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -119,32 +102,26 @@ class Step:
     lead_s: float = 0.0
 
 
-def resident(
+def classified(
     server: Server,
     reservation: str,
     running: Mapping[str, reservations.Reservation],
     now_us: int,
-) -> Resident:
-    """Return what a server on a host of a reservation is to it.
+) -> Server:
+    """Return a server with what it is to a reservation of its host.
 
     :param running: the reservations whose servers stay, by their ids
     """
     if reservation in server.named:
-        return Resident(server.uuid, Kind.OWN)
+        return dataclasses.replace(server, kind=Kind.OWN)
     ends_s = [running[uuid].end_s for uuid in server.named if uuid in running]
     if ends_s:
         stays_s = (max(ends_s) * model.SECOND - now_us) / model.SECOND
-        return Resident(
-            server.uuid, Kind.OTHERS, stays_s=stays_s, busy=server.busy
-        )
-    return Resident(
-        server.uuid,
-        Kind.NORMAL if server.notice_s is None else Kind.PREEMPTIBLE,
-        server.lead_s,
-        server.stays_s,
-        server.busy,
-        server.refused,
-    )
+        return dataclasses.replace(server, kind=Kind.OTHERS, lead_s=0.0,
+                                   stays_s=stays_s, refused=False)
+    return dataclasses.replace(
+        server, kind=Kind.NORMAL if server.notice_s is None
+        else Kind.PREEMPTIBLE)
 
 
 def move_lead_s(lead_s: int) -> int:
@@ -221,7 +198,7 @@ def stays_s(*, kept: bool, uptime_s: float, minimum_s: float) -> float:
 
 
 def decide(
-    residents: Iterable[Resident],
+    residents: Iterable[Server],
     to_start_s: float,
     caps: Collection[model.Cap] = (),
 ) -> Step:
@@ -264,7 +241,7 @@ def decide(
     )
 
 
-def _blocks(item: Resident, to_start_s: float) -> bool:
+def _blocks(item: Server, to_start_s: float) -> bool:
     """Tell whether it will not be gone in time.
 
     After the start, in time is as soon as possible.
@@ -276,7 +253,7 @@ def _blocks(item: Resident, to_start_s: float) -> bool:
     return item.stays_s + item.lead_s > max(to_start_s, item.lead_s)
 
 
-def _waves(item: Resident, caps: Collection[model.Cap]) -> int:
+def _waves(item: Server, caps: Collection[model.Cap]) -> int:
     """Return in how many rounds those go that share a budget with it."""
     return max(
         (

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""When hosts of reservations are given up, and which come back.
+"""Hosts of reservations that are down, and others in their place.
 
 A host that was given up returns to the reservation whose servers still run on
 it.
@@ -26,44 +26,6 @@ from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import model
 from nova_preempt.core.reservation import observed
-
-#: Between two looks at all hosts there is less, in seconds, unless something
-#: is wrong.
-PASS_S = 60
-
-
-def is_too_long_ago(
-    looked_s: float | None, now_s: float, grace_s: float
-) -> bool:
-    """Whether what was seen of hosts then says nothing about now.
-
-    Another engine has acted since, nobody did, or the clock was set: a host
-    may have been up in between.
-
-    :param looked_s: when it was looked last, None if never
-    :param grace_s: how long a host may be down
-    """
-    return looked_s is None or not 0 <= now_s - looked_s <= grace_s + PASS_S
-
-
-def down_since(
-    before: Mapping[str, float],
-    down: Collection[str],
-    now_s: float,
-    *,
-    braked: bool,
-) -> dict[str, float]:
-    """Return since when each of these hosts counts as down.
-
-    What was seen while the brake was on says nothing: afterwards each host
-    has its full time again to come back.
-
-    :param before: what this returned the last time, nothing if that is too
-        long ago
-    """
-    return {
-        name: now_s if braked else before.get(name, now_s) for name in down
-    }
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -100,13 +62,6 @@ def find_down(
         or not (hosts[name].is_usable or hosts[name].dark)
     }
     return Down(frozenset(down & kept), len(down), len(matter))
-
-
-def is_given_up(
-    since_s: float | None, now_s: float, grace_s: float, *, braked: bool
-) -> bool:
-    """Whether a host that is down since then has had its time to come back."""
-    return since_s is not None and not braked and now_s - since_s >= grace_s
 
 
 def candidates(

@@ -76,7 +76,7 @@ class ReplaceHost:
     candidates: tuple[str, ...]
     loss: Loss | None = None
     or_lose: bool = False
-    residents: tuple[drain.Resident, ...] = ()
+    residents: tuple[drain.Server, ...] = ()
     blocking: tuple[str, ...] = ()
 
 

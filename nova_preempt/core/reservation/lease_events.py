@@ -10,39 +10,103 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What begins and ends when: starts, warnings before the end, and ends."""
+"""Controller of lease events: starts, warnings before the end, and ends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import bisect
+from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
 import datetime
 import enum
+import itertools
 from typing import Any, TypeAlias
 
+from nova_preempt.core import controller
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import model
 
 
 class Kind(enum.IntEnum):
-    """What happens; of one time in this order, so that hosts get free."""
+    """Kinds of events, in their order at one time, so that hosts get free."""
 
     END = 0
     BEFORE_END = 1
     START = 2
 
 
-# When what happens to the reservation of which uuid.
-Moment: TypeAlias = tuple[datetime.datetime, Kind, str]
+#: (when in microseconds since the epoch, kind, uuid of the reservation).
+_Event: TypeAlias = tuple[int, Kind, str]
 
 
-def moments(reservation: model.Reservation) -> list[Moment]:
-    """Return what is still to come of an open one."""
-    uuid = reservation.uuid
-    found = [(reservation.end_at, Kind.END, uuid)]
+@dataclasses.dataclass(frozen=True, slots=True)
+class Happen:
+    """Change these reservations as change() says of each, if it still does.
+
+    A reservation may have changed meanwhile, and be ready since.
+    """
+
+    kind: Kind
+    reservations: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Told:
+    """Values that one step keeps for the next.
+
+    :ivar reservations: those of the last step
+    :ivar to_come: their events that it has not told, in order
+    """
+
+    reservations: Sequence[model.Reservation] = ()
+    to_come: tuple[_Event, ...] = ()
+
+
+def step(
+    reservations: Sequence[model.Reservation], told: Told, now_us: int
+) -> controller.Step[Happen, Told]:
+    """Tell the events that are due, those of one time and kind together.
+
+    An event is told once for each change of its reservation: who is not ready
+    at its start starts as its controller says.
+
+    :param reservations: the open ones; one that has not changed is the same
+        object as in the last step
+    """
+    to_come = told.to_come
+    if reservations is not told.reservations:
+        to_come = _updated(to_come, told.reservations, reservations)
+    count = bisect.bisect_left(to_come, (now_us + 1,))
+    due, to_come = to_come[:count], to_come[count:]
+    return controller.Step(
+        tuple(Happen(kind, tuple(uuid for *_, uuid in events))
+              for (_, kind), events in itertools.groupby(
+                  due, lambda event: event[:2])),
+        Told(reservations, to_come), to_come[0][0] if to_come else None)
+
+
+def _updated(
+    to_come: Sequence[_Event], before: Sequence[model.Reservation],
+    now: Sequence[model.Reservation],
+) -> tuple[_Event, ...]:
+    """Return what is to come with the events of reservations that changed."""
+    old, new = set(map(id, before)), set(map(id, now))
+    gone = {each.uuid for each in before if id(each) not in new}
+    found = [event for event in to_come if event[2] not in gone]
+    found += [event for each in now if id(each) not in old
+              for event in _events(each)]
+    return tuple(sorted(found))
+
+
+def _events(reservation: model.Reservation) -> Iterator[_Event]:
+    """Yield what is still to come of an open reservation."""
+    uuid, end_us = reservation.uuid, reservation.end_s * SECOND
+    yield end_us, Kind.END, uuid
     if reservation.ready_at is None:
-        found.append((reservation.start_at, Kind.START, uuid))
+        yield reservation.start_s * SECOND, Kind.START, uuid
     elif reservation.noticed_at is None:
-        found.append((_warning_at(reservation), Kind.BEFORE_END, uuid))
-    return found
+        yield (end_us - reservation.before_end_s * SECOND, Kind.BEFORE_END,
+               uuid)
 
 
 def is_ready(reservation: model.Reservation) -> bool:

@@ -107,7 +107,10 @@ def _status(status: str, *, ready: bool) -> str:
 
 
 class Leases:
-    """Leases that are pending or active, by their ids and by their hosts.
+    """Leases by their ids and by their hosts.
+
+    They are pending or active, but for some that somebody has asked after:
+    no host is theirs.
 
     It never changes: updated() returns another one, in which only what has
     changed is new, so that many may read the one while the other is made.
@@ -115,12 +118,11 @@ class Leases:
     :ivar busy: {host: when it is leased}, as calendar.merged() has it
     """
 
-    __slots__ = ("_by_host", "_by_id", "_past", "busy")
+    __slots__ = ("_by_host", "_by_id", "busy")
 
     def __init__(self, leases: Iterable[Lease] = ()) -> None:
         self._by_id: dict[str, Lease] = {}
         self._by_host: dict[str, tuple[Lease, ...]] = {}
-        self._past: Mapping[str, Lease] = {}
         self.busy: dict[str, tuple[calendar.Interval, ...]] = {}
         self._update({lease.id: lease for lease in leases}, ())
 
@@ -131,8 +133,10 @@ class Leases:
 
         :param gone: ids of leases that are none any more
         """
-        made = self._copy()
-        made._past = {}
+        made = Leases()
+        made._by_id = dict(self._by_id)
+        made._by_host = dict(self._by_host)
+        made.busy = dict(self.busy)
         made._update({lease.id: lease for lease in changed}, gone)
         return made
 
@@ -149,26 +153,6 @@ class Leases:
             ],
             known.keys() - found.keys(),
         )
-
-    def with_past(self, past: Iterable[Lease]) -> Leases:
-        """Return the same with others that somebody has asked after.
-
-        get() finds them; no host is theirs.
-        """
-        found = {lease.id: lease for lease in past}
-        if not found:
-            return self
-        made = self._copy()
-        made._past = {**self._past, **found}
-        return made
-
-    def _copy(self) -> Leases:
-        made = Leases()
-        made._by_id = dict(self._by_id)
-        made._by_host = dict(self._by_host)
-        made._past = self._past
-        made.busy = dict(self.busy)
-        return made
 
     def _update(
         self, changed: Mapping[str, Lease], gone: Iterable[str]
@@ -231,7 +215,7 @@ class Leases:
 
     def get(self, lease_id: str) -> Lease | None:
         """Return the Lease of this id, None if there is none."""
-        return self._by_id.get(lease_id) or self._past.get(lease_id)
+        return self._by_id.get(lease_id)
 
     def is_free(self, host: str, start_s: int, end_s: int) -> bool:
         """Return whether nobody has the host in [start_s, end_s)."""

@@ -254,20 +254,6 @@ class TestMoments(life.LifeTestCase):
                 item.uuid, max(end_at, item.start_at
                                + datetime.timedelta(seconds=1)))
 
-    def test_what_is_to_come_does_not_pile_up(self):
-        """Each change of an end leaves a time behind that is none."""
-        for number in range(3):
-            self.reserve(f'h{number}', uuid=f'r{number}')
-        for number in range(60):
-            self.reservations.set_end(
-                'r1', self.now + datetime.timedelta(hours=9 + number))
-            self.lease_events.run()
-            self.assertLessEqual(len(self.lease_events._due), 4 * 3 + 4)
-        self.make_ready('r0')
-        self.pass_time(HOUR_S)
-        self.lease_events.run()
-        self.assertEqual(rows.ACTIVE, self.get('r0').status)
-
     def forget(self):
         """Begin the next example a day later."""
         self.now += datetime.timedelta(days=1)

@@ -27,11 +27,11 @@ KINDS = {'o': drain.Kind.OWN, 'r': drain.Kind.OTHERS,
 
 def make(uuid, lead_s=100, **values):
     """Of the kind that its name begins with."""
-    return drain.Resident(uuid, KINDS[uuid[0]], lead_s, **values)
+    return drain.Server(uuid, kind=KINDS[uuid[0]], lead_s=lead_s, **values)
 
 
 RESIDENTS = st.lists(st.builds(
-    drain.Resident, uuid=st.uuids().map(str),
+    drain.Server, uuid=st.uuids().map(str),
     kind=st.sampled_from(drain.Kind), lead_s=st.integers(1, 1000),
     stays_s=st.sampled_from((-5.0, 0.0, 50.0, 2000.0, math.inf)),
     busy=st.booleans(), refused=st.booleans()), max_size=6)
@@ -126,17 +126,15 @@ class TestDrain(unittest.TestCase):
                 (('r3',), 30, drain.Kind.PREEMPTIBLE),
                 (('r3',), None, drain.Kind.NORMAL)):
             with self.subTest(named=named, notice_s=notice_s):
-                self.assertIs(expected, drain.resident(
+                self.assertIs(expected, drain.classified(
                     drain.Server('a', named, notice_s), 'r1', running,
                     0).kind)
         self.assertEqual(
-            drain.Resident('a', drain.Kind.OTHERS, stays_s=99.5, busy=True),
-            drain.resident(drain.Server('a', ('r2', 'r4'), busy=True), 'r1',
-                           running, 500_000))
-        self.assertEqual(
-            drain.Resident('a', drain.Kind.NORMAL, 900, 5.0, True, True),
-            drain.resident(drain.Server('a', (), None, 900, 5.0, True, True),
-                           'r1', running, 0))
+            drain.Server('a', ('r2', 'r4'), stays_s=99.5, busy=True,
+                         kind=drain.Kind.OTHERS),
+            drain.classified(
+                drain.Server('a', ('r2', 'r4'), None, 900, 0.0, True, True),
+                'r1', running, 500_000))
 
     def test_when_to_begin(self):
         self.assertEqual([30, 900], [

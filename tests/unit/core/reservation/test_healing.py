@@ -18,17 +18,6 @@ from nova_preempt.core.reservation import model
 from nova_preempt.core.reservation import observed
 
 
-class TestDownSince(unittest.TestCase):
-
-    def test_the_clock_begins_anew_when_it_lets_go(self) -> None:
-        since = healing.down_since({}, ['a'], 100, braked=False)
-        since = healing.down_since(since, ['a', 'b'], 110, braked=False)
-        self.assertEqual({'a': 100, 'b': 110}, since)
-        since = healing.down_since(since, ['a', 'b'], 120, braked=True)
-        since = healing.down_since(since, ['b'], 130, braked=False)
-        self.assertEqual({'b': 120}, since)
-
-
 class TestReturns(unittest.TestCase):
 
     def check(self, quantity, held, former, *expected) -> None:
@@ -81,13 +70,6 @@ class TestDown(unittest.TestCase):
         self.assertEqual(('', 0, 1), self.find('ax', a=UP, partial=True))
         self.assertEqual(('', 0, 2), self.find('ab', a=UP, b=DARK,
                                                partial=True))
-
-    def test_after_its_time_to_come_back(self) -> None:
-        for since_s, braked, expected in (
-                (None, False, False), (41, False, False), (40, False, True),
-                (0, True, False)):
-            self.assertIs(expected, healing.is_given_up(
-                since_s, 100, 60, braked=braked))
 
 
 def reservation(*hosts, quantity=2, **values):

@@ -34,24 +34,74 @@ def reservation(*statuses, **values):
             for number, status in enumerate(statuses)), **values})
 
 
-class TestMoments(unittest.TestCase):
+def steps(*changes):
+    """Return [(what is told, in how many seconds to come again)] of steps.
+
+    :param changes: (seconds after START, {uuid: Reservation}) of each step
+    """
+    told, found = lease_events.Told(), []
+    for after_s, reservations in changes:
+        now_us = model.to_us(START) + after_s * 1_000_000
+        step = lease_events.step(tuple(reservations), told, now_us)
+        assert step == lease_events.step(tuple(reservations), told, now_us)
+        told = step.memory
+        found.append(([(each.kind, *each.reservations)
+                       for each in step.intents], step.wake_at_us and
+                      (step.wake_at_us - now_us) / 1_000_000))
+    return found
+
+
+class TestStep(unittest.TestCase):
 
     def test_what_is_to_come(self):
-        ready = START + SECOND
+        started = {'ready_at': START}
         for values, expected in (
-                ({}, [(END, Kind.END), (START, Kind.START)]),
-                ({'ready_at': ready},
-                 [(END, Kind.END), (WARNING, Kind.BEFORE_END)]),
-                ({'ready_at': ready, 'noticed_at': WARNING},
-                 [(END, Kind.END)])):
+                ({}, [(0, Kind.START), (3600, Kind.END)]),
+                (started, [(3000, Kind.BEFORE_END), (3600, Kind.END)]),
+                ({**started, 'noticed_at': WARNING}, [(3600, Kind.END)])):
             with self.subTest(values=values):
+                found = [reservation(model.READY, **values)]
+                first_s = expected[0][0]
                 self.assertEqual(
-                    [(*item, 'r1') for item in expected],
-                    lease_events.moments(reservation(**values)))
+                    [([], 1.0), *(([(kind, 'r1')], later_s and later_s - at_s)
+                                  for (at_s, kind), (later_s, _) in zip(
+                                      expected, (*expected[1:], (None, 0)),
+                                      strict=True))],
+                    steps((first_s - 1, found), *(
+                        (at_s, found) for at_s, _ in expected)))
+
+    def test_missed_steps(self):
+        """All is told at once, in order, and once."""
+        several = [reservation(uuid=f'r{number}', end_at=END + number * SECOND)
+                   for number in range(3)]
+        self.assertEqual(
+            [([(Kind.START, 'r0', 'r1', 'r2'), (Kind.END, 'r0'),
+               (Kind.END, 'r1')], 1.0), ([], 1.0)],
+            steps((3601, several), (3601, several)))
 
     def test_ends_come_before_starts(self):
-        self.assertEqual([Kind.END, Kind.BEFORE_END, Kind.START],
-                         sorted(Kind))
+        ends = reservation(uuid='r2', ready_at=START, noticed_at=START,
+                           end_at=END)
+        starts = reservation(start_at=END, end_at=END + 60 * SECOND)
+        self.assertEqual(
+            ([(Kind.END, 'r2'), (Kind.START, 'r1')], 60.0),
+            steps((3600, [starts, ends]))[0])
+
+    def test_changed_meanwhile(self):
+        """What was to come of it is no more."""
+        early, late = (reservation(end_at=END + after * SECOND)
+                       for after in (0, 60))
+        self.assertEqual(
+            [([(Kind.START, 'r1')], 3600.0), ([(Kind.START, 'r1')], 60.0),
+             ([(Kind.END, 'r1')], None), ([], None)],
+            steps((0, [early]), (3600, [late]), (3660, [late]), (3661, [])))
+
+    def test_a_clock_that_is_turned_back(self):
+        found = [reservation()]
+        self.assertEqual(
+            [([(Kind.START, 'r1')], 3590.0), ([], 3620.0),
+             ([(Kind.END, 'r1')], None)],
+            steps((10, found), (-20, found), (3600, found)))
 
 
 class TestStart(unittest.TestCase):
