@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What guide and README have one type and write, taken from there.
+"""Commands and files in the guide and README are right.
 
 What needs no cloud is run, with SQLite and with MariaDB; of the rest each
 command is parsed by the program that it names.
@@ -17,6 +17,7 @@ command is parsed by the program that it names.
 
 import configparser
 import importlib
+import itertools
 import os
 import pathlib
 import re
@@ -84,6 +85,19 @@ def commands(program=None, page='install.rst'):
             argv = line.split('\x1f')[:-1]
             if program in (None, argv[0]):
                 yield argv
+
+
+def typed(page, program):
+    """The commands of a program, without shell variables replaced.
+
+    Neither those that end in "..." nor the contents of files.
+    """
+    for block in blocks(page, 'console'):
+        for text in re.findall(rf'(?m)^\$ ({program} (?:.*\\\n)*.*)$', block):
+            argv = shlex.split(text.replace('\\\n', ''), comments=True)
+            if argv[-1] != '...':
+                yield [re.sub(r'^@.*', '[]', word)
+                       for word in itertools.takewhile('|'.__ne__, argv)]
 
 
 def units():
@@ -202,6 +216,14 @@ class TestCommands(unittest.TestCase):
             for key in getattr(parsed, 'properties', None) or ():
                 self.assertIn(key, [item.name for item in
                                     validators.register()])
+
+    def test_openstack_on_all_pages(self):
+        found = [argv for page in SOURCE.glob('*.rst')
+                 for argv in typed(page.name, 'openstack')]
+        self.assertLess(40, len(found))
+        for argv in found:
+            with self.subTest(' '.join(argv)):
+                parse_openstack(argv)
 
     def test_systemctl(self):
         known = {'nova-scheduler'} | {
