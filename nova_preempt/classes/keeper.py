@@ -25,7 +25,6 @@ import threading
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
-from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import instance_actions
@@ -89,18 +88,17 @@ class ClockKeeper:
                                in self._looked_at.items()
                                if uuid not in gone}
 
-    def _refresh_cell(self, cell):
+    def _refresh_cell(self, context, cell):
         reading = self._since.begin(cell.uuid)
         seen = set()
-        with cell_calls.opened(cell) as cell_context:
-            for page in instances.pages(
-                    cell_context, instances.PRESENT if reading.whole
-                    else reading.changes, _ATTRS):
-                reading.saw(page)
-                seen.update(server.uuid for server in page)
-                self._note(cell_context, cell.uuid, page)
-            if not reading.whole:
-                self._note_unchanged(cell_context, cell.uuid, seen)
+        for page in instances.pages(
+                context, instances.PRESENT if reading.whole
+                else reading.changes, _ATTRS):
+            reading.saw(page)
+            seen.update(server.uuid for server in page)
+            self._note(context, cell.uuid, page)
+        if not reading.whole:
+            self._note_unchanged(context, cell.uuid, seen)
         if reading.whole:
             db.forget(self._database, db.uuids_of(
                 self._database, cell.uuid) - seen)

@@ -18,8 +18,7 @@ once; now and then one of them runs all the same, and nobody waits for it.
 Nova's scatter-gather has a limit as well, but each caller waits for all of it,
 and the calls that hang fill a pool that Nova's own scheduling uses.
 
-The periodic readings of whole cells (nova_preempt.cloud.cells) have threads
-and a limit of their own, and use opened().
+The periodic readings of whole cells are in nova_preempt.cloud.cells.
 """
 
 import contextlib
@@ -40,9 +39,12 @@ LIMIT_S = 10
 # For what reads much and has nobody wait: the limit of Nova's own lists.
 LONG_S = 60
 
-# How often one of the others runs meanwhile. Each one that hangs keeps a
-# thread and a connection of Nova's pool.
+# How long after a call that hangs one of the others runs, twice as long each
+# time, and how many do at most: each keeps a thread and a connection of Nova's
+# pool.
 PAUSE_S = 30
+LONGEST_PAUSE_S = 600
+MOST_TRIALS = 8
 
 
 # How long a processor was busy for calls of the current thread, in others.
@@ -114,30 +116,37 @@ class CellCalls:
     :param monotonic: the clock
     :param start: runs a function in a thread
     :param wait: waits for a threading.Condition for so many seconds
+    :param consequence: what it means that a cell hangs, for the log
     """
 
     def __init__(self, limit_s=LIMIT_S, monotonic=time.monotonic,
-                 start=start_thread, wait=threading.Condition.wait):
+                 start=start_thread, wait=threading.Condition.wait,
+                 consequence='calls to it fail at once'):
         self._limit_s = limit_s
+        self._consequence = consequence
         self._monotonic = monotonic
         self._start = start
         self._wait = wait
         self._lock = threading.Lock()
         self._states = {}         # cell uuid: _State
 
-    def call(self, cell, function, *args, **kwargs):
+    def call(self, cell, function, *args, limit_s=None, read_deleted='no',
+             **kwargs):
         """Call a function with the context of a cell; return its result.
 
-        :param args, kwargs: see gather()
+        :param args, kwargs, limit_s: see gather()
         :raises CellAway: it does not return in time
         :raises Exception: what the function raises
         """
-        answer, = self._ask([cell], function, *args, **kwargs).values()
+        answer, = self.ask(
+            [cell], lambda _cell, context: function(context, *args, **kwargs),
+            limit_s, read_deleted).values()
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    def gather(self, cells, function, *args, **kwargs):
+    def gather(self, cells, function, *args, limit_s=None, read_deleted='no',
+               **kwargs):
         """{uuid of a cell: what the function returns there, or its error}.
 
         :param args, kwargs: of the function, after the context
@@ -145,7 +154,10 @@ class CellCalls:
             as long as usual
         """
         cells = {cell.uuid: cell for cell in cells}
-        answers = self._ask(cells.values(), function, *args, **kwargs)
+        answers = self.ask(
+            cells.values(),
+            lambda _cell, context: function(context, *args, **kwargs),
+            limit_s, read_deleted)
         for uuid, answer in answers.items():
             if isinstance(answer, Exception) and not isinstance(
                     answer, CellAway):
@@ -153,8 +165,14 @@ class CellCalls:
                             {'cell': cells[uuid].identity, 'exc': answer})
         return answers
 
-    def _ask(self, cells, function, *args, limit_s=None, read_deleted='no',
-             **kwargs):
+    def ask(self, cells, function, limit_s=None, read_deleted='no',
+            ended=lambda cell, answer: None):
+        """Return the same as gather(), without a word in the log.
+
+        :param function: given a cell and its context
+        :param ended: given a cell and what the function has returned, or its
+            error, whenever that is
+        """
         limit_s = limit_s or self._limit_s
         changed = threading.Condition()
         answers, calls = {}, []
@@ -167,8 +185,7 @@ class CellCalls:
         until = self._monotonic() + limit_s
         for call in calls:
             self._start(functools.partial(
-                self._run, changed, call, read_deleted,
-                lambda context: function(context, *args, **kwargs)))
+                self._run, changed, call, read_deleted, function, ended))
         with changed:
             while any(not call.done and not call.is_trial
                       for call in calls) and (
@@ -188,13 +205,26 @@ class CellCalls:
             now = self._monotonic()
             state = self._states.setdefault(cell.uuid, _State())
             hangs = self._hangs(state, now)
-            if hangs and now - max(
-                    call.began for call in state.running) < PAUSE_S:
+            if hangs and not self._is_trial_due(state, now):
                 return None
             # A caller in a hurry does not judge the cell.
             call = _Call(cell, now, now + max(limit_s, self._limit_s), hangs)
             state.running.append(call)
             return call
+
+    @staticmethod
+    def _is_trial_due(state, now):
+        trials = sum(call.is_trial for call in state.running)
+        pause_s = min(LONGEST_PAUSE_S, PAUSE_S * 2 ** trials)
+        return trials < MOST_TRIALS and pause_s <= now - max(
+            call.began for call in state.running)
+
+    def hanging(self):
+        """Return the uuids of cells that do not answer."""
+        with self._lock:
+            now = self._monotonic()
+            return {uuid for uuid, state in self._states.items()
+                    if self._hangs(state, now)}
 
     def _hangs(self, state, now):
         """Whether it owes an answer for too long, and has given none since."""
@@ -207,20 +237,20 @@ class CellCalls:
             if not state.told and self._hangs(state, self._monotonic()):
                 state.told = True
                 LOG.warning('Cell %(cell)s does not answer within %(limit)s '
-                            's. Calls to it fail at once; another one is '
-                            'tried every %(pause)s s.',
+                            's; %(consequence)s.',
                             {'cell': cell.identity, 'limit': self._limit_s,
-                             'pause': PAUSE_S})
+                             'consequence': self._consequence})
         return CellAway(cell=cell.identity, limit=limit_s)
 
-    def _run(self, changed, call, read_deleted, function):
+    def _run(self, changed, call, read_deleted, function, ended):
         start = time.thread_time()
         try:
             with opened(call.cell, read_deleted) as context:
-                answer = function(context)
+                answer = function(call.cell, context)
         except Exception as exc:  # noqa: BLE001 (the caller raises it)
             answer = exc
         self._end(call, isinstance(answer, Exception))
+        ended(call.cell, answer)
         with changed:
             call.took_s = time.thread_time() - start
             call.answer = answer

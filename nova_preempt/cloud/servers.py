@@ -228,11 +228,11 @@ class ServerCache:
     def _may_have_device(self, *server):
         return bool(self._devices) and self._devices.may_have(*server)
 
-    def _refresh_cell(self, cell):
+    def _refresh_cell(self, context, cell):
         reading = self._since.begin(cell.uuid)
-        found = self._read(cell, reading)
+        found = self._read(context, cell, reading)
         if reading.whole and not reading.is_first:
-            found |= dict.fromkeys(self._gone(cell, found))
+            found |= dict.fromkeys(self._gone(context, cell, found))
         with self._lock:
             if self._since.is_outdated(reading):
                 return
@@ -243,7 +243,7 @@ class ServerCache:
                 if found[uuid] is None:
                     self._devices.forget(uuid)
 
-    def _gone(self, cell, found):
+    def _gone(self, context, cell, found):
         """The uuids of those of a cell that are no longer there.
 
         :param found: uuids of those that have just been read
@@ -252,9 +252,8 @@ class ServerCache:
             gone = {server.uuid: server.node for server in self._known.find(
                 lambda server: server.cell_uuid == cell.uuid
                 and server.uuid not in found)}
-        with cell_calls.opened(cell) as cell_context:
-            for server in instances.read(cell_context, list(gone)):
-                gone.pop(server.uuid, None)
+        for server in instances.read(context, list(gone)):
+            gone.pop(server.uuid, None)
         if gone:
             LOG.info('%(count)s preemptible servers of cell %(cell)s have '
                      'been deleted and archived.',
@@ -262,21 +261,20 @@ class ServerCache:
             self._departures.tell(set(gone.values()))
         return gone
 
-    def _read(self, cell, reading):
+    def _read(self, context, cell, reading):
         """{uuid: Server, or None if it is not (or no longer) one}."""
         found = {}
-        with cell_calls.opened(cell) as cell_context:
-            for page in instances.pages(cell_context, reading.changes,
-                                        _ATTRS, make=instances.whole):
-                reading.saw(page)
-                self._departures.note(page)
-                by_hint = self._hinted([instance.uuid for instance in page
-                                        if not _is_marked(instance)])
-                found.update(
-                    (instance.uuid, _server(instance, cell.uuid,
-                                            instance.uuid in by_hint,
-                                            self._may_have_device))
-                    for instance in page)
+        for page in instances.pages(context, reading.changes, _ATTRS,
+                                    make=instances.whole):
+            reading.saw(page)
+            self._departures.note(page)
+            by_hint = self._hinted([instance.uuid for instance in page
+                                    if not _is_marked(instance)])
+            found.update(
+                (instance.uuid, _server(instance, cell.uuid,
+                                        instance.uuid in by_hint,
+                                        self._may_have_device))
+                for instance in page)
         return found
 
     def note_classes(self, uuids):

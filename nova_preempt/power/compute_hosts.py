@@ -16,7 +16,6 @@ import time
 
 from oslo_log import log as logging
 
-from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells
 from nova_preempt.cloud import host_services
 from nova_preempt.core.energy import steps
@@ -110,10 +109,9 @@ class ComputeHosts:
             found[aggregate.name] = int(text)
         return found
 
-    def _read_cell(self, cell):
-        with cell_calls.opened(cell) as context:
-            self._of_cell[cell.uuid] = host_services.read_hosts(
-                context, cell.uuid)
+    def _read_cell(self, context, cell):
+        self._of_cell[cell.uuid] = host_services.read_hosts(
+            context, cell.uuid)
 
     def reread(self, host):
         """A ComputeHost with its service as it is now."""

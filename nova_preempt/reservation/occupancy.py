@@ -19,7 +19,6 @@ import dataclasses
 import threading
 import time
 
-from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import instances
@@ -94,11 +93,10 @@ class Occupancy:
             self._view.refresh()
             self._read_at = now
 
-    def _refresh_cell(self, cell):
+    def _refresh_cell(self, context, cell):
         reading = self._since.begin(cell.uuid)
-        with cell_calls.opened(cell) as cell_context:
-            servers = instances.read(cell_context, filters=(
-                instances.PRESENT if reading.whole else reading.changes))
+        servers = instances.read(context, filters=(
+            instances.PRESENT if reading.whole else reading.changes))
         reading.saw(servers)
         found = {server.uuid for server in servers}
         with self._lock:

@@ -424,10 +424,10 @@ class TestHungCell(TwoCellsTestCase):
 
     def short_limits(self):
         self.useFixture(fixtures.MockPatchObject(cell_calls, 'LONG_S', 0.5))
-        for readings in (cell_calls._OF_PROCESS,
-                         self.scheduler.preemption.known.servers._readings):
+        known = self.scheduler.preemption.known
+        for calls in (cell_calls._OF_PROCESS, known.servers._readings._calls):
             self.useFixture(fixtures.MockPatchObject(
-                readings, '_limit_s', 0.5))
+                calls, '_limit_s', 0.5))
 
     def test_all_else_goes_on(self):
         self.hung = []

@@ -11,9 +11,15 @@
 # under the License.
 """Cells that cannot be read hold up nobody."""
 
+import threading
+import time
 import types
 import unittest
+from unittest import mock
 
+from nova import context as nova_context
+
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells
 
 
@@ -30,18 +36,21 @@ class TestReadings(unittest.TestCase):
         self.error = OSError('one')
         self.reads = []
         self.meanwhile = []
+        patch = mock.patch.object(nova_context, 'target_cell',
+                                  mock.MagicMock())
+        patch.start()
+        self.addCleanup(patch.stop)
         self.readings = cells.Readings(
             lambda: self.mappings, self.read, 10, lambda: self.now,
             self.start, self.wait)
 
-    def read(self, mapping):
+    def read(self, _context, mapping):
         self.reads.append(mapping.uuid)
         if mapping.uuid in self.failing:
             raise self.error
 
     def start(self, run):
-        cell = run.__defaults__[0].uuid
-        if cell in self.hanging:
+        if run.args[1].cell.uuid in self.hanging:
             self.hung.append(run)
         else:
             run()
@@ -117,15 +126,16 @@ class TestReadings(unittest.TestCase):
             self.now += 1
 
     def test_another_thread_tries_after_a_pause(self):
-        with self.assertLogs(cells.__name__, 'WARNING') as logs:
+        with self.assertLogs(cell_calls.__name__, 'WARNING') as logs:
             self.hang(10)
             self.assertEqual(1, len(self.hung))
             self.hanging = set()
-            self.now = 20
+            self.now = 30
             self.readings.read()
-        self.assertEqual(20, self.now, 'it was waited for')
+        self.assertEqual(30, self.now, 'it was waited for')
         self.assertEqual(set(), self.readings.unreadable())
-        self.assertIn('Cell one does not answer within 10 s', logs.output[0])
+        self.assertIn('Cell one does not answer within 10 s; none of its '
+                      'preemptible servers', logs.output[0])
         self.assertEqual(1, len(logs.output))
         # The one that hangs is in nobody's way.
         self.readings.read()
@@ -134,14 +144,11 @@ class TestReadings(unittest.TestCase):
         self.assertEqual(set(), self.readings.unreadable())
 
     def test_no_more_threads_than_so_many(self):
-        with self.assertLogs(cells.__name__, 'WARNING') as logs:
-            self.hang(100)
-            self.assertEqual(3, len(self.hung))
-            self.hang(5000)
-            self.assertEqual(cells.ABANDONED + 1, len(self.hung))
-            self.assertEqual({'one'}, self.readings.unreadable())
-            self.assertEqual(cells.ABANDONED + 1, len(logs.output))
-        self.assertIn('no other one tries', logs.output[-1])
+        self.hang(100)
+        self.assertEqual(3, len(self.hung))
+        self.hang(5000)
+        self.assertEqual(cell_calls.MOST_TRIALS + 1, len(self.hung))
+        self.assertEqual({'one'}, self.readings.unreadable())
         self.hung.pop()()
         self.assertEqual(set(), self.readings.unreadable())
         self.hanging = set()
@@ -172,12 +179,21 @@ class TestReadings(unittest.TestCase):
 
     def test_what_began_before_is_too_old(self):
         """Who asks while it is read waits for the next reading."""
+        others = [threading.Thread(target=self.readings.read)
+                  for _ in range(3)]
         self.hanging = {'one'}
-        self.meanwhile = [self.readings.read, self.answer]
-        self.now = 0
+        self.meanwhile = [lambda: [each.start() for each in others],
+                          self.wait_for_others, self.answer]
         self.readings.read()
+        for each in others:
+            each.join()
         self.assertEqual(0, self.now)
+        # Those who came meanwhile share one.
         self.assertEqual(2, self.reads.count('one'))
+
+    def wait_for_others(self):
+        """Until they have asked."""
+        time.sleep(0.1)
 
     def test_a_cell_that_is_gone(self):
         self.failing = {'one'}

@@ -22,6 +22,7 @@ from nova import context as nova_context
 from oslo_utils import fixture as utils_fixture
 import testtools
 
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
@@ -42,12 +43,15 @@ class TestUnreadableCells(unittest.TestCase):
         self.now = 0
         self.view = servers.ServerCache(lambda: mappings, lambda uuids: set(),
                                         monotonic=lambda: self.now)
-        self.view._readings._start = lambda run: run()
-        patch = mock.patch.object(servers.ServerCache, '_read', self.read)
-        patch.start()
-        self.addCleanup(patch.stop)
+        self.view._readings._calls._start = lambda run: run()
+        for patch in (mock.patch.object(servers.ServerCache, '_read',
+                                        self.read),
+                      mock.patch.object(nova_context, 'target_cell',
+                                        mock.MagicMock())):
+            patch.start()
+            self.addCleanup(patch.stop)
 
-    def read(self, cell, filters):
+    def read(self, context, cell, filters):
         if cell.uuid in self.failing:
             raise OSError('away')
         uuid = f'server-{cell.uuid}'
@@ -103,11 +107,12 @@ class TestUnreadableCells(unittest.TestCase):
                           {'server-one', 'server-two'}), self.offered())
 
     def test_one_that_never_answers(self):
-        self.view._readings._wait = self.wait
-        self.view._readings._start = lambda run: (
-            None if run.__defaults__[0].uuid == 'one' else run())
+        calls = self.view._readings._calls
+        calls._wait = self.wait
+        calls._start = lambda run: (
+            None if run.args[1].cell.uuid == 'one' else run())
         self.view.refresh()
-        self.assertEqual(cells.LIMIT_S, self.now)
+        self.assertEqual(cell_calls.LIMIT_S, self.now)
         self.assertEqual({'node-two'}, self.offered()[0])
         self.assert_nova_is_not_asked_about_its_servers()
 
@@ -147,7 +152,7 @@ class TestArchived(testtools.TestCase):
         self.cache = servers.ServerCache(
             lambda: {'one': self.cell}, lambda uuids: set(),
             self.left.append)
-        self.cache._readings._start = lambda run: run()
+        self.cache._readings._calls._start = lambda run: run()
         self.cache.refresh()
 
     def patch(self, target, name, replacement):
@@ -157,7 +162,7 @@ class TestArchived(testtools.TestCase):
     def target_cell(self, context, cell):
         yield cell
 
-    def read(self, cell, reading):
+    def read(self, context, cell, reading):
         if self.failing:
             raise OSError('away')
         reading.saw([types.SimpleNamespace(

@@ -127,10 +127,11 @@ class TestOccupancy(testtools.TestCase):
         waits_s = []
         for name, value in (
                 ('_start', lambda run: (
-                    run.__defaults__[0].uuid == 'c1' or run())),
+                    run.args[1].cell.uuid == 'c1' or run())),
                 ('_wait', lambda condition, seconds: waits_s.append(seconds)),
                 ('_monotonic', lambda: sum(waits_s))):
-            patch = mock.patch.object(self.occupancy._readings, name, value)
+            patch = mock.patch.object(self.occupancy._readings._calls, name,
+                                      value)
             patch.start()
             self.addCleanup(patch.stop)
         self.refresh()
@@ -147,7 +148,7 @@ class TestOccupancy(testtools.TestCase):
         self.changed['c1'] = [instance('b')]
         with mock.patch.object(self.occupancy._since, 'begin',
                                return_value=late):
-            self.occupancy._refresh_cell(self.cells['c1'])
+            self.occupancy._refresh_cell(self.cells['c1'], self.cells['c1'])
         self.assertEqual(['a'], self.on('n1'))
 
     def test_a_dark_cell_keeps_what_was_known(self):
