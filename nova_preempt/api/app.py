@@ -12,7 +12,6 @@
 """The whole application, with its middleware."""
 
 import socket
-import threading
 
 from oslo_middleware import healthcheck
 from oslo_middleware import http_proxy_to_wsgi
@@ -54,12 +53,7 @@ def make_services(conf):
             conf, database, trusts.Trusts(conf),
             user_nova.UserReading(conf),
             known_classes, tell=notifications.RequestNotifications(
-                conf, socket.gethostname(), _later).changed))
-
-
-def _later(call, *arguments):
-    """Let nobody wait for the bus."""
-    threading.Thread(target=call, args=arguments, daemon=True).start()
+                conf, socket.gethostname()).changed))
 
 
 def make_app(conf, services=None):

@@ -22,27 +22,23 @@ _TIME = '%Y-%m-%dT%H:%M:%SZ'
 
 
 class RequestNotifications:
-    """Tells of requests. Nothing depends on anybody listening.
+    """Tells of requests.
 
-    :param conf: nova.conf.CONF
-    :param host: the name of the host that this service runs on
-    :param submit: calls a function with arguments, at once or later, so that
-        nobody has to wait for the bus
+    :param conf, host: see nova_preempt.handover.notifications.Notifier
     """
 
-    def __init__(self, conf, host, submit=None):
-        self._notifier = notifications.make_notifier(conf, host)
-        self._submit = submit or (lambda call, *arguments: call(*arguments))
+    def __init__(self, conf, host):
+        self._notifier = notifications.Notifier(conf, host)
+        self.close = self._notifier.close
 
     def changed(self, request, old_state):
         """It is in another state.
 
         :param request: a core Request as it is now
         """
-        emit = (self._notifier.error if request.state == 'failed'
-                else self._notifier.info)
-        self._submit(emit, {}, f'backlog.{request.state}',
-                     make_payload(request, old_state))
+        self._notifier.send(
+            f'backlog.{request.state}', make_payload(request, old_state),
+            request.state == 'failed')
 
 
 def make_payload(request, old_state):

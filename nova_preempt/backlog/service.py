@@ -11,7 +11,6 @@
 # under the License.
 """What nova-preempt-engine has of the backlog, put together."""
 
-import concurrent.futures
 import functools
 import time
 
@@ -84,11 +83,8 @@ class Backlog:
         self._pauses = process.pauses
         self._clock = process.clock
         self._known = known
-        # One, so that what happened first is told first.
-        self._telling = concurrent.futures.ThreadPoolExecutor(
-            1, thread_name_prefix='backlog-events')
-        tell = notifications.RequestNotifications(
-            conf, conf.host, self._telling.submit)
+        tell = notifications.RequestNotifications(conf, conf.host)
+        self.close = tell.close
         written = records.Records(process.db, tell.changed)
         trusts = trusts or cloud_trusts.Trusts(conf)
         acting = users.Users(conf, trusts, make_nova, nova)
@@ -165,10 +161,6 @@ class Backlog:
             return '[backlog]enabled is false'
         why = self._pauses.why(pauses.BACKLOG)
         return f'the backlog is paused: {why}' if why else ''
-
-    def close(self):
-        """Tell what is still to be told, unless the bus is away."""
-        self._telling.shutdown(wait=False)
 
 
 def _start(start, request):

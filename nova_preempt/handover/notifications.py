@@ -14,6 +14,8 @@
 An event has the decision and, but for preemption.start, one victim.
 """
 
+from collections.abc import Mapping
+import concurrent.futures
 from typing import Any
 
 from oslo_config import cfg
@@ -33,26 +35,45 @@ _RETRIES = 1
 _TIME = '%Y-%m-%dT%H:%M:%SZ'
 
 
-def make_notifier(conf: cfg.ConfigOpts, host: str) -> messaging.Notifier:
-    """An oslo.messaging Notifier; parameters as below."""
-    return messaging.Notifier(
-        messaging.get_notification_transport(conf),
-        publisher_id=f'nova-preempt:{host}', retry=_RETRIES,
-        topics=conf.preemption.notification_topics)
+class Notifier:
+    """Sends notifications, in order, from a thread of its own.
 
-
-class Notifications:
-    """Tells of preemptions.
-
-    Nothing depends on anybody listening: a bus that is away only costs the
-    notification.
+    Nobody waits for the bus: where it is away a notification is lost.
 
     :param conf: nova.conf.CONF
     :param host: the name of the host that this service runs on
     """
 
     def __init__(self, conf: cfg.ConfigOpts, host: str) -> None:
-        self._notifier = make_notifier(conf, host)
+        self._notifier = messaging.Notifier(
+            messaging.get_notification_transport(conf),
+            publisher_id=f'nova-preempt:{host}', retry=_RETRIES,
+            topics=conf.preemption.notification_topics)
+        self._pool = concurrent.futures.ThreadPoolExecutor(
+            1, thread_name_prefix='notifications')
+
+    def send(self, event: str, payload: Mapping[str, Any],
+             failed: bool = False) -> None:
+        """Send a notification soon.
+
+        :param failed: whether it tells of an error
+        """
+        emit = self._notifier.error if failed else self._notifier.info
+        self._pool.submit(emit, {}, event, payload)
+
+    def close(self) -> None:
+        """Send what is still to be sent, unless the bus is away."""
+        self._pool.shutdown(wait=False)
+
+
+class Notifications:
+    """Tells of preemptions.
+
+    :param conf, host: see Notifier
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, host: str) -> None:
+        self._notifier = Notifier(conf, host)
 
     def start(self, decision: decisions.Decision) -> None:
         """A server takes the space of its victims."""
@@ -85,10 +106,9 @@ class Notifications:
     def _emit(self, event: str, decision: decisions.Decision,
               victim: decisions.Victim | None = None,
               status: str | None = None, reason: str | None = None) -> None:
-        emit = self._notifier.error if event == 'error' else (
-            self._notifier.info)
-        emit({}, f'preemption.{event}',
-             make_payload(decision, victim, status, reason))
+        self._notifier.send(
+            f'preemption.{event}',
+            make_payload(decision, victim, status, reason), event == 'error')
 
 
 def make_payload(decision: decisions.Decision,

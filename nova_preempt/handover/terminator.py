@@ -344,8 +344,8 @@ class Work:
         self._terminator.decisions.update_victim(
             decision.uuid, uuid, intent.status, ended_at=now,
             lifetime_s=lifetime_s)
-        self._terminator.events.end(decision, victim, intent.status)
         self.memory = self.memory.close(uuid)
+        self._terminator.events.end(decision, victim, intent.status)
 
     def _spare(self, intent: values.Spare) -> None:
         if intent.uuid in self._victims:

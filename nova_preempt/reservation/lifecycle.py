@@ -11,7 +11,6 @@
 # under the License.
 """The life of reservations, put together for the engine."""
 
-import concurrent.futures
 
 from nova_preempt.conf import reservation as conf_reservation
 from nova_preempt.db import moves as db_moves
@@ -78,11 +77,8 @@ class Lifecycle:
             return process.clock().replace(tzinfo=None)
 
         self.reservations = db.Reservations(process.db, clock)
-        # One, so that what happened first is told first.
-        self._telling = concurrent.futures.ThreadPoolExecutor(
-            1, thread_name_prefix='reservation-events')
-        tell = notifications.ReservationNotifications(
-            conf, conf.host, self._telling.submit)
+        tell = notifications.ReservationNotifications(conf, conf.host)
+        self.close = tell.close
         moves = migration.Migration(clients.nova, hosts.occupancy,
                                     db_moves.Moves(process.db), clock)
         self.lease_events = lease_events.LeaseEvents(
@@ -100,10 +96,6 @@ class Lifecycle:
             moves, repairs, cleanup.Cleanup(
                 self.reservations, clients.nova, hosts, tell, options, clock),
             retention.Retention(process.db, options, clock), clock)
-
-    def close(self):
-        """Tell what is still to be told, unless the bus is away."""
-        self._telling.shutdown(wait=False)
 
     def run_once(self):
         """What is due, and the next step of everything that takes time."""

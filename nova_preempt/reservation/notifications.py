@@ -23,17 +23,14 @@ _TIME = '%Y-%m-%dT%H:%M:%SZ'
 
 
 class ReservationNotifications:
-    """Tells of reservations. Nothing depends on anybody listening.
+    """Tells of reservations.
 
-    :param conf: nova.conf.CONF
-    :param host: the name of the host that this service runs on
-    :param submit: calls a function with arguments, at once or later, so that
-        nobody has to wait for the bus
+    :param conf, host: see nova_preempt.handover.notifications.Notifier
     """
 
-    def __init__(self, conf, host, submit=None):
-        self._notifier = notifications.make_notifier(conf, host)
-        self._submit = submit or (lambda call, *arguments: call(*arguments))
+    def __init__(self, conf, host):
+        self._notifier = notifications.Notifier(conf, host)
+        self.close = self._notifier.close
 
     def start(self, reservation, late_s):
         """Its servers can come.
@@ -66,10 +63,8 @@ class ReservationNotifications:
         self._emit('error', reservation)
 
     def _emit(self, event, reservation):
-        emit = self._notifier.error if event == 'error' else (
-            self._notifier.info)
-        self._submit(emit, {}, f'reservation.{event}',
-                     make_payload(reservation))
+        self._notifier.send(f'reservation.{event}', make_payload(reservation),
+                            event == 'error')
 
 
 def make_payload(reservation):

@@ -110,6 +110,10 @@ class TestNotice(EndsTestCase):
         self.restart_scheduler()
 
     def assert_sent(self, victim):
+        """Notifications come from a thread of their own."""
+        self.wait_for(lambda: any(
+            message['event_type'] == 'preemption.end' for _context, message,
+            *_rest in _impl_test.NOTIFICATIONS), 'preemption.end')
         sent = [message for _context, message, _priority, _retry
                 in _impl_test.NOTIFICATIONS
                 if message['event_type'].startswith('preemption.')]

@@ -19,6 +19,7 @@ import datetime
 import json
 import os
 import pathlib
+import threading
 from unittest import mock
 
 from oslo_utils import fixture as utils_fixture
@@ -93,6 +94,7 @@ class SamplesTestCase(testtools.TestCase):
             setattr(messaging.Notifier.return_value, priority, emit)
 
     def assert_sample(self):
+        self.events._notifier._pool.shutdown()
         message, = self.sent
         path = SAMPLES / (message['event_type'].replace('.', '-') + '.json')
         if os.environ.get('OS_WRITE_SAMPLES'):
@@ -179,6 +181,27 @@ class TestBacklog(SamplesTestCase):
             REQUEST, state=model.FAILED,
             reason='Image 7d9f could not be found.'), model.PLACING)
         self.assert_sample()
+
+
+class TestNotifier(testtools.TestCase):
+
+    def test_nobody_waits_for_a_bus_that_hangs(self):
+        with mock.patch.object(notifications, 'messaging') as messaging:
+            notifier = notifications.Notifier(mock.Mock(), 'controller-1')
+        is_back = threading.Event()
+        sent = []
+
+        def emit(_context, event, _payload):
+            is_back.wait(60)
+            sent.append(event)
+
+        messaging.Notifier.return_value.info = emit
+        for event in 'abc':
+            notifier.send(event, {})
+        self.assertEqual([], sent)
+        is_back.set()
+        notifier._pool.shutdown()
+        self.assertEqual(['a', 'b', 'c'], sent)
 
 
 class TestAll(testtools.TestCase):
