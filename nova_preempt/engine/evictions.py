@@ -17,8 +17,7 @@ too, with a record, but without a server that takes the space.
 
 import concurrent.futures
 import dataclasses
-import heapq
-import itertools
+import sched
 import threading
 import time
 import uuid
@@ -227,43 +226,27 @@ class Stepper:
     def __init__(self, threads, name, monotonic=time.monotonic):
         self._pool = concurrent.futures.ThreadPoolExecutor(
             threads, thread_name_prefix=name)
-        self._monotonic = monotonic
-        self._due = []            # heap of (when, number, step)
-        self._numbers = itertools.count()
-        self._changed = threading.Condition()
+        self._due = sched.scheduler(monotonic)
+        self._changed = threading.Event()
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name=name,
                                         daemon=True)
+        self._thread.start()
 
-    def add(self, step):
+    def add(self, step, wait_s=0):
         """Begin with a piece of work, as soon as a thread is free.
 
         :param step: does what is due, without waiting; returns after how many
             seconds to be called again, None once it is done
         """
-        with self._changed:
-            if self._thread.ident is None:
-                self._thread.start()
-        self._push(self._monotonic(), step)
-
-    def _push(self, when, step):
-        with self._changed:
-            heapq.heappush(self._due, (when, next(self._numbers), step))
-            self._changed.notify()
+        self._due.enter(wait_s, 0, self._pool.submit, (self._take, step))
+        self._changed.set()
 
     def _run(self):
-        while True:
-            with self._changed:
-                while not self._stopped and not self._is_due():
-                    self._changed.wait(self._due[0][0] - self._monotonic()
-                                       if self._due else None)
-                if self._stopped:
-                    return
-                step = heapq.heappop(self._due)[2]
-                self._pool.submit(self._take, step)
-
-    def _is_due(self):
-        return self._due and self._due[0][0] <= self._monotonic()
+        while not self._stopped:
+            wait_s = self._due.run(blocking=False)
+            self._changed.wait(wait_s)
+            self._changed.clear()
 
     def _take(self, step):
         try:
@@ -272,14 +255,14 @@ class Stepper:
             LOG.exception('A step failed; it is not taken again.')
             return
         if wait_s is not None:
-            self._push(self._monotonic() + wait_s, step)
+            self.add(step, wait_s)
 
     def close(self):
         """Take no more steps; those that are being taken end by themselves."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify()
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        self._stopped = True
+        self._changed.set()
+        self._thread.join()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class EvictionEndpoint:
