@@ -58,8 +58,14 @@ def _errors(what):
     """Raise NovaError where novaclient or keystoneauth fails."""
     try:
         yield
-    except (nova_exc.ClientException, ks_exc.ClientException) as exc:
-        raise NovaError(f'{what}: {exc}') from exc
+    except nova_exc.Forbidden as exc:
+        raise NotAllowed(f'{what}: {exc}') from exc
+    except nova_exc.ClientException as exc:
+        # 500 may be of one server; these are of a proxy, or of all.
+        away = exc.code in (502, 503, 504)
+        raise (NoAnswer if away else NovaError)(f'{what}: {exc}') from exc
+    except ks_exc.ClientException as exc:
+        raise NoAnswer(f'{what}: {exc}') from exc
 
 
 def load_auth(conf):
@@ -128,31 +134,12 @@ class NovaAPI:
 
     def _call(self, method, uuid, *args, **kwargs):
         self._check_cell(method, uuid)
-        what = f'{method} of server {uuid}'
-        with _errors(what):
+        with _errors(f'{method} of server {uuid}'):
             try:
                 return getattr(self._get_client().servers, method)(
                     uuid, *args, **kwargs)
             except nova_exc.NotFound:
                 return None
-            except nova_exc.Forbidden as exc:
-                raise NotAllowed(f'{what}: {exc}') from exc
-
-    def force_delete(self, uuid):
-        """Delete the server, whatever [DEFAULT]reclaim_instance_interval is.
-
-        A soft delete would keep the space. Fine if it is gone already.
-
-        :raises NovaError: it was not accepted
-        """
-        self._call('force_delete', uuid)
-
-    def delete(self, uuid):
-        """Delete the server, as its owner would. Fine if it is gone.
-
-        :raises NovaError: it was not accepted
-        """
-        self._call('delete', uuid)
 
     def get(self, uuid):
         """The ObservedServer, None if it is gone.
@@ -215,6 +202,10 @@ class NovaAPI:
             LOG.warning('The notice of server %(uuid)s cannot be taken back: '
                         '%(exc)s', {'uuid': uuid, 'exc': exc})
 
+    # Whatever [DEFAULT]reclaim_instance_interval is: a soft delete would keep
+    # the space.
+    force_delete = functools.partialmethod(_call, 'force_delete')
+    delete = functools.partialmethod(_call, 'delete')
     shelve = functools.partialmethod(_call, 'shelve')
     shelve_offload = functools.partialmethod(_call, 'shelve_offload')
     unshelve = functools.partialmethod(_call, 'unshelve')

@@ -15,6 +15,7 @@ All of it goes through the connection of Nova's SchedulerReportClient, so that
 no credentials but Nova's are needed.
 """
 
+from collections.abc import Mapping
 import dataclasses
 import json
 from typing import Self
@@ -44,6 +45,10 @@ _ROOMS = 100
 
 class PlacementError(Exception):
     """Placement could not be reached or gave an answer we cannot use."""
+
+
+class NoAnswer(PlacementError):
+    """Placement did not answer, whatever it was asked."""
 
 
 class Conflict(Exception):
@@ -90,11 +95,22 @@ class Consumer:
     project_id: str = ''
     user_id: str = ''
 
-    def resources_on(self, provider_uuid):
-        return self.allocations.get(provider_uuid, {}).get('resources', {})
+    @property
+    def slots(self):
+        """{(uuid of a provider, class): amount}, as of core hosts."""
+        return slots(self.allocations)
 
     def with_allocations(self, allocations: dict[str, dict]) -> Self:
         return dataclasses.replace(self, allocations=allocations)
+
+    def with_slots(self, amounts: Mapping[model.Slot, int]) -> Self:
+        """Return it with these allocations, without those that are not > 0."""
+        found: dict[str, dict] = {}
+        for (uuid, name), amount in amounts.items():
+            if amount > 0:
+                found.setdefault(uuid, {'resources': {}})['resources'][
+                    name] = amount
+        return self.with_allocations(found)
 
     def body(self):
         return {'allocations': {uuid: {'resources': item['resources']}
@@ -102,6 +118,12 @@ class Consumer:
                 'project_id': self.project_id,
                 'user_id': self.user_id,
                 'consumer_generation': self.generation}
+
+
+def slots(allocations) -> dict[model.Slot, int]:
+    """{(uuid of a provider, class): amount} of a Consumer's allocations."""
+    return {(uuid, name): amount for uuid, item in allocations.items()
+            for name, amount in item['resources'].items()}
 
 
 class Placement:
@@ -118,7 +140,7 @@ class Placement:
         try:
             response = getattr(client, method)(url, *args, version=VERSION)
         except ks_exc.ClientException as exc:
-            raise PlacementError(f'{method.upper()} {url}: {exc}') from exc
+            raise NoAnswer(f'{method.upper()} {url}: {exc}') from exc
         if response.status_code == 409:
             raise Conflict(response.text, _code(response.text))
         if response.status_code == 400 and _GONE in response.text:
@@ -246,6 +268,24 @@ class Placement:
     def delete_allocations(self, uuid):
         """Take away whatever a consumer has, if anything."""
         self._call('delete', f'/allocations/{uuid}', ok=(204, 404))
+
+
+def for_each(items, work):
+    """Do something with each; an item that fails keeps no other waiting.
+
+    :raises NoAnswer: at once, since all others would fail, too
+    :raises PlacementError: the last, once it was tried with all
+    """
+    failure = None
+    for item in items:
+        try:
+            work(item)
+        except NoAnswer:
+            raise
+        except PlacementError as exc:
+            failure = exc
+    if failure is not None:
+        raise failure
 
 
 def _code(text):

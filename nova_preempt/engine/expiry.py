@@ -68,13 +68,15 @@ class Expiry:
                 self._servers.servers(), process.options.maximum_runtime_s,
                 lambda server: eviction_policy.get_action(server, actions)),
             None, times.microseconds(process.clock()))
-        for end in step.intents:
-            try:
-                self._ends.begin(
-                    end.server, MAXIMUM_RUNTIME,
-                    f'it has run for its {end.limit_s} s', restore=False)
-            except decisions.AlreadyEnding:
-                LOG.debug('Server %s ends already.', end.server.uuid)
+        placement_api.for_each(step.intents, self._end)
+
+    def _end(self, end):
+        try:
+            self._ends.begin(end.server, MAXIMUM_RUNTIME,
+                             f'it has run for its {end.limit_s} s',
+                             restore=False)
+        except decisions.AlreadyEnding:
+            LOG.debug('Server %s ends already.', end.server.uuid)
 
     def delete_stopped(self):
         """Delete victims that were stopped long enough ago.
@@ -95,6 +97,8 @@ class Expiry:
                 continue
             try:
                 self._look_after(decision_uuid, victim, retention_s, paused)
+            except (nova_api.NoAnswer, placement_api.NoAnswer):
+                raise
             except (nova_api.NovaError, placement_api.PlacementError,
                     placement_api.Conflict) as exc:
                 LOG.warning('Server %(uuid)s, which was stopped to give way, '

@@ -15,8 +15,11 @@ A normal server then finds room at once, and what gives way for the next one
 has its notice meanwhile.
 """
 
+import contextlib
+
 from oslo_log import log as logging
 
+from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import times
 from nova_preempt.core import wanted
 from nova_preempt.core.eviction import headroom as core
@@ -49,11 +52,12 @@ class HeadroomKeeper:
             return
         # Before the groups: who has gone since may be in them.
         before = self._ends.ending()
-        for group in self._known.headroom.look():
-            self._keep(group, before)
+        placement_api.for_each(
+            ((group, end) for group in self._known.headroom.look()
+             for end in self._choose(group, before)), self._end)
 
-    def _keep(self, group, before):
-        """The same for one of them.
+    def _choose(self, group, before):
+        """Return whom to end in a group of hosts, now.
 
         :param before: the db.Victims that were ending before it was read
         """
@@ -66,18 +70,19 @@ class HeadroomKeeper:
             # Else what it had is free already.
             if victim.server_uuid in held else {}
             for victim in (*before, *self._ends.ending())}
-        step = core.step(core.Observed(group, ending, self._candidates), None,
-                         times.microseconds(self._process.clock()))
-        for end in step.intents:
-            LOG.info('%(group)s lacks %(missing)s of its headroom.',
-                     {'group': group.name, 'missing': end.missing})
-            try:
-                self._ends.begin(
-                    end.server, HEADROOM,
-                    f'{group.name} has too little space free',
-                    cost_us=end.cost_us, within_budgets=True)
-            except (decisions.AlreadyEnding, decisions.OverBudget):
-                continue
+        return core.step(
+            core.Observed(group, ending, self._candidates), None,
+            times.microseconds(self._process.clock())).intents
+
+    def _end(self, chosen):
+        group, end = chosen
+        LOG.info('%(group)s lacks %(missing)s of its headroom.',
+                 {'group': group.name, 'missing': end.missing})
+        with contextlib.suppress(decisions.AlreadyEnding,
+                                 decisions.OverBudget):
+            self._ends.begin(end.server, HEADROOM,
+                             f'{group.name} has too little space free',
+                             cost_us=end.cost_us, within_budgets=True)
 
     def _candidates(self):
         known = self._known

@@ -27,7 +27,6 @@ LOG = logging.getLogger(__name__)
 class Janitor:
     """Repairs what two audits in a row have found.
 
-    :param repair: see nova_preempt.handover.parts.Parts
     :param clients: a nova_preempt.cloud.clients.Clients
     :param servers: a nova_preempt.cloud.servers.ServerCache
     :param decisions: a nova_preempt.db.Decisions
@@ -35,8 +34,7 @@ class Janitor:
     :param audits: a nova_preempt.handover.audit.Audit
     """
 
-    def __init__(self, repair, clients, servers, decisions, ends, audits):
-        self._repair_all = repair
+    def __init__(self, clients, servers, decisions, ends, audits):
         self._clients = clients
         self._servers = servers
         self._decisions = decisions
@@ -45,24 +43,13 @@ class Janitor:
         self._suspects = set()
         self._told = set()        # problems that cannot be put right
 
-    def repair_decisions(self):
-        """Roll back what dead schedulers and engines have left."""
-        self._repair_all()
-
     def clean(self):
         """Repair what is found for the second time."""
         problems = self._audit.look()
-        found, failure = self._suspects & set(problems), None
+        found = self._suspects & set(problems)
         self._suspects = set(problems)
         self._told &= self._suspects
-        for problem in sorted(found):
-            try:
-                self._repair(problem)
-            except placement_api.PlacementError as exc:
-                # It may be of one consumer: others are put right.
-                failure = exc
-        if failure is not None:
-            raise failure
+        placement_api.for_each(sorted(found), self._repair)
 
     def _repair(self, problem):
         if problem.kind in (audit.NO_ALLOCATION, audit.PART_OF_ALLOCATION):

@@ -13,6 +13,7 @@
 
 import collections
 import dataclasses
+import math
 import time
 
 from oslo_log import log as logging
@@ -25,6 +26,9 @@ from nova_preempt.core.eviction import returns as core
 from nova_preempt.db import decisions
 
 LOG = logging.getLogger(__name__)
+
+# How often others are chosen at once for victims that turn out not to come.
+_STEPS = 10
 
 _CLOSED = {core.Sight.GONE: decisions.GONE,
            core.Sight.BACK: decisions.RESTORED}
@@ -41,29 +45,48 @@ class Looks:
         self._monotonic = monotonic
         self._looked_at = {}      # server uuid: when
         self._held_since = {}     # server uuid: when; see core.is_held()
+        self._failed = {}         # server uuid: when Nova failed to show it
 
     def keep(self, uuids):
         """Forget all servers but these."""
-        for known in self._looked_at, self._held_since:
+        for known in self._looked_at, self._held_since, self._failed:
             for uuid in known.keys() - uuids:
                 del known[uuid]
 
-    def unseen(self, uuids):
-        """Return which of these servers were not looked at for a while."""
+    def failed(self):
+        """Return which servers Nova failed to show a while ago."""
         now = self._monotonic()
-        return {uuid for uuid in uuids if uuid not in self._looked_at
-                or now - self._looked_at[uuid] >= core.LOOK_S}
+        return {uuid for uuid, when in self._failed.items()
+                if now - when < core.LOOK_S}
+
+    def unseen(self, uuids):
+        """Return which of these servers were not looked at for a while.
+
+        The one whose look is the longest ago comes first.
+        """
+        now = self._monotonic()
+        return sorted(
+            (uuid for uuid in uuids if uuid not in self._looked_at
+             or now - self._looked_at[uuid] >= core.LOOK_S),
+            key=lambda uuid: (self._looked_at.get(uuid, -math.inf), uuid))
 
     def look(self, victim):
-        """Return the core Sight of a victim, None if Nova shows nothing."""
+        """Return the core Sight of a victim, None if Nova fails to show it.
+
+        :raises NoAnswer: Nova is away
+        """
         uuid, now = victim.server_uuid, self._monotonic()
         self._looked_at[uuid] = now
         try:
             server = self._nova.get(uuid)
+        except nova_api.NoAnswer:
+            raise
         except nova_api.NovaError as exc:
+            self._failed[uuid] = now
             LOG.warning('Cannot tell whether server %(uuid)s comes back: '
                         '%(exc)s', {'uuid': uuid, 'exc': exc})
             return None
+        self._failed.pop(uuid, None)
         if server is None:
             return core.seen(None, None, None, 0)
         shown = server.status, server.task_state, server.host
@@ -104,7 +127,10 @@ class Restorer:
         self._memory = None       # of the controller
 
     def restore(self):
-        """Look after those that come back; ask for the next ones."""
+        """Look after those that come back; ask for the next ones.
+
+        :raises NoAnswer: Nova is away; the others are left to the next time
+        """
         wanted = self._wanted()
         victims = {
             victim.server_uuid: (decision_uuid, victim)
@@ -116,24 +142,26 @@ class Restorer:
         observed = _Observed(victims, self._looks, self._clients.placement,
                              self._headroom, self._options, self._returning)
         # Others are asked for those that turn out not to come.
-        in_vain = 1
-        while in_vain:
+        for _ in range(_STEPS):
+            for uuid in self._looks.failed():
+                victims.pop(uuid, None)
             now = timeutils.utcnow()
             step = core.step(observed, self._memory, times.microseconds(now))
             self._memory = step.memory
-            in_vain = sum(self._carry_out(intent, victims)
-                          for intent in step.intents)
+            if not sum(self._carry_out(intent, victims)
+                       for intent in step.intents):
+                break
 
     def _comes_back(self, decision_uuid, victim):
         """Whether one is to come back, by its terms."""
-        comes_back = core.comes_back(victim.restore, victim.asked)
+        comes_back = core.is_shelved_by(victim.asked)
         if victim.restore and not comes_back:
             LOG.info('Server %s is left to its owner: it was not shelved to '
                      'give way.', victim.server_uuid)
             self._decisions.update_victim(
                 decision_uuid, victim.server_uuid, decisions.SHELVED,
                 restore=False)
-        return comes_back
+        return victim.restore and comes_back
 
     def _carry_out(self, intent, victims):
         """Do as the controller says, after a look at the server.
@@ -166,6 +194,8 @@ class Restorer:
                  victim.server_uuid)
         try:
             self._clients.nova.unshelve(victim.server_uuid)
+        except nova_api.NoAnswer:
+            raise
         except nova_api.NovaError as exc:
             LOG.warning('Server %(uuid)s cannot come back yet: %(exc)s',
                         {'uuid': victim.server_uuid, 'exc': exc})

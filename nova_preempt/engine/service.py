@@ -132,7 +132,7 @@ class Engine:
         old = expiry.Expiry(process, known.servers, clients, self.evictions,
                             leadership.holds)
         cleaner = janitor.Janitor(
-            parts.repair, clients, known.servers, process.decisions,
+            clients, known.servers, process.decisions,
             self.evictions,
             audit.Audit(clients.placement, known.servers, process.decisions,
                         clients.get_cells, owner.INTENT_TIMEOUT_S))
@@ -146,7 +146,7 @@ class Engine:
         # Those with a pause of their own have it here, in seconds.
         self.rounds = periodic.PeriodicTasks([
             (work.__qualname__, work, pause_s) for work, pause_s in (
-                (cleaner.repair_decisions, shared.REPAIR_S),
+                (parts.repair, shared.REPAIR_S),
                 (known.refresh, 0),
                 (old.end_old_servers, 0),
                 (old.delete_stopped, 0),

@@ -275,12 +275,12 @@ class Claims:
         """([Consumer], [Victim]) as Placement has them now."""
         consumers: list[placement_api.Consumer] = []
         victims: list[decisions.Victim] = []
+        on_host = {provider.uuid for provider in plan.host.providers}
         for victim in decision.victims:
             consumer = self._placement.get_consumer(victim.server_uuid)
             expected = plan.host.held(victim.server_uuid)
-            found = {(provider.uuid, name): amount
-                     for provider in plan.host.providers for name, amount
-                     in consumer.resources_on(provider.uuid).items()}
+            found = {slot: amount for slot, amount in consumer.slots.items()
+                     if slot[0] in on_host}
             if found != expected:
                 raise placement_api.Conflict(
                     f'victim {victim.server_uuid} has '
@@ -311,12 +311,9 @@ def _reduced(consumer: placement_api.Consumer, host: Host,
              ) -> placement_api.Consumer:
     """The consumer with only this on the host, by slot."""
     on_host = {provider.uuid for provider in host.providers}
-    allocations = {uuid: item for uuid, item in consumer.allocations.items()
-                   if uuid not in on_host}
-    for (uuid, name), amount in retained.items():
-        allocations.setdefault(uuid, {'resources': {}})[
-            'resources'][name] = amount
-    return consumer.with_allocations(allocations)
+    return consumer.with_slots({
+        slot: amount for slot, amount in consumer.slots.items()
+        if slot[0] not in on_host} | dict(retained))
 
 
 def _replaced(consumers: Iterable[placement_api.Consumer], plan: Plan,

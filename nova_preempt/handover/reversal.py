@@ -16,7 +16,6 @@ writes them.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
@@ -69,8 +68,8 @@ class Reversal:
         if decision.provider_uuid not in target.allocations or (
                 self._is_used(decision, target)):
             return []
-        return [_without(target, capacity.by_slot(
-            decision.record['allocations']))]
+        return [target.with_slots(capacity.less(
+            target.slots, capacity.by_slot(decision.record['allocations'])))]
 
     def _is_used(self, decision: decisions.Decision,
                  target: placement_api.Consumer) -> bool:
@@ -125,18 +124,18 @@ class Reversal:
             decision, [victim], {victim.server_uuid: consumer})
         if not restored:
             return []
-        needed = capacity.less(_slots(victim.allocations),
-                               _slots(consumer.allocations))
+        needed = capacity.lacking(
+            placement_api.slots(victim.allocations), consumer.slots)
         changes = []
         own = claim.stand_ins(decision).get(victim.server_uuid)
         if own is not None:
             holder = self._placement.get_consumer(own)
-            needed = capacity.less(needed, _slots(holder.allocations))
+            needed = capacity.lacking(needed, holder.slots)
             changes.append(holder.with_allocations({}))
         if claim.stand_in(decision) is not None:
-            changes.append(_without(
-                self._placement.get_consumer(claim.stand_in(decision)),
-                needed))
+            holder = self._placement.get_consumer(claim.stand_in(decision))
+            changes.append(holder.with_slots(
+                capacity.less(holder.slots, needed)))
         return [*restored, *(
             each for each in changes if each.generation is not None)]
 
@@ -163,21 +162,3 @@ class Reversal:
                 if victim.server_uuid in consumers.keys() - written
                 and consumers[victim.server_uuid].allocations.keys()
                 & victim.allocations.keys()]
-
-
-def _slots(allocations: dict[str, dict[str, Any]]
-           ) -> dict[tuple[str, str], int]:
-    return capacity.by_slot(resources(allocations))
-
-
-def _without(consumer: placement_api.Consumer,
-             taken: Mapping[tuple[str, str], int]) -> placement_api.Consumer:
-    """The same consumer with less, by slot."""
-    left: dict[str, dict[str, Any]] = {}
-    for slot, amount in _slots(consumer.allocations).items():
-        amount -= max(0, taken.get(slot, 0))
-        if amount > 0:
-            uuid, name = slot
-            left.setdefault(uuid, {'resources': {}})['resources'][
-                name] = amount
-    return consumer.with_allocations(left)

@@ -27,6 +27,7 @@ from oslo_log import log as logging
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core import actions as core_actions
+from nova_preempt.core import capacity
 from nova_preempt.core.eviction import rollback
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
@@ -60,13 +61,11 @@ def resources(allocations: dict[str, dict[str, Any]]
 def leave_stopped(placement: placement_api.Placement, uuid: str) -> None:
     """Leave a stopped server only what it takes while it is stopped."""
     consumer = placement.get_consumer(uuid)
-    left = {}
-    for provider_uuid, item in consumer.allocations.items():
-        kept = core_actions.kept(item['resources'], core_actions.STOP)
-        if kept:
-            left[provider_uuid] = {**item, 'resources': kept}
-    if left != consumer.allocations:
-        placement.post_allocations([consumer.with_allocations(left)])
+    left = consumer.with_slots(capacity.by_slot({
+        provider_uuid: core_actions.kept(held, core_actions.STOP)
+        for provider_uuid, held in resources(consumer.allocations).items()}))
+    if left.slots != consumer.slots:
+        placement.post_allocations([left])
 
 
 def give_back(placement: placement_api.Placement, nova: nova_api.NovaAPI,

@@ -150,9 +150,9 @@ class Returns:
     def of_class(self) -> list[returns.Shelved]:
         return [*map(self.shelved, self._of_class)]
 
-    def unseen(self) -> frozenset[str]:
+    def unseen(self) -> tuple[str, ...]:
         # What happens is known at once.
-        return frozenset()
+        return ()
 
     def sight(self, uuid: str) -> returns.Sight:
         return (returns.Sight.COMING if uuid in self._coming

@@ -169,8 +169,8 @@ class TestEachCall(test.TestCase):
                 'resources': {'VCPU': amount}}}, None, 'project', 'user')])
 
     def has(self, name, provider='host'):
-        return self.placement.get_consumer(self.uuids[name]).resources_on(
-            self.uuids[provider]).get('VCPU', 0)
+        return self.placement.get_consumer(self.uuids[name]).slots.get(
+            (self.uuids[provider], 'VCPU'), 0)
 
     def consumers(self):
         """{uuid: VCPUs} on the host."""

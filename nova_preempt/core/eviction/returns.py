@@ -43,6 +43,9 @@ LONGEST_S = 3600
 #: How long one that was asked to come counts as coming without a look, and
 #: how long it is between two looks at one.
 LOOK_S = 60
+#: How many servers are looked at in one step since their last look is that
+#: long ago: where there are more, it takes longer until each has its turn.
+MOST_LOOKS = 50
 
 #: How long a server that is offloaded may still have its host. Nova takes it
 #: away last, from one that has come back meanwhile, too; never where its
@@ -140,8 +143,11 @@ class Observed(Protocol):
     def of_class(self) -> Iterable[Shelved]:
         """Return those of a class that wait."""
 
-    def unseen(self) -> Collection[str]:
-        """Return the uuids of those that had no look for LOOK_S."""
+    def unseen(self) -> Sequence[str]:
+        """Return the uuids of those that had no look for LOOK_S.
+
+        The one whose look is the longest ago comes first.
+        """
 
     def sight(self, uuid: str) -> Sight | None:
         """Look at one; None if nothing can be seen."""
@@ -165,9 +171,10 @@ def step(
     :param memory: that of observed.choose()
     """
     options = observed.options
+    unseen = observed.unseen()[:MOST_LOOKS]
     sights = {
         each.uuid: observed.sight(each.uuid)
-        for each in _to_look_at(observed, now_us)}
+        for each in _to_look_at(observed, frozenset(unseen), now_us)}
     coming = [
         each for each in observed.asked()
         if sights.get(each.uuid) is Sight.COMING]
@@ -183,7 +190,7 @@ def step(
         memory = found.memory
         chosen += [ready[uuid] for uuid in found.intents]
     chosen += _choose_others(observed, [*coming, *chosen], now_us)
-    for uuid in sorted(set(observed.unseen()) - sights.keys() - {
+    for uuid in sorted(set(unseen) - sights.keys() - {
             each.uuid for each in chosen} - {each.uuid for each in left}):
         sights[uuid] = observed.sight(uuid)
     return Step((
@@ -195,12 +202,12 @@ def step(
     ), memory)
 
 
-def _to_look_at(observed: Observed, now_us: int) -> Iterator[Shelved]:
+def _to_look_at(observed: Observed, unseen: Collection[str], now_us: int
+                ) -> Iterator[Shelved]:
     """Yield those that were asked to come, as often as they have a look.
 
     Nova may not show yet that one was asked lately.
     """
-    unseen = observed.unseen()
     for each in observed.asked():
         to_next_s = _to_next_s(each, now_us)
         just_asked = _pause_s(each, each.tries - 1) - to_next_s <= LOOK_S
@@ -274,15 +281,6 @@ def is_shelved_by(asked: str) -> bool:
     :param asked: what Nova was asked for first
     """
     return asked in _TOWARDS_SHELVED
-
-
-def comes_back(restore: bool, asked: str) -> bool:
-    """Tell whether one that is shelved comes back by itself.
-
-    :param restore: whether its terms say so
-    :param asked: see is_shelved_by()
-    """
-    return restore and is_shelved_by(asked)
 
 
 def pause_s(interval_s: int, tries: int) -> int:

@@ -15,6 +15,7 @@ import types
 import unittest
 from unittest import mock
 
+from keystoneauth1 import exceptions as ks_exc
 from novaclient import exceptions as nova_exc
 
 from nova_preempt.cloud import nova_api
@@ -67,6 +68,24 @@ class TestLockedBy(unittest.TestCase):
             self.show(**values)
             self.assertEqual('', self.locked_by())
         self.client.instance_action.list.assert_not_called()
+
+
+class TestFailures(unittest.TestCase):
+
+    def test_whether_others_would_fail_too(self):
+        nova = nova_api.NovaAPI(None)
+        nova._client = mock.Mock()
+        for failure, expected in (
+                (nova_exc.ClientException(500), nova_api.NovaError),
+                (nova_exc.Conflict(409), nova_api.NovaError),
+                (nova_exc.Forbidden(403), nova_api.NotAllowed),
+                (nova_exc.ClientException(503), nova_api.NoAnswer),
+                (ks_exc.ConnectFailure(), nova_api.NoAnswer)):
+            with self.subTest(failure=failure):
+                nova._client.servers.get.side_effect = failure
+                with self.assertRaises(nova_api.NovaError) as raised:
+                    nova.get('a')
+                self.assertIs(expected, type(raised.exception))
 
 
 class TestCellAway(unittest.TestCase):

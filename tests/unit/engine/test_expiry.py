@@ -49,8 +49,8 @@ def server(uuid, **values):
 
 class TestMaximumRuntime(unittest.TestCase):
 
-    def ended(self, *servers, actions=('delete', 'shelve')):
-        ends = mock.Mock()
+    def ended(self, *servers, actions=('delete', 'shelve'), ends=None):
+        ends = ends or mock.Mock()
         expiry.Expiry(
             mock.Mock(**{'pauses.why.return_value': '',
                          'clock.return_value': NOW,
@@ -72,6 +72,22 @@ class TestMaximumRuntime(unittest.TestCase):
             gold, server('b'), actions=('stop', 'delete')))
 
 
+    def test_one_that_placement_cannot_show_keeps_nobody_waiting(self):
+        ends = mock.Mock()
+        ends.begin.side_effect = [placement.PlacementError('500'), 'd']
+        self.assertRaises(placement.PlacementError, self.ended, server('a'),
+                          server('b'), ends=ends)
+        self.assertEqual(['a', 'b'], [call.args[0].uuid for call
+                                      in ends.begin.mock_calls])
+
+    def test_placement_is_away(self):
+        ends = mock.Mock()
+        ends.begin.side_effect = placement.NoAnswer('refused')
+        self.assertRaises(placement.NoAnswer, self.ended, server('a'),
+                          server('b'), ends=ends)
+        ends.begin.assert_called_once()
+
+
 class TestRetention(unittest.TestCase):
 
     def test_one_that_nova_does_not_delete_keeps_none_of_the_others(self):
@@ -83,6 +99,12 @@ class TestRetention(unittest.TestCase):
             keeper.delete_stopped()
         self.assertEqual(['b', 'c'], self.deleted())
         self.assertEqual(2, ''.join(logs.output).count('WARNING'))
+
+    def test_nova_is_away(self):
+        self.nova.get.side_effect = nova_api.NoAnswer('503')
+        with self.assertRaises(nova_api.NoAnswer):
+            self.make('abc').delete_stopped()
+        self.nova.get.assert_called_once_with('a')
 
     def setUp(self):
         super().setUp()

@@ -14,6 +14,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
+from nova_preempt.cloud import placement
 from nova_preempt.core import eligibility
 from nova_preempt.core import headroom as core
 from nova_preempt.core import model
@@ -26,7 +27,8 @@ from tests.unit.engine import test_expiry
 class TestWhoEndsAlready(unittest.TestCase):
     """Two servers fill a host, of which half is to be free."""
 
-    def ended(self, *, there='ab', open_when_read=(True,), **decision):
+    def ended(self, *, there='ab', open_when_read=(True,), failure=None,
+              groups=1, **decision):
         """The uuids of those who end beside one that does already.
 
         :param open_when_read: whether it does, each time that is looked at;
@@ -45,7 +47,7 @@ class TestWhoEndsAlready(unittest.TestCase):
 
         process.decisions.get_decisions.side_effect = get_decisions
         known = mock.Mock()
-        known.headroom.look.return_value = [core.Group(
+        known.headroom.look.return_value = groups * [core.Group(
             'all', core.parse('VCPU:1'), {'h': model.Provider(
                 'uuid', 1, {'VCPU': model.Inventory(2)}, held)})]
         known.servers.servers.return_value = [
@@ -56,7 +58,12 @@ class TestWhoEndsAlready(unittest.TestCase):
         ends = evictions.Evictions(process, mock.Mock(), None, None, 1)
         self.addCleanup(ends.close)
         with mock.patch.object(ends, 'begin') as begin:
-            headroom.HeadroomKeeper(process, known, set, ends).keep()
+            keeper = headroom.HeadroomKeeper(process, known, set, ends)
+            if failure:
+                begin.side_effect = failure
+                self.assertRaises(type(failure), keeper.keep)
+            else:
+                keeper.keep()
         return [call.args[0].uuid for call in begin.mock_calls]
 
     def test_for_nobody_else(self):
@@ -83,6 +90,13 @@ class TestWhoEndsAlready(unittest.TestCase):
     def test_for_a_server_that_takes_its_place(self):
         self.assertEqual(['b'], self.ended(server_uuid='n',
                                            operation='create'))
+
+    def test_one_that_cannot_end_keeps_no_other_group_waiting(self):
+        for failure, asked in ((placement.PlacementError('500'), ['b', 'b']),
+                               (placement.NoAnswer('refused'), ['b'])):
+            self.assertEqual(asked, self.ended(
+                server_uuid='n', operation='create', groups=2,
+                failure=failure))
 
 
 if __name__ == '__main__':

@@ -43,7 +43,7 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
                 inventories=dict.fromkeys(inventories)))
         clients.placement.post_allocations.side_effect = (
             placement.Conflict('no', code))
-        made = janitor.Janitor(mock.Mock(), clients, mock.Mock(
+        made = janitor.Janitor(clients, mock.Mock(
             **{'get.return_value': server}), mock.Mock(**{
                 'get_victims.return_value': [
                     ('d', types.SimpleNamespace(server_uuid=uuid))
@@ -89,7 +89,7 @@ class TestNobodyNeedsIt(unittest.TestCase):
         database.get_decisions.side_effect = (
             lambda **values: [object()] if values == {of: 'a'} else [])
         audits.look.return_value = [audit.Problem(kind, 'a', '')]
-        made = janitor.Janitor(mock.Mock(), clients, mock.Mock(), database,
+        made = janitor.Janitor(clients, mock.Mock(), database,
                                mock.Mock(), audits)
         counts = []
         for _ in range(2):
@@ -110,7 +110,7 @@ class TestNobodyNeedsIt(unittest.TestCase):
             audit.Problem(audit.ENDED_MIGRATION, uuid, '') for uuid in 'ab']
         clients.placement.delete_allocations.side_effect = [
             placement.PlacementError('500'), None]
-        made = janitor.Janitor(mock.Mock(), clients, mock.Mock(), mock.Mock(),
+        made = janitor.Janitor(clients, mock.Mock(), mock.Mock(),
                                mock.Mock(), audits)
         made.clean()
         with self.assertRaises(placement.PlacementError):
@@ -138,7 +138,7 @@ class TestGoneMeanwhile(unittest.TestCase):
         audits = mock.Mock()
         audits.look.return_value = [
             audit.Problem(audit.NO_ALLOCATION, uuid, '') for uuid in 'ab']
-        made = janitor.Janitor(mock.Mock(), clients, servers, mock.Mock(),
+        made = janitor.Janitor(clients, servers, mock.Mock(),
                                mock.Mock(), audits)
         with mock.patch.object(instances, 'expected_allocation', expected):
             made.clean()

@@ -157,6 +157,38 @@ class TestReturns(testtools.TestCase):
     def fail_to_show(self):
         raise nova_api.NovaError('500')
 
+    def test_those_that_nova_cannot_show_are_left_alone_for_a_while(self):
+        self.add(*'abcdefg')
+        self.nova.get.side_effect = nova_api.NovaError('its cell is down')
+        self.assertEqual([], self.run_after(10))
+        self.assertEqual(7, self.nova.get.call_count)
+        self.assertEqual([], self.run_after(core.LOOK_S - 1))
+        self.assertEqual(7, self.nova.get.call_count)
+        self.nova.get.side_effect = self.servers.get
+        self.assertEqual(['a', 'b', 'c'], self.run_after(1))
+
+    def test_nova_is_away(self):
+        """It is asked once, not for each."""
+        self.add(*'abcde')
+        self.nova.get.side_effect = nova_api.NoAnswer('503')
+        for _ in range(2):
+            self.assertRaises(nova_api.NoAnswer, self.run_after, 10)
+        self.assertEqual(2, self.nova.get.call_count)
+        self.nova.get.side_effect = self.servers.get
+        self.nova.unshelve.side_effect = nova_api.NoAnswer('503')
+        self.assertRaises(nova_api.NoAnswer, self.run_after, 10)
+        self.nova.unshelve.assert_called_once_with('a')
+
+    def test_not_all_are_looked_at_in_one_round(self):
+        self.placement.get_room.return_value = {}
+        uuids = [f's{number:03}' for number in range(core.MOST_LOOKS + 20)]
+        self.add(*uuids)
+        self.run_after(10)
+        self.assertEqual(core.MOST_LOOKS, self.nova.get.call_count)
+        self.run_after(10)
+        self.assertEqual(uuids, [
+            call.args[0] for call in self.nova.get.mock_calls])
+
     def test_one_that_nova_refuses_keeps_nobody_waiting(self):
         self.add('bad', 'good')
         self.nova.unshelve.side_effect = [nova_api.NovaError('409'), None]

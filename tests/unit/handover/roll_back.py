@@ -37,7 +37,7 @@ class FakePlacement:
             {provider: {'resources': {'VCPU': vcpus}}})])
 
     def vcpus(self, uuid, provider='rp'):
-        return self.get_consumer(uuid).resources_on(provider).get('VCPU', 0)
+        return self.get_consumer(uuid).slots.get((provider, 'VCPU'), 0)
 
     def get_consumer(self, uuid):
         return self.consumers.get(uuid, placement_api.Consumer(uuid, {}))
@@ -53,7 +53,7 @@ class FakePlacement:
                 item, generation=(item.generation or 0) + 1)
             if not item.allocations:
                 del after[item.uuid]
-        if sum(item.resources_on('rp').get('VCPU', 0)
+        if sum(item.slots.get(('rp', 'VCPU'), 0)
                for item in after.values()) > self.capacity:
             raise placement_api.Conflict('full', placement_api.NO_ROOM)
         self.consumers = after

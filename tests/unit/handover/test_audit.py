@@ -179,7 +179,7 @@ class TestExpected(unittest.TestCase):
             'a', {})
         clients.placement.get_provider_state.return_value = model.Provider(
             'p', 1, {'VCPU': model.Inventory(1)}, {})
-        made = janitor.Janitor(mock.Mock(), clients, mock.Mock(
+        made = janitor.Janitor(clients, mock.Mock(
             **{'get.return_value': test_expiry.server('a')}), mock.Mock(),
             mock.Mock(), None)
         self.assertTrue(made._allocate('a'))
