@@ -25,7 +25,6 @@ import time
 
 from oslo_log import log as logging
 
-from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import departures
 from nova_preempt.cloud import extra_specs as specs
