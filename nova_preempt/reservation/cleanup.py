@@ -76,7 +76,8 @@ class Cleanup:
 
         :param hosts: {name: core.reservation.observed.Host}
         :param running: {id: Reservation} of others that have started
-        :returns: whether it is done
+        :returns: when to come again, in microseconds since the epoch, None if
+            nothing is to come
         """
         uuid = reservation.uuid
         step = core.step(
@@ -93,7 +94,7 @@ class Cleanup:
                 self._leave_alone(reservation, intent)
             else:
                 self._release(reservation, intent.left)
-        return step.wake_at_us is None
+        return step.wake_at_us
 
     def _leave_alone(self, reservation, intent):
         if intent.server not in self._warned:

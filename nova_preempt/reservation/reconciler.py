@@ -16,12 +16,14 @@ before has to be remembered, in whatever process it was done.
 """
 
 import collections
+import math
 
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt import metrics
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import drain as core
 from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import observed
@@ -89,24 +91,26 @@ class Reconciler:
         self._healing.look(opened, hosts)
         self._cleanup.look([reservation for reservation in opened
                             if self._keeper.needs_hosts(reservation)])
-        wait_s = IDLE_S
-        for work, reservations in ((self._clear, (*over, *lately)),
-                                   (self._keep, opened)):
-            for reservation in reservations:
-                wait_s = min(wait_s, self._try(work, reservation, hosts,
-                                               running))
+        wakes_us = [
+            self._try(work, reservation, hosts, running)
+            for work, reservations in ((self._cleanup.clear, (*over, *lately)),
+                                       (self._keeper.keep, opened))
+            for reservation in reservations]
         self._migration.follow()
         self._cleanup.forget({
             reservation.uuid for reservation in (*over, *lately)})
         self._keeper.forget({reservation.uuid for reservation in opened})
         if self._error is not None:
             raise self._error
-        return max(BUSY_S, wait_s)
+        # Sooner than IDLE_S, when the cloud is looked at anew in any case.
+        wait_us = min((wake_us for wake_us in wakes_us if wake_us is not None),
+                      default=math.inf) - rows.to_us(self._clock())
+        return max(BUSY_S, min(IDLE_S, wait_us / SECOND))
 
     def _try(self, work, reservation, hosts, running):
         """Let what fails for one reservation not keep the others waiting.
 
-        :returns: how many seconds later to come again
+        :returns: when it has to be looked at again, None if never
         """
         try:
             return work(reservation, hosts, running)
@@ -123,7 +127,7 @@ class Reconciler:
                         {'uuid': reservation.uuid,
                          'exc': str(exc) or type(exc).__name__})
             self._error = self._error or exc
-        return IDLE_S
+        return None
 
     @staticmethod
     def _count(opened, over):
@@ -132,13 +136,3 @@ class Reconciler:
         counts[_LEAVING] = len(over)
         for status in (*rows.OPEN, _LEAVING):
             metrics.RESERVATIONS.labels(status).set(counts[status])
-
-    def _clear(self, reservation, hosts, running):
-        is_done = self._cleanup.clear(reservation, hosts, running)
-        return IDLE_S if is_done else BUSY_S
-
-    def _keep(self, reservation, hosts, running):
-        wake_at_us = self._keeper.keep(reservation, hosts, running)
-        if wake_at_us is None:
-            return IDLE_S
-        return (wake_at_us - rows.to_us(self._clock())) / 1_000_000

@@ -26,6 +26,7 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.notice import NoticeRule
 from nova_preempt.core.reservation import cleanup
 from nova_preempt.core.reservation import controller
+from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import lease_events
 from nova_preempt.core.reservation import leases
 from nova_preempt.db import reservation_rows as rows
@@ -365,15 +366,31 @@ class TestOneLoop(life.ChoresTestCase):
         with mock.patch.object(cleanup, 'step', step):
             self.check('a preemptible server gets its notice', wait)
 
-    def test_a_controller_that_waits_a_minute_longer(self):
-        """Both sides wait."""
+    def check_late(self, name, late):
+        """Both sides wait where the controller waits a minute longer.
+
+        :param late: what happens later then
+        """
         def step(view, memory, now_us):
             return real(view, memory, now_us - 60 * SECOND)
 
-        def wait(events):
-            return [(when + 60.0 * (what[0] == 'notice'), *what)
-                    for when, *what in events]
-
         real = controller.step
         with mock.patch.object(controller, 'step', step):
-            self.check('a preemptible server gets its notice', wait)
+            self.check(name, lambda events: [
+                (when + 60.0 * (what == late), what, uuid)
+                for when, what, uuid in events])
+
+    def test_a_notice_that_waits_a_minute_longer(self):
+        self.check_late('a preemptible server gets its notice', 'notice')
+
+    def test_a_move_that_waits_a_minute_longer(self):
+        self.check_late('a normal server is moved', 'moving')
+
+    def test_moves_that_are_tried_again_a_minute_later(self):
+        """Both sides ask again then for the move of a normal server."""
+        def wait(events):
+            return [(when, *what) for when, *what in events
+                    if what[0] != 'moving' or (when - 400) % 90 == 0]
+
+        with mock.patch.object(drain, 'RETRY_S', drain.RETRY_S + 60):
+            self.check('a reservation that never starts', wait)
