@@ -69,7 +69,7 @@ class TestEnergy(base.CloudTest):
 
     @classmethod
     def _wake_all(cls):
-        """As doc/source/energy-control.rst has it."""
+        """As doc/source/energy.rst has it."""
         try:
             cls.place.configure(_options(
                 cls.place, minimum_hosts=len(cls.hosts)), CONSTANTS)
