@@ -42,7 +42,9 @@ from nova_preempt.core.model import (
     Server,
 )
 from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling.cycle import Cycle
 from nova_preempt.core.times import microseconds
+from nova_preempt.simulator import cloud as clouds
 from nova_preempt.simulator import memory
 from nova_preempt.simulator.papers import availability
 
@@ -61,7 +63,7 @@ class Load:
         self.normal = []          # (host, uuid)
         self.classes = availability.published_classes(300, 300)
         self.claimants = {}       # uuid of a preemptible server: Claimant
-        self.cloud = memory.MemoryCloud(
+        self.cloud = clouds.IndexedCloud(
             memory.MemoryHost(f'{number:08}-host', f'host{number:05}',
                               {name: Inventory(amount)
                                for name, amount in CAPACITY.items()})
@@ -79,7 +81,7 @@ class Load:
             if not host.has_room(Request.of(size)):
                 return False
         uuid = self.uuid('spot')
-        host.add(uuid, size, Server(
+        self.cloud.put(host, uuid, size, Server(
             uuid, host.name, host.name, 'cell', 'project', 'user', 'spot',
             self.now - datetime.timedelta(
                 seconds=self.random.randrange(10 * 86400)),
@@ -124,13 +126,20 @@ class Load:
                 self.classes, dict(self.claimants), microseconds(self.now)))
         rank = self.rank(size) if claims else policies.NORMAL
         start = time.process_time()
-        found = self.cloud.place(Request.of(size), policy, self.now, uuid,
-                                 rank=rank)
+        cycle = Cycle(self.cloud.answers(), Request.of(size), policy, self.now,
+                      rank, memo=self.cloud.memo)
+        self.cloud.begin(cycle)
+        found = cycle.place(self.cloud.offered(cycle), lambda *_: True)
         took_s = time.process_time() - start
         if found is not None:
-            host, plan = found
+            ((host_uuid, plan),) = found
+            host = self.cloud.hosts[host_uuid]
+            victims = plan.victims if plan else ()
+            for victim in victims:
+                self.cloud.take_away(host, victim.uuid)
+            self.cloud.put(host, uuid, size)
             self.normal.append((host, uuid))
-            return took_s, len(plan.victims) if plan else 0
+            return took_s, len(victims)
         return took_s, None
 
     def leave(self):
@@ -138,7 +147,7 @@ class Load:
         if len(self.normal) > 2 * len(self.cloud.hosts):
             host, uuid = self.normal.pop(
                 self.random.randrange(len(self.normal)))
-            host.remove(uuid)
+            self.cloud.take_away(host, uuid)
             while self.fill(host):
                 pass
 

@@ -10,17 +10,15 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A cloud in memory, and a plain loop that places requests in it.
+"""A cloud in memory, which answers what a decision asks.
 
-It answers what a decision asks (core.scheduling.port.Cloud) and carries out
-what is decided, at once and without a fault.
+See core.scheduling.port.Cloud.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
-import datetime
 from typing import Any
 
 from nova_preempt.core import capacity
@@ -35,10 +33,8 @@ from nova_preempt.core.model import (
 from nova_preempt.core.scheduling import budgets
 from nova_preempt.core.scheduling import cycle as cycles
 from nova_preempt.core.scheduling import memo
-from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling import port
 from nova_preempt.core.scheduling.joining import Releasing
-from nova_preempt.core.scheduling.plan import Plan
 
 
 @dataclasses.dataclass
@@ -132,58 +128,12 @@ class MemoryCloud:
         return next((host for host in self.hosts.values()
                      if uuid in host.servers), None)
 
-    def begin(self, cycle: cycles.Cycle) -> None:
-        """Tell a core Cycle which hosts have room."""
-        cycle.found_room({
-            uuid: {name: host.providers[0].free(name)
-                   for name in host.inventories}
-            for uuid, host in self.hosts.items()
-            if host.has_room(cycle.request)})
-
     def offered(self, cycle: cycles.Cycle) -> list[tuple[str, str]]:
         """The hosts to put in order first: (uuid, name) of each."""
         plans = cycle.offer(any_victims=True)
         return [(uuid, self.hosts[uuid].name)
                 for uuid in (*cycle.room, *(plan.host.uuid
                                             for plan in plans))]
-
-    def put(self, host: MemoryHost, uuid: str, resources: Mapping[str, int],
-            server: Server | None = None) -> None:
-        """Put a server on a host, see MemoryHost.add()."""
-        host.add(uuid, resources, server)
-
-    def take_away(self, host: MemoryHost, uuid: str) -> None:
-        """Take a server away from a host."""
-        host.remove(uuid)
-
-    def place(self, request: Request, policy: policies.Policy,
-              now: datetime.datetime, uuid: str,
-              make_server: Callable[[str, MemoryHost], Server] | None = None,
-              objection: str = '', **kwargs: Any
-              ) -> tuple[MemoryHost, Plan | None] | None:
-        """Place the server of a request, end its victims.
-
-        :param request: the core's Request
-        :param make_server: makes the record of a preemptible one, given
-            (uuid, MemoryHost); None for a normal server
-        :param objection: why nobody may end for it, '' if some may
-        :param kwargs: for the core's Cycle
-        :returns: None where there is no host
-        """
-        cycle = cycles.Cycle(self.answers(objection), request, policy, now,
-                             memo=self.memo, **kwargs)
-        self.begin(cycle)
-        found = cycle.place(self.offered(cycle), lambda uuid, plan: True)
-        if found is None:
-            return None
-        (placed, plan), = found
-        host = self.hosts[placed]
-        for victim in plan.victims if plan else ():
-            self.take_away(host, victim.uuid)
-        self.put(host, uuid, capacity.total(
-            group.resources for group in request.groups),
-            None if make_server is None else make_server(uuid, host))
-        return host, plan
 
 
 class Answers:

@@ -16,33 +16,29 @@
 each with the victims that were chosen there, and the time of a scheduling
 call with an empty and with a full testbed.
 
-The decision is that of ``simulator/run.py``, on a ``simulator.memory`` cloud.
-A trace would add to it: each testbed is a state, with servers on named hosts
-that have run for so long; one decision is looked at, and who could have been
-chosen instead.
+Each testbed is a trace for ``simulator/run.py``. Its servers have come as long
+before the request as they have run by then; to each host of a table they are
+bound by a resource class that no other host has.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import dataclasses
-import datetime
-import functools
 import itertools
 import random
 from typing import Any
 
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
-from nova_preempt.core.model import (
-    SECOND,
-    Inventory,
-    Request,
-    Resources,
-    Server,
-)
+from nova_preempt.core.model import SECOND, Inventory
 from nova_preempt.core.scheduling import policy as policies
-from nova_preempt.simulator import memory
+from nova_preempt.simulator import delays
+from nova_preempt.simulator import run as simulations
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
+from nova_preempt.simulator.setting import HostKind
+from nova_preempt.simulator.setting import Options
+from nova_preempt.simulator.setting import Setting
+from nova_preempt.simulator.traces.model import Boot
 
 PAPER = ('A. López García, E. Fernández-del-Castillo, I. Campos Plasencia: '
          'An efficient cloud scheduler design supporting preemptible '
@@ -55,10 +51,13 @@ SIZES = {
     'L': {'VCPU': 4, 'MEMORY_MB': 8000},
 }
 HOST = {'VCPU': 8, 'MEMORY_MB': 16000}
-NOW = datetime.datetime(2018, 12, 1, tzinfo=datetime.timezone.utc)
 _MINUTE_US = 60 * SECOND
 #: What is not a whole period is not paid.
 _PAID_US = 60 * _MINUTE_US
+#: When requests come to servers of which each has run for a time of its own.
+NOW_US = 100 * _PAID_US
+#: Servers run once they have a host, and end once they are asked to.
+_AT_ONCE = delays.Delays(*[delays.Delay('constant:0')] * 8)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,6 +141,42 @@ def run(scale: float, seed: int, clock: Callable[[], float]
         (_plot(times),))
 
 
+class Testbed:
+    """A simulation of a few hosts, NAME-1 for each of these names.
+
+    On each host servers may take something that the others do not have.
+    """
+
+    def __init__(self, names: Iterable[str], *, always: bool = False,
+                 enabled: bool = True) -> None:
+        self._records: list[dict[str, Any]] = []
+        self._simulation = simulations.Simulation(
+            Setting(tuple(HostKind(name, 1, {
+                rc: Inventory(total) for rc, total
+                in {**HOST, name: HOST['VCPU']}.items()}) for name in names),
+                delays=_AT_ONCE),
+            Options(dataclasses.replace(POLICY, always=always),
+                    enabled=enabled), write=self._records.append)
+
+    def come(self, *boots: Boot) -> dict[str, dict[str, Any]]:
+        """Let servers be asked for; return {event: its last record}."""
+        self._records.clear()
+        self._simulation.run(boots)
+        return {record['event']: record for record in self._records}
+
+    @property
+    def cost_us(self) -> int:
+        """What all victims have cost."""
+        cost_us: int = self._simulation.summary()['decisions']['cost_us']
+        return cost_us
+
+
+def _spot(at_us: int, uuid: str, size: str, host: str | None = None) -> Boot:
+    """Return the request of a preemptible server, which may name its host."""
+    return Boot(at_us, uuid, SIZES[size] | ({host: 1} if host else {}),
+                class_name='preemptible')
+
+
 # -- the four tables ---------------------------------------------------------
 
 def _tables() -> Iterator[Figure]:
@@ -167,36 +202,17 @@ def _minutes(table: Table, uuid: str) -> int:
 
 def choose(table: Table) -> tuple[str, tuple[str, ...], int]:
     """Return (host, victims, cost in micro-units) of the core's choice."""
-    cloud = memory.MemoryCloud(
-        _host(name, normal, spots)
-        for name, (normal, spots) in table.hosts.items())
-    placed = cloud.place(Request.of(SIZES[table.size]), POLICY, NOW, 'new')
-    assert placed is not None
-    host, plan = placed
-    assert plan is not None
-    return host.name, tuple(each.uuid for each in plan.victims), plan.cost_us
-
-
-def _host(name: str, normal: str, spots: Mapping[str, tuple[int, str]]
-          ) -> memory.MemoryHost:
-    host = _empty(name)
-    for number, size in enumerate(normal):
-        host.add(f'{name}-{number}', SIZES[size])
-    for uuid, (minutes, size) in spots.items():
-        host.add(uuid, SIZES[size], _server(
-            uuid, host, NOW - datetime.timedelta(minutes=minutes)))
-    return host
-
-
-def _empty(name: str) -> memory.MemoryHost:
-    return memory.MemoryHost(name, name, {
-        rc: Inventory(total) for rc, total in HOST.items()})
-
-
-def _server(uuid: str, host: memory.MemoryHost, launched_at: datetime.datetime
-            ) -> Server:
-    return Server(uuid, host.name, host.name, 'cell', 'p', 'u', 'f',
-                  launched_at, 'active', None, 0, 1, 1, 1)
+    boots = []
+    for host, (normal, spots) in table.hosts.items():
+        boots += [Boot(0, f'{host} {number}', {**SIZES[size], host: 1})
+                  for number, size in enumerate(normal)]
+        boots += [_spot(NOW_US - minutes * _MINUTE_US, uuid, size, host)
+                  for uuid, (minutes, size) in spots.items()]
+    testbed = Testbed(table.hosts)
+    found = testbed.come(*sorted(boots, key=lambda boot: boot.at_us), Boot(
+        NOW_US, 'new', SIZES[table.size]))['preempted']
+    return (found['host'].removesuffix('-1'), tuple(found['victims']),
+            testbed.cost_us)
 
 
 # -- random testbeds ---------------------------------------------------------
@@ -216,45 +232,40 @@ def _random(count: int, seed: int) -> Iterator[Figure]:
 def _is_best(chance: random.Random, sizes: str) -> bool:
     """Fill a testbed until somebody has to end; whether it is the cheapest."""
     while True:
-        cloud = memory.MemoryCloud(
-            [_empty(f'host-{letter}') for letter in 'ABCD'])
-        now = NOW
+        there: dict[str, list[Boot]] = {f'{name}-1': [] for name in 'ABCD'}
+        testbed = Testbed('ABCD')
+        now_us = 0
         for number in itertools.count():
-            now += datetime.timedelta(minutes=chance.expovariate(1 / 15))
-            size = SIZES[chance.choice(sizes)]
+            now_us += round(chance.expovariate(1 / 15) * _MINUTE_US)
+            size = chance.choice(sizes)
+            boot = Boot(now_us, f'{number}', SIZES[size], size)
             if chance.random() < 0.5:
                 # Nobody ends for one that is preemptible itself.
-                cloud.place(Request.of(size), POLICY, now, f'p{number}',
-                            functools.partial(_server, launched_at=now),
-                            rank=policies.PREEMPTIBLE)
-                continue
-            least = _least(cloud, size, now)
-            found = cloud.place(Request.of(size), POLICY, now,
-                                f'n{number}')
-            if found is None:
+                boot = dataclasses.replace(boot, class_name='preemptible')
+            found = testbed.come(boot)
+            if 'placed' in found:
+                there[found['placed']['host']].append(boot)
+            elif 'preempted' in found:
+                return testbed.cost_us == _least(there.values(), boot)
+            elif boot.class_name == 'normal':
                 # Not even all of them make room: another testbed.
                 break
-            _, plan = found
-            if plan is not None and plan.victims:
-                return plan.cost_us == least
 
 
-def _least(cloud: memory.MemoryCloud, resources: Resources,
-           now: datetime.datetime) -> int | None:
+def _least(hosts: Iterable[Sequence[Boot]], new: Boot) -> int | None:
     """The least cost of any set of servers on any host that makes room."""
     least: int | None = None
-    for host in cloud.hosts.values():
-        provider = host.providers[0]
-        lacks = {name: amount - provider.free(name)
-                 for name, amount in resources.items()}
-        spots = [(host.allocations[uuid],
-                  server.uptime_us(now) % _PAID_US)
-                 for uuid, server in host.servers.items()]
+    for there in hosts:
+        lacks = {name: sum(SIZES[boot.flavor][name]
+                           for boot in (*there, new)) - total
+                 for name, total in HOST.items()}
+        spots = [boot for boot in there if boot.class_name == 'preemptible']
         for count in range(len(spots) + 1):
             for chosen in itertools.combinations(spots, count):
-                if all(sum(freed[name] for freed, _ in chosen) >= lack
-                       for name, lack in lacks.items()):
-                    cost = sum(cost for _, cost in chosen)
+                if all(sum(SIZES[boot.flavor][name] for boot in chosen)
+                       >= lack for name, lack in lacks.items()):
+                    cost = sum((new.at_us - boot.at_us) % _PAID_US
+                               for boot in chosen)
                     least = cost if least is None else min(cost, least)
     return least
 
@@ -285,24 +296,24 @@ def call_times(repetitions: int, clock: Callable[[], float]
 
 def _scenario(scheduler: str, is_spot: bool, is_full: bool,
               clock: Callable[[], float]) -> Iterator[float]:
-    hosts = [_host(f'{number:02}', '', {
-        f's{number:02}{each}': (60 * number + 7 * each, 'M')
-        for each in range(4)} if is_full else {})
-        for number in range(CALL_HOSTS)]
-    cloud = memory.MemoryCloud(hosts)
-    request = Request.of(SIZES['M'])
-    spot: dict[str, Any] = {
-        'rank': policies.PREEMPTIBLE, 'make_server': functools.partial(
-            _server, launched_at=NOW)} if is_spot else {}
-    # Both states of each host count at once, as published.
-    policy = dataclasses.replace(POLICY, always=scheduler == _OURS)
-    # A retry looks for a host without victims first.
-    passes = ('',) if scheduler == _OURS else ('preemption is off', '')
+    names = [f'{number:02}' for number in range(CALL_HOSTS)]
+    # A retry looks for a host without victims first. The other counts both
+    # states of each host at once, as published.
+    testbeds = [Testbed(names, enabled=False)] * (scheduler != _OURS)
+    if scheduler != _UNMODIFIED:
+        testbeds.append(Testbed(names, always=scheduler == _OURS))
+    spots = [_spot(NOW_US - (60 * number + 7 * each) * _MINUTE_US,
+                   f'{name} {each}', 'M', name)
+             for number, name in reversed([*enumerate(names)])
+             for each in reversed(range(4))] if is_full else []
+    for testbed in testbeds:
+        testbed.come(*spots)
     for number in range(CALLS):
+        boot = (_spot(NOW_US, f'{number}', 'M') if is_spot
+                else Boot(NOW_US, f'{number}', SIZES['M']))
         start = clock()
-        for objection in passes:
-            if cloud.place(request, policy, NOW, f'new{number}',
-                           objection=objection, **spot) is not None:
+        for testbed in testbeds:
+            if 'refused' not in testbed.come(boot):
                 break
         yield 1000 * (clock() - start)
 
@@ -311,8 +322,8 @@ def _calls(times: Mapping[tuple[str, str], Sequence[float]]
            ) -> Iterator[Figure]:
     means = {key: figures.mean(values) for key, values in times.items()}
     stock = means[_UNMODIFIED, 'normal, empty']
-    lost = ('the published times are in a picture only; ours are of the '
-            'decision alone, without Nova around it')
+    lost = ('the published times are in a picture only; ours are of a '
+            'simulated request, without Nova around it')
     yield Figure('Figure 2: unmodified, normal, empty (ms)', None, stock,
                  lost, is_time=True)
     for name, _, _ in _SCENARIOS:

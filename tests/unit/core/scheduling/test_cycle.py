@@ -24,6 +24,7 @@ from nova_preempt.core.scheduling import budgets
 from nova_preempt.core.scheduling import filtering
 from nova_preempt.core.scheduling import policy as policies
 from nova_preempt.core.scheduling import port
+from nova_preempt.core.scheduling.cycle import Cycle
 from tests.unit.core.scheduling import world
 from tests.unit.core.scheduling.world import NOW
 from tests.unit.core.support import LAW
@@ -80,7 +81,8 @@ class TestOrder(unittest.TestCase):
         groups = (*Request.of({'VCPU': 1}).groups,
                   *Request.of({'VGPU': 1}).groups)
         granular = Request((groups[0], type(groups[1])({'VGPU': 1}, '1')))
-        self.assertIsNone(found.place(granular, found.policy, NOW, 'new'))
+        cycle = Cycle(found.answers(), granular, found.policy, NOW)
+        self.assertEqual([], cycle.order(found.offered(cycle)))
 
 
 class TestVictims(unittest.TestCase):

@@ -21,7 +21,7 @@ import datetime
 import unittest
 
 from nova_preempt.core import costs
-from nova_preempt.core.model import SECOND, Request
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import policy as policies
 from tests.unit.core import support
 from tests.unit.core.scheduling import world
@@ -166,8 +166,7 @@ class TestTables(unittest.TestCase):
             ("host-D", "DP3", 24),
             ("host-A", "AP1", 52),
         ], TABLE_6, "M")
-        _, plan = found.place(Request.of(SIZES["M"]), found.policy,
-                              world.NOW, 'new')
+        plan, *_ = found.cycle(SIZES["M"]).offer(any_victims=True)
         self.assertEqual({("uuid of host-B", "VCPU"): 1,
                           ("uuid of host-B", "MEMORY_MB"): 2000},
                          plan.missing)

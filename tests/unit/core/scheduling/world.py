@@ -129,7 +129,10 @@ class World(memory.MemoryCloud):
         self.view = self.answers()
         cycle = cycles.Cycle(self.view, Request.of(resources), self.policy,
                              NOW, **kwargs)
-        self.begin(cycle)
+        cycle.found_room({
+            uuid: host.providers[0].all_free
+            for uuid, host in self.hosts.items()
+            if host.has_room(cycle.request)})
         return cycle
 
     def considered(self, resources: Resources, **kwargs: object
@@ -159,12 +162,12 @@ class World(memory.MemoryCloud):
             host = self.hosts[uuid]
             for victim in plan.victims if plan else ():
                 undo.append(functools.partial(
-                    self.put, host, victim.uuid,
+                    host.add, victim.uuid,
                     host.allocations[victim.uuid], victim))
-                self.take_away(host, victim.uuid)
+                host.remove(victim.uuid)
             new = next(left)
-            self.put(host, new, resources, make_server(new, host))
-            undo.append(functools.partial(self.take_away, host, new))
+            host.add(new, resources, make_server(new, host))
+            undo.append(functools.partial(host.remove, new))
             return True
 
         found = cycle.place(self.offered(cycle), claim, len(uuids) or 1)
