@@ -33,7 +33,7 @@ from nova_preempt.core.classes import promethee
 NOW = datetime.datetime.fromisoformat('2026-01-01T12:00:00')
 CLASSES = margin.Classes(*(
     margin.QosClass(name, number, fractions.Fraction(share),
-                    margin.pass_period_s(), least_run_s=margin.least_run_s())
+                    margin.PASS_PERIOD_S, least_run_s=margin.LEAST_RUN_S)
     for number, (name, share) in enumerate(
         (('gold', '1'), ('silver', '0.9'), ('bronze', '0.5')), start=1)))
 PRIORITIES = tuple(map(promethee.Criterion,

@@ -30,6 +30,10 @@ from nova_preempt.core.classes import table
 from nova_preempt.db import backlog_history
 from nova_preempt.db import class_servers
 
+#: How often the engine reads what has become of servers of a class. Nova dates
+#: what happened, so nothing is lost by looking late.
+LOOK_S = 10
+
 
 class Qos:
     """The classes that the operator has named.
@@ -40,15 +44,13 @@ class Qos:
     """
 
     def __init__(self, conf):
-        self._options = conf[conf_classes.GROUP]
+        options = conf[conf_classes.GROUP]
         try:
-            self.table = table.parse(self._options.qos_class or (),
-                                     self._options.overhead_s,
-                                     self._options.pass_period_s)
+            self.table = table.parse(options.qos_class or (),
+                                     options.pass_period_s)
         except ValueError as exc:
             raise ValueError(f'[{conf_classes.GROUP}]qos_class: {exc}'
                              ) from None
-        self._exact = self._options.victim_search == conf_classes.EXACT
 
     def promised(self, database, clock):
         """What is promised to servers, for decisions.
@@ -56,14 +58,14 @@ class Qos:
         :param database: a nova_preempt.db.Database
         :param clock: returns now, timezone-aware
         """
-        return promised.Promised(database, self.table, clock, self._exact)
+        return promised.Promised(database, self.table, clock)
 
     def returning(self, parts):
         """Who comes back, see nova_preempt.engine.restorer.
 
         :param parts: a nova_preempt.handover.parts.Parts
         """
-        return returning.Returning(parts, self.table, self._exact)
+        return returning.Returning(parts, self.table)
 
     def claims(self, database):
         """The Claims of requests that wait."""
@@ -81,7 +83,7 @@ class Qos:
         def look():
             clocks.look()
             self._tell(promised.kept())
-            return self._options.look_interval_s
+            return LOOK_S
 
         return [('clocks of classes', look)]
 

@@ -67,12 +67,9 @@ class Promised:
     :param database: a nova_preempt.db.Database
     :param table: a core.classes.table.Table
     :param clock: returns now, timezone-aware
-    :param exact: see core.scheduling.policy
     """
 
-    def __init__(self, database, table, clock, exact=True,
-                 monotonic=time.monotonic):
-        self.exact = exact
+    def __init__(self, database, table, clock, monotonic=time.monotonic):
         self._database = database
         self._table = table
         self._names = frozenset(table.names)

@@ -34,14 +34,13 @@ class Returning:
 
     :param parts: a nova_preempt.handover.parts.Parts
     :param table: a core.classes.table.Table
-    :param exact: see core.classes.rules.ByPromise
     :ivar period_s: how often others may end for them, in seconds, and after
         how long one that was asked to come is asked again
     """
 
-    def __init__(self, parts, table, exact=True):
+    def __init__(self, parts, table):
         self.period_s = table.pass_period_s
-        self._terms = core.Terms(table.classes, table.pass_period_s, exact)
+        self._terms = core.Terms(table.classes, table.pass_period_s)
         self._process = parts.process
         self._known = parts.known
         self._promised = parts.known.promised

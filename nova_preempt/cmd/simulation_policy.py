@@ -97,8 +97,7 @@ def _options(conf, workers):
     return setting.Options(
         eviction_policy.get_policy(
             ours, deadline.make_times(conf).notice_limit_s,
-            **eviction_policy.load_costs(ours),
-            exact=promised is None or promised.exact),
+            **eviction_policy.load_costs(ours)),
         enabled=ours.enabled and 'create' in ours.preempting_operations,
         max_waiting_requests=ours.max_waiting_requests * workers,
         headroom=_headroom(ours.headroom),
@@ -126,8 +125,7 @@ def _classes(ours, allowed):
         return None
     try:
         found = simulated_classes.parse(
-            ours.qos_class or (), ours.overhead_s, ours.pass_period_s,
-            exact=ours.victim_search == classes.EXACT)
+            ours.qos_class or (), ours.pass_period_s)
     except ValueError as exc:
         raise PolicyError(f'[{classes.GROUP}]qos_class: {exc}') from None
     if why := actions.why_no_classes(allowed):
@@ -164,7 +162,7 @@ def _reservations(ours, preempting):
     return setting.Reservations(
         eviction_policy.get_guard(preempting, ours.guard_s),
         preempting.maximum_notice_s, ours.evacuation_lead_s,
-        ours.end_action, ours.end_timeout_s,
+        ours.end_action,
         schedule.load_ranking(ours.ranking), ours.reservable_default,
         {name: ours[name] for name in limits.LIMITS})
 

@@ -16,9 +16,6 @@ from oslo_config import types
 
 GROUP = 'classes'
 
-EXACT = 'exact'
-REPRIEVE = 'reprieve'
-
 OPTS = [
     cfg.BoolOpt(
         'enabled',
@@ -55,49 +52,19 @@ depends on the cloud.
   important one, from 0 to 1; what is not promised if it is missing, and never
   more.
 * ``least_run_s``: how long a server runs each time before only more important
-  classes end it, in seconds; five times ``overhead_s`` if it is missing.
+  classes end it, in seconds; five minutes if it is missing.
 * ``open``: ``true`` if any user may ask for it with a request that
   waits; ``false``, if it is missing, leaves it to flavors.
 """),
     cfg.IntOpt(
-        'overhead_s',
-        default=60,
-        min=0,
-        help="""
-What it is taken to cost to get an evicted server back to a host, in seconds,
-before it was seen. From then on a mean of what was seen counts, by flavor and
-by what its disk is. A minute, the default, is what an image of a few gigabytes
-takes.
-"""),
-    cfg.IntOpt(
         'pass_period_s',
+        default=300,
         min=1,
         help="""
 How often it is looked for somebody to end for requests of a class that wait,
-in seconds. By default five times ``overhead_s``, and 30 s at least: more
-often, and much of the time of servers would go into coming back.
-"""),
-    cfg.StrOpt(
-        'victim_search',
-        default=EXACT,
-        choices=[
-            (EXACT, 'the set of servers that harms promises least'),
-            (REPRIEVE, 'all but who can be spared, the most precious first')],
-        help="""
-Who gives way on a host, where there are classes. The published way is for
-comparison: it ends nobody in vain, but may harm promises more than needed.
-"""),
-    cfg.FloatOpt(
-        'look_interval_s',
-        default=10,
-        min=0.1,
-        mutable=True,
-        help="""
-How often the engine reads in Nova's records what has become of servers of a
-class, in seconds. Nova dates what happened, so nothing is lost by looking
-late; ten, the default, is how long something new may go unseen. A look costs
-each cell a query, and a few for each of those that have changed. Stay well
-below 300: after so long without a look no server of a class ends for another.
+in seconds. Five minutes, the default, is five times what it costs to get an
+evicted server back: more often, and much of the time of servers would go into
+coming back.
 """),
 ]
 

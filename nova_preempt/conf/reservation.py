@@ -78,8 +78,8 @@ Preemptible servers are not concerned: they stay until their notice.
         help='What happens at the end of a reservation to the servers that '
              'run in it, unless the reservation says otherwise. ``shelve``, '
              'the default, loses no work; what is in error or still being '
-             'built cannot be shelved and is deleted, and so is, near the '
-             'end of ``end_timeout_s``, what keeps the host from another '
+             'built cannot be shelved and is deleted, and so is, nine '
+             'minutes after the end, what keeps the host from another '
              'reservation that needs it, since it could not be shelved. No '
              'server is deleted that an administrator has locked. There is '
              'no ``stop``: a stopped server would keep its host.'),
@@ -94,22 +94,6 @@ Who says which hosts are reserved: the name of an entry point in the group
 * ``blazar``: the host leases of Blazar, read with the credentials in
   ``[reservation_blazar]``.
 """),
-    cfg.IntOpt(
-        'refresh_interval_s',
-        default=5,
-        min=1,
-        help='How often the scheduler asks the lease service what is '
-             'reserved, in seconds. It is asked in the background, never '
-             'while a request waits. A new reservation is obeyed after this '
-             'time at the latest.'),
-    cfg.IntOpt(
-        'max_age_s',
-        default=60,
-        min=1,
-        help='For how long the scheduler goes by the last answer of a lease '
-             'service that cannot be reached, in seconds. After that '
-             '``on_unavailable`` holds. A minute, the default, is longer '
-             'than the restart of a service.'),
     cfg.StrOpt(
         'on_unavailable',
         default='fail_closed',
@@ -118,8 +102,8 @@ Who says which hosts are reserved: the name of an entry point in the group
             ('fail_open', 'as if nothing were reserved'),
         ],
         help="""
-What the scheduler does once what it knows of reservations is older than
-``max_age_s``.
+What the scheduler does once what it knows of reservations is older than a
+minute, which is longer than the restart of a service.
 
 * ``fail_closed``, the default, keeps every promise that it knows of: servers
   are still kept off the hosts and times that were reserved when the lease
@@ -208,26 +192,6 @@ group ``nova_preempt.reservation_ranking``.
              'beside those hidden by "openstack reservation property set". '
              'The default are the names of hosts, which users of Nova do not '
              'see either.'),
-    cfg.IntOpt(
-        'end_timeout_s',
-        mutable=True,
-        default=600,
-        min=1,
-        help='For how long after the end of a reservation the engine tries '
-             'to clear its servers away before it calls the reservation '
-             'failed, in seconds. After nine tenths of that a server that '
-             'could not be shelved is deleted where another reservation '
-             'needs its host. A shelved server is uploaded as an image '
-             'first, hence ten minutes by default.'),
-    cfg.IntOpt(
-        'host_grace_s',
-        mutable=True,
-        default=120,
-        min=0,
-        help='How long the compute service of a reserved host may be down, '
-             'disabled or gone before another host takes its place, in '
-             'seconds, beside the time after which Nova calls it down. Two '
-             'minutes, the default, are enough for a restart.'),
     cfg.FloatOpt(
         'brake_percent',
         mutable=True,
@@ -236,32 +200,16 @@ group ``nova_preempt.reservation_ranking``.
         max=100,
         help="""
 No reservation loses a host as long as more than this share of all hosts, in
-percent, and more than ``brake_hosts`` are down, disabled or gone at once, or
-half of them: that has one cause, such as a message bus that is away, and most
-of them will be back. All hosts count that are enabled or reserved; those that
-are powered off to save energy count as up. Owners whose host is down are told.
+percent, and more than two are down, disabled or gone at once, or half of
+them: that has one cause, such as a message bus that is away, and most of them
+will be back. All hosts count that are enabled or reserved; those that are
+powered off to save energy count as up. Owners whose host is down are told.
 Where fewer than half are down, and there are as many free hosts that match as
 reservations would lose, that lasts for half an hour at most. Afterwards each
-host has ``host_grace_s`` again. 100 releases the brake at once. A fifth, the
+host has two minutes again. 100 releases the brake at once. A fifth, the
 default, is more than dies at once and less than what hangs on one switch in
 most clouds.
 """),
-    cfg.IntOpt(
-        'brake_hosts',
-        mutable=True,
-        default=2,
-        min=0,
-        help='How many hosts may be down at once and be replaced whatever '
-             'share of all that is, see ``brake_percent``. Two, the default, '
-             'let a small cloud heal as well.'),
-    cfg.IntOpt(
-        'inventory_interval_s',
-        default=60,
-        min=1,
-        help='How often the engine reads hosts, their properties and what '
-             'runs on them anew, in seconds. They change rarely; what is '
-             'granted for "now" is looked at once more when the reservation '
-             'starts.'),
 ]
 
 

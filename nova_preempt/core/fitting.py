@@ -60,12 +60,10 @@ def cheapest_victims(
     *,
     accept: victims.Accept | None = None,
     caps: Iterable[Cap] = (),
-    exact: bool = True,
 ) -> VictimSet | Refusal | None:
     """Return who of the host's candidates gives way, the cheapest.
 
-    None = not even all of them are enough, or accepted. ``exact``: see
-    core.victims; on trees nothing else is known.
+    None = not even all of them are enough, or accepted.
     """
     request = request.on(host.root)
     if needs_tree(request, host.root):
@@ -81,7 +79,6 @@ def cheapest_victims(
         capacity=_capacity(request, host),
         accept=accept,
         caps=caps,
-        exact=exact,
     )
 
 

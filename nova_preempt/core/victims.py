@@ -87,7 +87,6 @@ def cheapest_victims(
     accept: Accept | None = None,
     caps: Iterable[Cap] = (),
     limits: SearchLimits = DEFAULT_LIMITS,
-    exact: bool = True,
 ) -> VictimSet | None:
     """Return the best set that frees at least what is missing.
 
@@ -108,8 +107,6 @@ def cheapest_victims(
     ``limits.cap_splits`` cheaper ones that do, victims are given back in the
     same way from some large sets that keep them; then None may also mean
     that these did not free enough.
-
-    Where it need not be ``exact`` victims are given back in that way at once.
 
     A set that is not ``optimal`` is still minimal: without any one of its
     victims it would free too little or not be accepted.
@@ -132,9 +129,9 @@ def cheapest_victims(
         # Who frees nothing is of use only to ``accept``.
         pool = [c for c in pool if any(map(c.resources.get, missing))]
     search = CoverSearch(pool, missing, capacity, limits, caps)
-    if exact and accept is None and not search.caps.caps:
+    if accept is None and not search.caps.caps:
         return search.cheapest()
-    return search.accepted(accept, exact)
+    return search.accepted(accept)
 
 
 class CoverSearch:
@@ -175,9 +172,7 @@ class CoverSearch:
             chosen = self.spare(chosen, self.frees_enough)
         return self.victims(chosen, optimal=answer.exact)
 
-    def accepted(
-        self, accept: Accept | None, exact: bool = True
-    ) -> VictimSet | None:
+    def accepted(self, accept: Accept | None) -> VictimSet | None:
         """Return the best set that is accepted, as far as can be told."""
 
         def good(chosen: list[int]) -> bool:
@@ -189,7 +184,7 @@ class CoverSearch:
             return None
         # Without a test the first one is taken.
         checks = 1 if accept is None else self.limits.accept_checks
-        for chosen, optimal in self.offers(checks if exact else 0):
+        for chosen, optimal in self.offers(checks):
             if good(chosen):
                 minimal = chosen if optimal else self.spare(chosen, good)
                 return self.victims(minimal, optimal=optimal)

@@ -85,8 +85,7 @@ class Policies:
         return get_policy(
             self._options, self._notice_limit_s, **self._costs,
             preemptions=self._preemptions,
-            classes=None if promised is None else promised.promises(),
-            exact=promised is None or promised.exact)
+            classes=None if promised is None else promised.promises())
 
     def refresh(self) -> None:
         """Learn who has given way before."""

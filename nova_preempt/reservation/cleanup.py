@@ -36,17 +36,14 @@ class Cleanup:
     :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param events: a
         nova_preempt.reservation.notifications.ReservationNotifications
-    :param options: [reservation] of the configuration
     :param clock: returns now, naive and in UTC
     """
 
-    def __init__(self, reservations, nova, inventory, events, options,
-                 clock):
+    def __init__(self, reservations, nova, inventory, events, clock):
         self._reservations = reservations
         self._nova = nova
         self._inventory = inventory
         self._events = events
-        self._options = options
         self._clock = clock
         self._memories = {}        # uuid of a reservation: core.Memory
         self._warned = set()       # uuids of servers
@@ -82,8 +79,7 @@ class Cleanup:
         uuid = reservation.uuid
         step = core.step(
             _View(reservation, running, self._needed,
-                  self._options.end_timeout_s, hosts, self._inventory,
-                  self._nova),
+                  hosts, self._inventory, self._nova),
             self._memories.get(uuid, core.Memory()),
             rows.to_us(self._clock()))
         self._memories[uuid] = step.memory
@@ -117,8 +113,7 @@ class Cleanup:
         if self._reservations.update(
                 reservation.uuid, from_status=reservation.status,
                 released_at=self._clock().replace(microsecond=0),
-                **core.outcome(reservation.status, left,
-                               self._options.end_timeout_s)):
+                **core.outcome(reservation.status, left)):
             self._say(self._reservations.get(reservation.uuid), left)
 
     def _say(self, reservation, left):
@@ -149,7 +144,6 @@ class _View:
     reservation: rows.Reservation
     running: dict
     needed: frozenset
-    timeout_s: int
     hosts: dict
     inventory: object
     nova: nova_api.NovaAPI

@@ -64,9 +64,7 @@ class Healing:
         step = brake.step(
             brake.Observed(
                 reservations, self.find_down(reservations, hosts),
-                brake.Brake(self.options.brake_percent,
-                            self.options.brake_hosts),
-                self.options.host_grace_s, self.sight,
+                self.options.brake_percent, self.sight,
                 lambda each: self.candidates(each, hosts)),
             self._memory, rows.to_us(self._clock()))
         self._memory = step.memory
@@ -100,14 +98,14 @@ class Healing:
             LOG.error('No host is taken from any reservation: %s.', why)
         elif before and not why:
             LOG.warning('Hosts that are down are taken from reservations '
-                        'again, after [reservation]host_grace_s.')
+                        'again, after two minutes.')
         metrics.RESERVATION_BRAKE.set(bool(why))
 
     def down(self, hosts):
         """{name: why} of hosts that are given up."""
         return {name: _why_down(name, hosts.get(name))
                 for name in self._memory.given_up(
-                    rows.to_us(self._clock()), self.options.host_grace_s)}
+                    rows.to_us(self._clock()))}
 
     def replace(self, reservation, intent, why):
         """Give another host for one, or none, or add one that is missing.

@@ -39,6 +39,8 @@ LOG = logging.getLogger(__name__)
 # A question may use an answer of the cells that is as old as this, in
 # seconds: many questions at once share one reading.
 OCCUPANCY_MAX_AGE_S = 2
+#: How often the engine reads hosts, their properties and what runs on them.
+INTERVAL_S = 60
 
 
 class Inventory:
@@ -129,12 +131,12 @@ class Inventory:
         """{name: Host}, in order of their names.
 
         :param max_age_s: how old what is known of hosts may be, in seconds;
-            twice [reservation]inventory_interval_s if None, so that nobody
+            twice INTERVAL_S if None, so that nobody
             waits as long as it is read in the background
         :raises NovaError, PlacementError: nobody knows
         """
         if max_age_s is None:
-            max_age_s = 2 * self._options.inventory_interval_s
+            max_age_s = 2 * INTERVAL_S
         self.refresh(max_age_s)
         self.occupancy.refresh(OCCUPANCY_MAX_AGE_S)
         settings = self._settings()
@@ -254,7 +256,7 @@ class Inventory:
     def keep(self):
         """Read everything; returns how many seconds later to come again."""
         self.refresh()
-        return self._options.inventory_interval_s
+        return INTERVAL_S
 
     def refresh(self, max_age_s=0):
         """Read what is older.

@@ -37,6 +37,10 @@ WAIT_S = 5
 # How far apart two questions are, at least, however many requests ask.
 PAUSE_S = 1
 
+#: How often the lease service is asked what is reserved.
+REFRESH_S = 5
+#: For how long its last answer holds where it cannot be reached.
+MAX_AGE_S = 60
 # How far apart two complaints are, at least.
 COMPLAIN_S = 60
 
@@ -64,8 +68,6 @@ class LeaseCache:
                  monotonic=time.monotonic):
         self.clock = clock
         self._service = service
-        self._interval_s = options.refresh_interval_s
-        self._max_age_s = options.max_age_s
         self._fail_open = options.on_unavailable == 'fail_open'
         self._name = options.lease_service
         self._monotonic = monotonic
@@ -94,7 +96,7 @@ class LeaseCache:
             self._wait_for(1, self._started_s + WAIT_S - self._monotonic())
             known = self._known
         fresh = known is not None and (
-            self._monotonic() - known.read_s <= self._max_age_s)
+            self._monotonic() - known.read_s <= MAX_AGE_S)
         if not fresh:
             self._complain()
         return core.LeaseView(known and known.leases, fresh,
@@ -169,7 +171,7 @@ class LeaseCache:
                 self._ended = self._begun
                 self._condition.notify_all()
                 self._condition.wait_for(
-                    lambda: self._urgent or self._stopped, self._interval_s)
+                    lambda: self._urgent or self._stopped, REFRESH_S)
                 # One that asks in a loop is not served faster than this.
                 if self._urgent:
                     self._condition.wait_for(lambda: self._stopped, PAUSE_S)

@@ -94,7 +94,7 @@ class Lifecycle:
                 self.reservations, self.lease_events, ends, clock,
                 lambda: options.enabled),
             moves, repairs, cleanup.Cleanup(
-                self.reservations, clients.nova, hosts, tell, options, clock),
+                self.reservations, clients.nova, hosts, tell, clock),
             retention.Retention(process.db, options, clock), clock)
 
     def run_once(self):

@@ -118,7 +118,7 @@ class Classes:
     def policy(self, policy: policies.Policy) -> policies.Policy:
         """Return it with what is promised now."""
         return dataclasses.replace(
-            policy, exact=self._options.exact,
+            policy,
             classes=Promises(self._table.classes, self._known, self.now_us))
 
     def rank(self, server: Server) -> policies.Rank:
@@ -134,8 +134,7 @@ class Classes:
                memory: int | None, now_us: int) -> Step[str, int | None]:
         """Return which shelved servers come next, see returning.Returns."""
         step = returning.step(
-            returning.Terms(self._table.classes, self.period_s,
-                            self._options.exact),
+            returning.Terms(self._table.classes, self.period_s),
             returning.Observed(
                 waiting, most, self._known, room,
                 lambda: self._parts.options.may_unshelve, self._evictable),
@@ -186,14 +185,14 @@ class Claims:
                 for known in (self._find(request),)}
 
 
-def parse(entries: Iterable[Mapping[str, str]], overhead_s: int,
-          pass_period_s: int | None, *, exact: bool) -> setting.Classes:
+def parse(entries: Iterable[Mapping[str, str]],
+          pass_period_s: int) -> setting.Classes:
     """Return what an operator has written down.
 
     For the parameters see core.classes.table.parse().
 
     :raises ValueError: says what is wrong with which field of which class
     """
-    found = table.parse(entries, overhead_s, pass_period_s)
-    return setting.Classes(found, exact, Claims(found))
+    found = table.parse(entries, pass_period_s)
+    return setting.Classes(found, Claims(found))
 

@@ -48,7 +48,6 @@ class _View:
         self._cloud = cloud
         self.reservation = reservation
         self.running = cloud.book.running
-        self.timeout_s = cloud.options.end_timeout_s
 
     @property
     def needed(self) -> frozenset[str]:

@@ -122,13 +122,11 @@ class Backlog:
 class Classes:
     """What an operator has set of classes of service; see [classes].
 
-    :param exact: see core.scheduling.policy.Policy
     :param claims: a classes.Claims that the order of the backlog asks, None
         where it asks nobody
     """
 
     table: Table
-    exact: bool = True
     claims: Any = None
 
 
@@ -145,7 +143,6 @@ class Reservations:
     maximum_notice_s: int
     evacuation_lead_s: int = 900
     end_action: str = 'shelve'
-    end_timeout_s: int = 600
     ranking: calendar.Ranking = calendar.best_fit
     reservable_default: bool = False
     limits: Mapping[str, int] = dataclasses.field(

@@ -65,9 +65,10 @@ RESERVABLE = 2
 OPTIONS = {
     'preemption': {'termination_timeout_s': 20},
     'preemption_engine': {'interval_s': 2},
-    'reservation': {'enabled': 'true', 'inventory_interval_s': 5,
-                    'evacuation_lead_s': LEAD_S, 'guard_s': LEAD_S},
+    'reservation': {'enabled': 'true', 'evacuation_lead_s': LEAD_S,
+                    'guard_s': LEAD_S},
 }
+CONSTANTS = {'reservation.inventory.INTERVAL_S': 5}
 OVER = ('ended', 'error', 'cancelled')
 # What a service that is away is answered with.
 AWAY = (ks_exc.ClientException, exceptions.SDKException)
@@ -208,7 +209,7 @@ class Load:
     def play(self):
         """Texts on what is wrong."""
         place = self._place
-        place.configure(OPTIONS)
+        place.configure(OPTIONS, CONSTANTS)
         self._make_reservable()
         sampler_ = sampler.Sampler(_adapter(self._admin, 'placement'))
         watched = memory.Memory(place.services, [

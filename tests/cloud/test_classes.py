@@ -25,11 +25,13 @@ class TestClasses(base.CloudTest):
         'preemption': {'actions': 'delete,shelve'},
         'preemption_engine': {'interval_s': 2},
         'classes': {
-            'enabled': 'true', 'overhead_s': 0, 'pass_period_s': 5,
-            'look_interval_s': 2, 'qos_class': '\nqos_class = '.join(
+            'enabled': 'true', 'pass_period_s': 5,
+            'qos_class': '\nqos_class = '.join(
                 # New ones of bronze end none that has just been built.
                 f'name:{name},{values},safety_margin_s:0,least_run_s:60'
                 for name, values in CLASSES.items())}}
+    CONSTANTS = {'core.classes.margin.OVERHEAD_S': 0,
+                 'classes.plugin.LOOK_S': 2}
 
     @classmethod
     def setUpClass(cls):

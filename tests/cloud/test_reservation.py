@@ -50,8 +50,9 @@ class ReservationTest(base.CloudTest):
     OPTIONS = {
         'preemption': {'termination_timeout_s': TIMEOUT_S},
         'preemption_engine': {'interval_s': 2},
-        'reservation': {'inventory_interval_s': 2, 'enabled': 'true'},
+        'reservation': {'enabled': 'true'},
     }
+    CONSTANTS = {'reservation.inventory.INTERVAL_S': 2}
 
     def setUp(self):
         super().setUp()

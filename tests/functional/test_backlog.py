@@ -16,6 +16,7 @@ import datetime
 import threading
 from unittest import mock
 
+import fixtures
 from keystoneauth1 import exceptions as ks_exc
 from nova.conf import CONF
 from nova.tests.functional.api import client
@@ -624,8 +625,9 @@ class TestReservedHosts(BacklogTestCase):
         self.flags(group='filter_scheduler', enabled_filters=[
             *CONF.filter_scheduler.enabled_filters, 'ReservationFilter'])
         # Nobody waits for the background.
-        self.flags(group='reservation', refresh_interval_s=self.HOUR_S,
-                   max_age_s=self.HOUR_S)
+        for name in ('REFRESH_S', 'MAX_AGE_S'):
+            self.useFixture(fixtures.MockPatchObject(
+                leases, name, self.HOUR_S))
         self.restart_scheduler()
         self.add_hosts('host2')
         self.engine = self.start_engine()

@@ -14,6 +14,7 @@
 import datetime
 from unittest import mock
 
+import fixtures
 from nova import context as nova_context
 
 # Nova's fixtures do not let numpy be imported any more.
@@ -22,6 +23,7 @@ from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 
 from nova_preempt.classes import returning
+from nova_preempt.core.classes import margin
 from nova_preempt.core.classes.clocks import Kind
 from nova_preempt.db import class_servers
 from nova_preempt.db import decisions
@@ -48,7 +50,8 @@ class ClassesTestCase(base.PreemptionTestCase):
     def setUp(self):
         super().setUp()
         self.flags(group='classes', enabled=self.enabled, qos_class=CLASSES,
-                   overhead_s=0, pass_period_s=1)
+                   pass_period_s=1)
+        self.useFixture(fixtures.MockPatchObject(margin, 'OVERHEAD_S', 0))
         self.restart_scheduler()
         self.flavors = {
             item['name']: self.create_flavor(

@@ -42,7 +42,7 @@ def metric(name, **labels):
 
 
 class Looking:
-    """Does what a thread of the engine does each look_interval_s."""
+    """Does what a thread of the engine does each LOOK_S."""
 
     def look(self, engine=None):
         work, = (work for item in (engine or self.engine)._timed

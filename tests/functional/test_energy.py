@@ -121,6 +121,8 @@ class EnergyTestCase(base.PreemptionTestCase):
             cmd_engine.CONF, lambda: self.scheduler.host_manager.cells,
             lambda: self.now, self.machines,
             monotonic=lambda: self.now.timestamp())
+        # As before each look of its own: threads would race for it.
+        self.assertTrue(self.engine._leadership.holds())
         self.addCleanup(self.engine.evictions.close)
         self.addCleanup(self.engine._leadership.close)
         self.addCleanup(self.engine.parts.process.close)

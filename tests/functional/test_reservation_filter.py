@@ -14,6 +14,7 @@
 import datetime
 import uuid
 
+import fixtures
 from nova.conf import CONF
 import sqlalchemy as sa
 
@@ -37,8 +38,8 @@ class ReservationTestCase(base.PreemptionTestCase):
         self.flags(group='filter_scheduler', enabled_filters=[
             *CONF.filter_scheduler.enabled_filters, 'ReservationFilter'])
         # Nobody waits for the background.
-        self.flags(group='reservation', refresh_interval_s=HOUR_S,
-                   max_age_s=HOUR_S)
+        for name in ('REFRESH_S', 'MAX_AGE_S'):
+            self.useFixture(fixtures.MockPatchObject(leases, name, HOUR_S))
         self.flags(group='preemption', notice_s=60, termination_timeout_s=60)
         self.restart_scheduler()
         self.mine = reservations.Reservations(
@@ -254,7 +255,7 @@ class TestServiceDown(ReservationTestCase):
             connection.execute(sa.text(
                 'ALTER TABLE counters RENAME TO lost'))
         self.known.refresh()
-        self.elapsed_s += CONF.reservation.max_age_s + 1
+        self.elapsed_s += leases.MAX_AGE_S + 1
 
     def complaints(self):
         return self.stdlog.logger.output.count('lease service native does not')

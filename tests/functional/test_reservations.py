@@ -25,6 +25,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.core.reservation import calendar
 from nova_preempt.db import reservation_rows as rows
+from nova_preempt.reservation import inventory
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import schedule
 from tests.functional import base
@@ -37,7 +38,7 @@ class ReservationTestCase(base.PreemptionTestCase):
     def setUp(self):
         super().setUp()
         # Its reading of hosts is on demand here.
-        self.flags(inventory_interval_s=1, group='reservation')
+        self.useFixture(fixtures.MockPatchObject(inventory, 'INTERVAL_S', 1))
         self.engine = self.start_engine()
         self.lifecycle = self.engine.lifecycle
         self.project = self.api_fixture.project_id

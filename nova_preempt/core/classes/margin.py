@@ -52,10 +52,12 @@ from nova_preempt.core.model import SECOND
 
 #: What it is taken to cost to get a server back before one was seen to be.
 OVERHEAD_S = 60
-#: A pass is not worth its while more often than that.
-_SHORTEST_PERIOD_S = 30
-#: How many times the overhead pays for it.
-_PAYS = 5
+#: How long being on a host pays for getting there: five times the overhead.
+LEAST_RUN_S = 300
+#: How often to look for somebody to preempt. So seldom that a server that was
+#: resumed runs for most of the time between: with a pass each 30 s, servers
+#: of a class of 0.9 would run for less than 0.8 of the time, so for 0.88.
+PASS_PERIOD_S = 300
 #: How much the last sample counts in a mean overhead.
 WEIGHT = fractions.Fraction(3, 10)
 #: Costs of so many can be put side by side, see harm.py.
@@ -118,21 +120,6 @@ class QosClass:
     def limit(self) -> fractions.Fraction:
         """Of overhead, see ``overhead_limit``."""
         return min(1 - self.availability, self.overhead_limit)
-
-
-def pass_period_s(overhead_s: int = OVERHEAD_S) -> int:
-    """Return how often to look for somebody to preempt.
-
-    So seldom that a server that was resumed runs for most of the time
-    between: with 60 s of overhead and a pass each 30 s, servers of a class of
-    0.9 would run for less than 0.8 of the time, with one each 300 s for 0.88.
-    """
-    return max(_SHORTEST_PERIOD_S, _PAYS * overhead_s)
-
-
-def least_run_s(overhead_s: int = OVERHEAD_S) -> int:
-    """Return how long being on a host pays for getting there."""
-    return _PAYS * overhead_s
 
 
 #: Smaller is more urgent: ((0, importance, Q) or (1, 0, Q)).

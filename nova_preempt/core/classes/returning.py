@@ -70,14 +70,13 @@ class Observed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Terms:
-    """The operator's table of classes, and how victims are chosen.
+    """The operator's table of classes.
 
     :ivar period_s: how often others may end for those that wait
     """
 
     classes: Classes
     period_s: int
-    exact: bool = True
 
 
 def step(
@@ -117,7 +116,7 @@ def _is_time(passed_us: int | None, period_s: int, now_us: int) -> bool:
 def _round(terms: Terms, observed: Observed, waiting: Iterable[Shelved],
            hosts: Mapping[str, rounds.RoundHost],
            now_us: int) -> tuple[rounds.Placement, ...]:
-    rule = rules.ByPromise(terms.classes, terms.exact)
+    rule = rules.ByPromise(terms.classes)
     claimants = observed.claimants
     # Some may be forgotten meanwhile.
     known = [

@@ -15,7 +15,7 @@
 Algorithm 1 of M. Carvalho et al. (JISA 11, 2020), and the scheduler by
 priority alone that they compare it with. A pass is to be made when a request
 comes, when one ends, when a host was added, and else once a period
-(margin.pass_period_s()). A preemption is no reason for one: whoever gave way
+(margin.PASS_PERIOD_S). A preemption is no reason for one: whoever gave way
 waits for the next.
 
 Nothing is done here but decided: equal requests, hosts and time give equal

@@ -51,7 +51,7 @@ class Table:
     classes: Classes
     open: frozenset[str] = frozenset()
     overhead_us: int = margin.OVERHEAD_S * SECOND
-    pass_period_s: int = margin.pass_period_s()
+    pass_period_s: int = margin.PASS_PERIOD_S
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,20 +67,16 @@ class Table:
 
 
 def parse(entries: Iterable[Mapping[str, str]],
-          overhead_s: int = margin.OVERHEAD_S,
-          pass_period_s: int | None = None) -> Table:
+          pass_period_s: int = margin.PASS_PERIOD_S) -> Table:
     """Return the table that is written down.
 
     :param entries: a class each
-    :param pass_period_s: None for what suits the overhead
     :raises ValueError: says what is wrong with which field of which class
     """
-    if pass_period_s is None:
-        pass_period_s = margin.pass_period_s(overhead_s)
     classes, opened = [], set()
     for number, entry in enumerate(entries, start=1):
         try:
-            fields = _fields(entry, overhead_s, pass_period_s)
+            fields = _fields(entry, pass_period_s)
             is_open = _flag(entry, "open")
         except ValueError as exc:
             raise ValueError(
@@ -91,12 +87,12 @@ def parse(entries: Iterable[Mapping[str, str]],
         if is_open:
             opened.add(qos.name)
     return Table(
-        Classes(*classes), frozenset(opened), overhead_s * SECOND,
+        Classes(*classes), frozenset(opened), margin.OVERHEAD_S * SECOND,
         pass_period_s)
 
 
 def _fields(
-    entry: Mapping[str, str], overhead_s: int, pass_period_s: int
+    entry: Mapping[str, str], pass_period_s: int
 ) -> dict[str, Any]:
     unknown = sorted(entry.keys() - set(FIELDS))
     if unknown:
@@ -115,8 +111,7 @@ def _fields(
         "availability": _share(entry, "availability"),
         "safety_margin_s": _whole(entry, "safety_margin_s", pass_period_s),
         "overhead_limit": _share(entry, "overhead_limit"),
-        "least_run_s": _whole(
-            entry, "least_run_s", margin.least_run_s(overhead_s)),
+        "least_run_s": _whole(entry, "least_run_s", margin.LEAST_RUN_S),
     }
 
 

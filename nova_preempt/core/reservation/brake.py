@@ -34,49 +34,47 @@ BRAKE_S = 1800
 #: is wrong: another engine has acted, nobody did, or the clock was set.
 PASS_S = 60
 
+#: How long the compute service of a reserved host may be down, disabled or
+#: gone before another host takes its place, in seconds, beside the time after
+#: which Nova calls it down: enough for a restart.
+GRACE_S = 120
+
 #: What the owner is told whose host is down meanwhile.
 BRAKED = (
     "a host is down; it is not replaced yet, since many are down at once"
 )
 
+#: So many hosts may be down in any case, as long as most are up: a small cloud
+#: heals as well.
+HOSTS = 2
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Brake:
-    """How many hosts may be down before that is taken for one cause.
 
-    :ivar percent: of all hosts that matter; 100 releases the brake
-    :ivar hosts: so many may in any case, as long as most are up
+def why_many(
+    percent: float, down: int, total: int, *, held_s: float = 0,
+    enough: bool = False,
+) -> str:
+    """Return why no host is given up now, '' if each may be.
+
+    Where half of all are down, or more, there is nobody to tell the one
+    from the other, nor enough hosts to take their place. Only an operator
+    releases the brake then.
+
+    :param percent: the share of hosts of which more may not be down; 100
+        releases the brake
+    :param down: how many hosts are down, disabled or gone
+    :param total: out of how many that matter
+    :param held_s: for how long that has been too many
+    :param enough: whether there are hosts for all that would be given up
     """
-
-    percent: float
-    hosts: int
-
-    def why(
-        self, down: int, total: int, *, held_s: float = 0,
-        enough: bool = False,
-    ) -> str:
-        """Return why no host is given up now, '' if each may be.
-
-        Where half of all are down, or more, there is nobody to tell the one
-        from the other, nor enough hosts to take their place. Only an operator
-        releases the brake then.
-
-        :param down: how many hosts are down, disabled or gone
-        :param total: out of how many
-        :param held_s: for how long that has been too many
-        :param enough: whether there are hosts for all that would be given up
-        """
-        allowed = max(self.hosts, int(total * self.percent / 100))
-        most = down >= total or (down > 1 and 2 * down >= total)
-        if self.percent >= 100 and down < total:
-            return ""
-        if not most and enough and held_s >= BRAKE_S:
-            return ""
-        if down and (most or down > allowed):
-            return (
-                f"{down} of {total} hosts are down, disabled or gone at once"
-            )
+    allowed = max(HOSTS, int(total * percent / 100))
+    most = down >= total or (down > 1 and 2 * down >= total)
+    if percent >= 100 and down < total:
         return ""
+    if not most and enough and held_s >= BRAKE_S:
+        return ""
+    if down and (most or down > allowed):
+        return f"{down} of {total} hosts are down, disabled or gone at once"
+    return ""
 
 
 def held_since(
@@ -151,8 +149,7 @@ class Observed:
     """The hosts of open reservations, as they are now.
 
     :ivar reservations: the open reservations
-    :ivar rule: how many hosts may be down
-    :ivar grace_s: how long a host may be down
+    :ivar percent: see why_many()
     :ivar blind: returns why nobody can tell which hosts are down, "" if all
         can
     :ivar candidates: returns the hosts that a reservation could be given
@@ -160,8 +157,7 @@ class Observed:
 
     reservations: Collection[model.Reservation]
     down: healing.Down
-    rule: Brake
-    grace_s: float
+    percent: float
     blind: Callable[[], str]
     candidates: Callable[[model.Reservation], Sequence[str]]
 
@@ -195,9 +191,9 @@ class Memory:
     many_since_s: int | None = None
     told: frozenset[str] = frozenset()
 
-    def given_up(self, now_us: int, grace_s: float) -> list[str]:
+    def given_up(self, now_us: int) -> list[str]:
         """Return the hosts that have had their time to come back."""
-        until_s = now_us // SECOND - grace_s
+        until_s = now_us // SECOND - GRACE_S
         return [] if self.why else [
             name for name, since_s in self.down_since.items()
             if since_s <= until_s]
@@ -216,7 +212,7 @@ def step(
     # What was seen while the brake was on says nothing, nor what was seen so
     # long ago that a host may have been up in between.
     is_known = not (blind or many) and memory.looked_s is not None and (
-        0 <= now_s - memory.looked_s <= view.grace_s + PASS_S)
+        0 <= now_s - memory.looked_s <= GRACE_S + PASS_S)
     since = {name: memory.down_since.get(name, now_s) if is_known else now_s
              for name in down}
     told = memory.told & {each.uuid for each in view.reservations}
@@ -236,14 +232,14 @@ def _why_many(
 ) -> tuple[str, int | None]:
     """Return why none is given up, and since when too many are down."""
     down = view.down
-    if not (down.held and view.rule.why(down.number, down.of)):
+    if not (down.held and why_many(view.percent, down.number, down.of)):
         return "", None
     since_s = held_since(view.reservations, down.held, since_s, now_s)
     held_s = now_s - since_s
     lost = [(len(down.held.intersection(each.held)), each)
             for each in view.reservations]
-    return view.rule.why(
-        down.number, down.of, held_s=held_s,
+    return why_many(
+        view.percent, down.number, down.of, held_s=held_s,
         enough=held_s >= BRAKE_S and are_enough(
             (number, view.candidates(each))
             for number, each in lost if number)), since_s

@@ -34,6 +34,9 @@ ASK_AGAIN_S = 10
 #: that was being scheduled at the end may come after that.
 LATE_S = 120
 
+#: For how long after the end of a reservation its servers are cleared away
+#: before it has failed, in seconds: who is shelved becomes an image first.
+TIMEOUT_S = 600
 #: After this share of the time a server that cannot be shelved is deleted.
 _LATE = 0.5
 
@@ -81,10 +84,6 @@ class View(Protocol):
     @property
     def needed(self) -> Collection[str]:
         """The names of hosts that other reservations need."""
-
-    @property
-    def timeout_s(self) -> float:
-        """How long servers may take to end."""
 
     @property
     def dark(self) -> bool:
@@ -158,7 +157,7 @@ def step(
             memory.since_us, left, asked_us, now_us), wake_at_us)
     since_us = now_us if memory.since_us is None else min(
         memory.since_us, now_us)
-    spent = (now_us - since_us) / (view.timeout_s * SECOND)
+    spent = (now_us - since_us) / (TIMEOUT_S * SECOND)
     coming = () if left else view.coming()
     if spent >= 1 or not (left or coming):
         return controller.Step(
@@ -309,16 +308,14 @@ def _may_delete(next_call: str | None, spent: float, *, needed: bool) -> bool:
     )
 
 
-def outcome(
-    status: str, left: Collection[Server], timeout_s: float
-) -> Mapping[str, str]:
+def outcome(status: str, left: Collection[Server]) -> Mapping[str, str]:
     """Return status and reasons of one whose hosts are released.
 
     :param left: the servers that are still there
     """
     if not left:
         return {"status": status}
-    said = f"servers did not leave in {timeout_s} s: "
+    said = f"servers did not leave in {TIMEOUT_S} s: "
     texts = [(f"{each.uuid} ({each.vm_state})", each.host) for each in left]
     return {
         "status": model.ERROR,

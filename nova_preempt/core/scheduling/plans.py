@@ -242,7 +242,6 @@ class Search:
                 )
             ),
             caps=self.budgets.caps(servers.values()) if self.budgets else (),
-            exact=self.policy.exact,
         )
         if isinstance(found, Refusal):
             self.refusals[name] = found.text

@@ -101,9 +101,7 @@ class Policy:
     hosts that need victims are weighed beside those with room; else only
     where no host has room. ``shortlist``: how many hosts are looked at
     together to begin with. ``preemptions``: {uuid: how often a server has
-    given way before}. ``classes``: None where there are none. ``exact``:
-    whether the victims on a host are the best, or those that are left once
-    the dearest that can be spared were given back, one by one.
+    given way before}. ``classes``: None where there are none.
     """
 
     rules: eligibility.Rules
@@ -117,7 +115,6 @@ class Policy:
     always: bool = False
     shortlist: int = dataclasses.field(default_factory=lambda: SHORTLIST_SIZE)
     classes: Classes | None = None
-    exact: bool = True
 
     def may_preempt_any(self, rank: Rank) -> bool:
         """Tell whether a request of this rank may end servers at all."""

@@ -45,13 +45,13 @@ class TestLoad(unittest.TestCase):
 
     def test_of_a_file(self):
         found = self.load(
-            'enabled = true', 'overhead_s = 10', 'pass_period_s = 120',
+            'enabled = true', 'pass_period_s = 120',
             'qos_class = name:gold, importance:1, availability:1',
             'qos_class = name:bronze,importance:3,availability:0.5,open:true')
         self.assertIsInstance(found, plugin.Qos)
         self.assertEqual(('gold', 'bronze'), found.table.names)
         self.assertEqual({'bronze'}, found.table.open)
-        self.assertEqual((10_000_000, 120), (found.table.overhead_us,
+        self.assertEqual((60_000_000, 120), (found.table.overhead_us,
                                              found.table.pass_period_s))
 
     def test_options_that_make_no_sense(self):

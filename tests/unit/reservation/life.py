@@ -347,8 +347,7 @@ class ChoresTestCase(LifeTestCase):
         super().setUp()
         self.logger = self.useFixture(fixtures.FakeLogger())
         self.options = SimpleNamespace(
-            evacuation_lead_s=LEAD_S, end_timeout_s=600, host_grace_s=120,
-            brake_percent=20, brake_hosts=2, ranking='best_fit',
+            evacuation_lead_s=LEAD_S, brake_percent=20, ranking='best_fit',
             retention_days=90)
         self.blind = ''            # why the engine cannot see
         self.begin()
@@ -377,8 +376,7 @@ class ChoresTestCase(LifeTestCase):
                 self.reader, self.reservations, self.lease_events, cloud,
                 self.clock, lambda: self.enabled),
             moves, repairs, cleanup.Cleanup(
-                self.reservations, cloud, hosts, self.events, self.options,
-                self.clock),
+                self.reservations, cloud, hosts, self.events, self.clock),
             retention.Retention(self.database, self.options, self.clock),
             self.clock)
 

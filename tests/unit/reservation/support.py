@@ -53,7 +53,7 @@ class Service:
 
 def options(**values):
     return types.SimpleNamespace(**{
-        'refresh_interval_s': 5, 'max_age_s': 60, 'lease_service': 'test',
+        'lease_service': 'test',
         'on_unavailable': 'fail_closed', **values})
 
 

@@ -138,8 +138,7 @@ class TestInventory(testtools.TestCase):
         self.nova = Nova(count)
         self.placement = Placement(self.nova.names)
         self.inventory = inventory.Inventory(
-            SimpleNamespace(inventory_interval_s=60,
-                            reservable_default=True),
+            SimpleNamespace(reservable_default=True),
             self.nova, self.placement, lambda: self.settings,
             lambda: {'vcpus'}, Occupancy, lambda: self.efficiency,
             lambda: self.asleep, lambda: self.now,

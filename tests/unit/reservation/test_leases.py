@@ -190,7 +190,8 @@ class TestThread(unittest.TestCase):
 
     def test_goes_on_asking(self):
         service = Waiting()
-        self.start(service, refresh_interval_s=0.01).start()
+        self.enable(REFRESH_S=0.01)
+        self.start(service).start()
         for _ in range(3):
             service.may_answer.release()
             self.assertTrue(service.begun.acquire(timeout=LONG_S))
@@ -199,7 +200,8 @@ class TestThread(unittest.TestCase):
     def test_goes_on_after_a_failure(self):
         service = Waiting()
         service.answer = DOWN
-        known = self.start(service, refresh_interval_s=0.01)
+        self.enable(REFRESH_S=0.01)
+        known = self.start(service)
         with self.assertLogs(LOGGER, 'INFO') as logs:
             known.start()
             service.may_answer.release()
@@ -213,9 +215,9 @@ class TestThread(unittest.TestCase):
         service.may_answer.release(10)
 
     def test_requests_share_a_question(self):
-        self.enable(PAUSE_S=0, WAIT_S=LONG_S)
+        self.enable(PAUSE_S=0, WAIT_S=LONG_S, REFRESH_S=LONG_S)
         service = Waiting(support.lease('r', 0, 10, 'A'))
-        known = self.start(service, refresh_interval_s=LONG_S)
+        known = self.start(service)
         known.start()
         self.assertTrue(service.begun.acquire(timeout=LONG_S))
         results = []
@@ -235,9 +237,9 @@ class TestThread(unittest.TestCase):
 
     def test_a_question_that_was_asked_before_is_not_enough(self):
         """The lease may have been made after it."""
-        self.enable(PAUSE_S=0, WAIT_S=LONG_S)
+        self.enable(PAUSE_S=0, WAIT_S=LONG_S, REFRESH_S=LONG_S)
         service = Waiting()
-        known = self.start(service, refresh_interval_s=LONG_S)
+        known = self.start(service)
         known.start()
         self.assertTrue(service.begun.acquire(timeout=LONG_S))
         results = []

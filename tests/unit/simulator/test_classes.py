@@ -21,10 +21,11 @@ from nova_preempt.simulator import series
 from nova_preempt.simulator import setting
 from tests.unit.simulator import small
 
-TABLE = table.parse(
-    ({'name': 'gold', 'importance': '1', 'availability': '0.99'},
+TABLE = dataclasses.replace(table.parse(
+    ({'name': 'gold', 'importance': '1', 'availability': '0.99',
+      'least_run_s': '100'},
      {'name': 'bronze', 'importance': '2', 'availability': '0.1',
-      'least_run_s': '0'}), overhead_s=20, pass_period_s=60)
+      'least_run_s': '0'}), pass_period_s=60), overhead_us=20 * run.SECOND)
 
 
 def terms(name):

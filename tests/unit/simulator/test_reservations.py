@@ -15,10 +15,12 @@ import collections
 import dataclasses
 import random
 import unittest
+from unittest import mock
 
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.notice import NoticeRule
+from nova_preempt.core.reservation import cleanup
 from nova_preempt.core.reservation import intents
 from nova_preempt.core.reservation import leases
 from nova_preempt.simulator import delays
@@ -515,12 +517,13 @@ class TestAfterItsReservation(unittest.TestCase):
         # Until other is cleared away.
         self.assertEqual(round(255 / 3600, 3), figures['host_hours_used'])
 
+    @mock.patch.object(cleanup, 'TIMEOUT_S', 1)
     def test_is_moved(self):
         found, figures, _ = simulated(
             reserve(0, 'r', 100, 300),
             small.boot(395, 'own', 4, reservation='r'),
             reserve(500, 'next', 2000, 1000), hosts=2,
-            reservations=dataclasses.replace(RESERVATIONS, end_timeout_s=1))
+            reservations=RESERVATIONS)
         self.assertEqual(
             ['1100 moving own', '1160 moved own'], lines(found, 'own')[2:])
         self.assertIn('2000 reservation started next', found)
@@ -553,15 +556,15 @@ class TestMany(unittest.TestCase):
                 RESERVATIONS, guard=dataclasses.replace(
                     RESERVATIONS.guard,
                     guard_s=chance.choice((0, 900, 3600))),
-                evacuation_lead_s=chance.choice((0, 900)),
-                end_timeout_s=chance.choice((1, 600))),
+                evacuation_lead_s=chance.choice((0, 900))),
             power=test_power.POWER if is_switched else None,
             project_budget=chance.choice((0, 1)), stop_retention_s=100)
         simulation = run.Simulation(
             dataclasses.replace(cloud, delays=delays.Delays(
                 shelve=delays.Delay('uniform:1,300'))), options,
             chance.randrange(10**6))
-        figures = simulation.run(self.trace(chance), 92_000 * SECOND)
+        with mock.patch.object(cleanup, 'TIMEOUT_S', chance.choice((1, 600))):
+            figures = simulation.run(self.trace(chance), 92_000 * SECOND)
         parts = simulation._parts
         there = parts.cloud
         self.assertEqual(there.total(), there.free())

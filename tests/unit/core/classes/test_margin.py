@@ -22,7 +22,6 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.classes import margin
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
 from nova_preempt.core.classes.clocks import Kind
@@ -253,13 +252,8 @@ class TestTable(unittest.TestCase):
         self.assertIsNone(table.find("none"))
 
     def test_what_suits_servers(self) -> None:
-        self.assertEqual(300, margin.least_run_s())
         self.assertEqual(
             Fraction(1, 10), QosClass("silver", 2, Fraction(9, 10)).limit)
-        self.assertEqual(
-            [30, 30, 300, 600], [margin.pass_period_s(s)
-                                 for s in (0, 6, 60, 120)]
-        )
 
     def test_what_is_not_allowed_is_named(self) -> None:
         for changed, text in (

@@ -36,16 +36,12 @@ class TestTable(unittest.TestCase):
         self.assertEqual((60_000_000, 300),
                          (found.overhead_us, found.pass_period_s))
 
-    def test_defaults_follow_the_overhead(self) -> None:
-        found = table.parse([GOLD], overhead_s=4)
+    def test_the_safety_margin_is_a_period(self) -> None:
+        found = table.parse([GOLD], pass_period_s=7)
         qos = found.classes.find("gold")
         assert qos is not None
-        self.assertEqual((30, 30, 20), (
+        self.assertEqual((7, 7, 300), (
             found.pass_period_s, qos.safety_margin_s, qos.least_run_s))
-        found = table.parse([GOLD], overhead_s=4, pass_period_s=7)
-        qos = found.classes.find("gold")
-        assert qos is not None
-        self.assertEqual((7, 7), (found.pass_period_s, qos.safety_margin_s))
 
     def test_all_that_may_be_said(self) -> None:
         found = table.parse([{

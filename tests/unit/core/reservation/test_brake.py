@@ -13,6 +13,7 @@
 
 import dataclasses
 import unittest
+from unittest import mock
 
 import hypothesis
 from hypothesis import strategies as st
@@ -23,7 +24,6 @@ from nova_preempt.core.reservation import healing
 from nova_preempt.core.reservation import model
 from tests.unit.core.reservation import test_healing
 
-BRAKE = brake.Brake(20, 2)
 MINE = test_healing.reservation(('a', model.READY), ('b', model.LOST))
 
 
@@ -32,24 +32,25 @@ class TestBrake(unittest.TestCase):
     def test_a_few_of_many(self) -> None:
         for down, total in ((0, 0), (0, 5), (1, 2), (2, 5), (2, 10),
                             (20, 100)):
-            self.assertEqual('', BRAKE.why(down, total), (down, total))
+            self.assertEqual('', brake.why_many(20, down, total),
+                             (down, total))
 
     def test_too_many_at_once(self) -> None:
         for down, total in ((1, 1), (2, 2), (2, 3), (2, 4), (3, 10),
                             (21, 100), (100, 100)):
             self.assertEqual(
                 f'{down} of {total} hosts are down, disabled or gone at '
-                'once', BRAKE.why(down, total))
+                'once', brake.why_many(20, down, total))
 
     def test_not_for_ever_where_others_are_free(self) -> None:
         for down, held_s, enough, braked in (
                 (25, 1799, True, True), (25, 1800, True, False),
                 (25, 10 ** 6, False, True), (50, 10 ** 6, True, True)):
-            self.assertIs(braked, bool(BRAKE.why(
-                down, 100, held_s=held_s, enough=enough)))
+            self.assertIs(braked, bool(brake.why_many(
+                20, down, 100, held_s=held_s, enough=enough)))
 
     def test_released_by_an_operator(self) -> None:
-        self.assertEqual('', brake.Brake(100, 2).why(50, 100))
+        self.assertEqual('', brake.why_many(100, 50, 100))
 
     def test_what_its_owner_is_told(self) -> None:
         found = brake.told(MINE, 'ab', '25 of 100 hosts are down')
@@ -89,8 +90,7 @@ class TestBrake(unittest.TestCase):
 
     @hypothesis.given(st.integers(0, 50), st.integers(0, 100))
     def test_never_when_all_are_down(self, down: int, percent: int) -> None:
-        one = brake.Brake(percent, 100)
-        self.assertEqual(down > 0, bool(one.why(down, down)))
+        self.assertEqual(down > 0, bool(brake.why_many(percent, down, down)))
 
 
 @dataclasses.dataclass
@@ -102,8 +102,7 @@ class View:
     seen: bool = True
     others: str = ''
     reservations: tuple = (MINE,)
-    rule: brake.Brake = BRAKE
-    grace_s: int = 60
+    percent: float = 20
 
     @property
     def down(self) -> healing.Down:
@@ -120,6 +119,7 @@ class TestStep(unittest.TestCase):
 
     def setUp(self) -> None:
         self.memory = brake.Memory()
+        self.enterContext(mock.patch.object(brake, 'GRACE_S', 60))
 
     def step(self, view, at_s):
         found = brake.step(view, self.memory, at_s * SECOND)
@@ -127,7 +127,7 @@ class TestStep(unittest.TestCase):
         self.assertEqual(found, brake.step(view, self.memory,
                                            at_s * SECOND))
         self.memory = found.memory
-        return found.intents, self.memory.given_up(at_s * SECOND, 60)
+        return found.intents, self.memory.given_up(at_s * SECOND)
 
     def test_given_up_after_its_time(self) -> None:
         for at_s, expected in ((0, []), (59, []), (60, ['a'])):

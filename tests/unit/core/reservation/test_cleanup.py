@@ -14,6 +14,7 @@
 
 import dataclasses
 import unittest
+from unittest import mock
 
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import cleanup
@@ -73,7 +74,6 @@ class View:
         default_factory=lambda: reservation('r1', ('h1', model.READY)))
     running: dict = dataclasses.field(default_factory=dict)
     needed: frozenset = frozenset()
-    timeout_s: int = 60
     dark: bool = False
 
     def servers(self, host):
@@ -90,6 +90,7 @@ class TestStep(unittest.TestCase):
 
     def setUp(self):
         self.memory = cleanup.Memory()
+        self.enterContext(mock.patch.object(cleanup, 'TIMEOUT_S', 60))
 
     def step(self, view, at_s):
         found = cleanup.step(view, self.memory, at_s * SECOND)
@@ -163,14 +164,14 @@ class TestStep(unittest.TestCase):
 
     def test_outcome(self):
         self.assertEqual({'status': model.ENDED},
-                         cleanup.outcome(model.ENDED, [], 60))
+                         cleanup.outcome(model.ENDED, []))
         said = 'servers did not leave in 60 s: '
         self.assertEqual(
             {'status': model.ERROR,
              'reason': f'{said}a (active) on h1, b (error) on h2',
              'public_reason': f'{said}a (active), b (error)'},
             cleanup.outcome(model.ENDED, [
-                server('a'), server('b', host='h2', vm_state='error')], 60))
+                server('a'), server('b', host='h2', vm_state='error')]))
 
 
 class TestCall(unittest.TestCase):

@@ -20,7 +20,6 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.classes import harm
 from nova_preempt.core.classes import rounds
 from nova_preempt.core.classes.clocks import Clocks
 from nova_preempt.core.classes.clocks import Event
@@ -270,48 +269,6 @@ class TestLaws(unittest.TestCase):
             make_server=lambda uuid, host: world.server(uuid, host.name),
         )
         self.assertEqual(by_pass, by_scheduler or [])
-
-    @LAW
-    @hypothesis.given(
-        worlds(), st.sampled_from(("gold", "silver", "bronze")),
-        st.integers(0, 500), st.integers(1, 3),
-    )
-    def test_the_published_way_spares_the_most_precious(
-        self,
-        drawn: tuple[World, list[rounds.RoundHost]],
-        name: str,
-        waited_s: int,
-        vcpus: int,
-    ) -> None:
-        known, hosts = drawn
-        known.set(exact=False)
-        one = claimant("new", name, 0, waited_s)
-        claim = known.rank(one)
-        last = hosts[-1]
-        # The text does not say who goes of two that stand alike.
-        hypothesis.assume(len(last.claimants) == len({
-            each.stand(CLASSES, NOW_US).precedence
-            for each in last.claimants
-        }))
-        may = Promises(CLASSES, known.claimants, NOW_US)
-        expected = harm.reprieve(
-            [
-                (each.stand(CLASSES, NOW_US), each.resources)
-                for each in last.claimants
-                if may.may_preempt(claim.claim, world.server(each.uuid))
-            ],
-            world.amounts(vcpus),
-        )
-        known.hosts = {last.uuid: known.hosts[last.uuid]}
-        found = known.placed(
-            world.amounts(vcpus), rank=claim,
-            make_server=lambda uuid, host: world.server(uuid, host.name),
-        )
-        self.assertEqual(
-            [] if expected is None
-            else [(last.uuid, [each.uuid for each in expected])],
-            found or [],
-        )
 
 
 if __name__ == "__main__":
