@@ -125,9 +125,8 @@ def _step(observed: Observed, memory: Memory, now: float) -> Step:
                                 map(observed.victims.__getitem__, waiting))
         if looks:
             return controller.Step(looks, memory)
-        for uuid in waiting:
-            memory = memory.note(uuid, acting_since=now)
-        memory = dataclasses.replace(memory, acted_at=now)
+        memory = dataclasses.replace(memory.note_all(
+            {uuid: {"acting_since": now} for uuid in waiting}), acted_at=now)
     memory, steps = _next_steps(observed, memory, now)
     looks = tuple(_looks(observed, memory, steps))
     if looks:
@@ -137,36 +136,30 @@ def _step(observed: Observed, memory: Memory, now: float) -> Step:
 
 def _note_seen(observed: Observed, memory: Memory, now: float) -> Memory:
     """Remember since when victims are as they were just seen."""
+    found: dict[str, dict[str, float | None]] = {}
     for uuid, progress in memory.pending.items():
         seen, known = observed.seen[uuid]
-        if known:
-            terms = observed.victims[uuid].terms
-            memory = _note_since(memory, uuid, "gone_at", progress.gone_at,
-                                 now if ending.is_gone(seen, terms) else None)
-            memory = _note_since(
-                memory, uuid, "offloaded_at", progress.offloaded_at,
-                now if seen is not None and ending.is_held(seen) else None)
-    return memory
-
-
-def _note_since(memory: Memory, uuid: str, name: str, before: float | None,
-                now: float | None) -> Memory:
-    if (now is None) == (before is None):
-        return memory
-    return memory.note(uuid, **{name: now})
+        terms = observed.victims[uuid].terms
+        for name, is_so in (
+                ("gone_at", ending.is_gone(seen, terms)),
+                ("offloaded_at", seen is not None and ending.is_held(seen))):
+            if known and is_so != (getattr(progress, name) is not None):
+                found.setdefault(uuid, {})[name] = now if is_so else None
+    return memory.note_all(found) if found else memory
 
 
 def _next_steps(observed: Observed, memory: Memory, now: float
                 ) -> tuple[Memory, dict[str, ending.Step]]:
     """Return the next step with each, and what follows where NEXT is one."""
-    steps = {}
-    for uuid in memory.pending:
-        steps[uuid] = found = _next_step(observed, memory, uuid, now)
-        if found.what is What.NEXT:
-            memory = dataclasses.replace(memory.note(
-                uuid, migration_over=True, asked="", asked_at=0.0),
-                acted_at=now)
-            steps[uuid] = _next_step(observed, memory, uuid, now)
+    steps = {uuid: _next_step(observed, memory, uuid, now)
+             for uuid in memory.pending}
+    over = [uuid for uuid, found in steps.items() if found.what is What.NEXT]
+    if over:
+        memory = dataclasses.replace(memory.note_all({
+            uuid: {"migration_over": True, "asked": "", "asked_at": 0.0}
+            for uuid in over}), acted_at=now)
+        steps.update((uuid, _next_step(observed, memory, uuid, now))
+                     for uuid in over)
     return memory, steps
 
 
@@ -208,9 +201,10 @@ def _act(observed: Observed, memory: Memory,
         if found.what is What.GIVE_UP:
             memory = dataclasses.replace(memory.close(uuid),
                                          stuck=memory.stuck | {uuid})
+    may_act = memory.has_begun or bool(observed.is_held)
     intents: list[values.Intent] = [
         intent for uuid, found in steps.items() for intent
-        in _intents(observed, memory, uuid, found)
+        in _intents(observed, memory, uuid, found, may_act)
         if isinstance(intent, values.Close) or not refusals]
     intents += [values.Spare(uuid, why) for uuid, why in refusals.items()]
     looks: list[values.LookAtHost] = []
@@ -222,11 +216,14 @@ def _act(observed: Observed, memory: Memory,
 
 
 def _intents(observed: Observed, memory: Memory, uuid: str,
-             found: ending.Step) -> Iterator[values.Intent]:
-    """Yield what one step with a victim comes to."""
-    if found.what in _ON_SERVERS and (
-            observed.unwanted.get(observed.victims[uuid].decision) is None
-            or not (memory.has_begun or observed.is_held)):
+             found: ending.Step, may_act: bool) -> Iterator[values.Intent]:
+    """Yield what one step with a victim comes to.
+
+    ``may_act``: whether the space that victims end for is held, or one of
+    them was asked to end.
+    """
+    if found.what in _ON_SERVERS and not (may_act and observed.unwanted.get(
+            observed.victims[uuid].decision) is not None):
         return
     if found.what is What.ASK:
         asked = memory.pending[uuid].asked

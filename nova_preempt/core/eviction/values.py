@@ -100,16 +100,21 @@ class Memory:
 
     def note(self, uuid: str, **values: Any) -> Memory:
         """Return it with what the edge has done with a victim."""
+        return self.note_all({uuid: values})
+
+    def note_all(self, found: Mapping[str, Mapping[str, Any]]) -> Memory:
+        """Return it with changes of many, {uuid: {field: value}}."""
         return dataclasses.replace(self, pending={
-            **self.pending,
-            uuid: dataclasses.replace(self.pending[uuid], **values)})
+            **self.pending, **{
+                uuid: dataclasses.replace(self.pending[uuid], **values)
+                for uuid, values in found.items()}})
 
     def close(self, uuid: str) -> Memory:
         """Return it where a victim has ended, or is somebody else's."""
+        pending = dict(self.pending)
+        closed = pending.pop(uuid)
         return dataclasses.replace(
-            self, closed=(*self.closed, self.pending[uuid]),
-            pending={other: progress for other, progress
-                     in self.pending.items() if other != uuid})
+            self, closed=(*self.closed, closed), pending=pending)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@
 """The eviction controller, without anything that carries out its intents."""
 
 import dataclasses
+import time
 import unittest
 
 from nova_preempt.core import observed_server
@@ -141,6 +142,24 @@ class TestController(unittest.TestCase):
         self.give_notice()
         self.assertEqual(2, len(self.step(1000).intents))
         self.assertEqual(frozenset(), self.memory.stuck)
+
+    def test_thousands_of_victims(self):
+        """A step costs as much for each, however many there are."""
+        self.victims = {uuid: victim(uuid) for uuid in map(str, range(5000))}
+        self.memory = controller.begin(self.victims.values(), 0)
+        self.seen = dict.fromkeys(self.victims, (HERE, True))
+        self.give_notice()
+        began = time.process_time()
+        asked = self.step(1).intents
+        self.assertEqual(5000, len(asked))
+        for intent in asked:
+            self.ask(intent.victim, 1)
+        self.seen = dict.fromkeys(self.victims, (None, True))
+        closed = self.step(2, holds=dict.fromkeys(self.victims, False)).intents
+        for intent in closed:
+            self.memory = self.memory.close(intent.victim)
+        self.assertFalse(self.memory.pending)
+        self.assertLess(time.process_time() - began, 5)
 
     def test_a_clock_that_was_turned_back(self):
         self.give_notice()
