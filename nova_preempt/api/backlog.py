@@ -16,9 +16,11 @@ import microversion_parse
 import webob.exc
 
 from nova_preempt import exceptions
+from nova_preempt.api import backlog_schemas as schemas
 from nova_preempt.api import backlog_views as views
 from nova_preempt.api import classes
 from nova_preempt.api import microversion
+from nova_preempt.api import operation
 from nova_preempt.api import pages
 from nova_preempt.api import policy
 from nova_preempt.api import validation
@@ -34,20 +36,16 @@ _APART = ('body', 'compute_version', 'flavors', 'count', 'least_count',
           'ladder')
 
 
+@operation.serves('GET', '/v1/requests', policy.BACKLOG_LIST,
+                  schemas.REQUESTS_ANSWER, query=schemas.LIST_QUERY,
+                  since='1.3')
 def list_requests(call):
-    """A page of requests, newest first."""
-    call.require(policy.BACKLOG_LIST)
-    query = dict(call.query)
-    project_id = query.get('project_id')
-    if 'project_id' in query or query.get('all_projects'):
-        call.require(policy.BACKLOG_ALL_PROJECTS,
-                     project_id and (project_id, ''))
-    if project_id is None and not query.get('all_projects'):
-        project_id = call.context.project_id
-    status = query.get('status')
+    """List requests for servers, newest first."""
+    project_id = pages.listed_project(call, policy.BACKLOG_ALL_PROJECTS)
+    status = call.query.get('status')
     found = backlog.find(
         call.services.database, states=status and [status],
-        project_id=project_id, user_id=query.get('user_id'),
+        project_id=project_id, user_id=call.query.get('user_id'),
         marker=_marker(call, project_id), limit=pages.limit(call) + 1,
         newest_first=True, with_bodies=False)
     details = call.allows(policy.BACKLOG_DETAILS)
@@ -67,14 +65,18 @@ def _marker(call, project_id):
     return found
 
 
+@operation.serves('GET', '/v1/requests/{request_id}', policy.BACKLOG_SHOW,
+                  schemas.REQUEST_ANSWER, since='1.3')
 def show_request(call):
-    """One request with its history; 404 if it is not the project's."""
-    return _shown(call, _get(call, policy.BACKLOG_SHOW))
+    """Show a request with its servers, and why it waits."""
+    return _shown(call, _get(call))
 
 
+@operation.serves('POST', '/v1/requests', policy.BACKLOG_CREATE,
+                  schemas.REQUEST_ANSWER, body=schemas.CREATE, success=201,
+                  errors=(503,), since='1.3')
 def create_request(call):
-    """Leave a request that starts when there is room."""
-    call.require(policy.BACKLOG_CREATE)
+    """Leave a request for servers that start when there is room."""
     _check_size(call)
     wanted = call.body['request']
     flavors = wanted.get('flavors')
@@ -89,9 +91,12 @@ def create_request(call):
         call.allows(policy.BACKLOG_ANY_CLASS)))
 
 
+@operation.serves('PATCH', '/v1/requests/{request_id}', policy.BACKLOG_UPDATE,
+                  schemas.REQUEST_ANSWER, body=schemas.CHANGE, errors=(409,),
+                  since='1.3')
 def update_request(call):
-    """Change an open request."""
-    item = _get(call, policy.BACKLOG_UPDATE)
+    """Change a request."""
+    item = _get(call)
     wanted = call.body['request']
     counts = {name: wanted[name] for name in ('count', 'least_count')
               if name in wanted}
@@ -101,9 +106,11 @@ def update_request(call):
         call.allows(policy.BACKLOG_ANY_CLASS)))
 
 
+@operation.serves('DELETE', '/v1/requests/{request_id}', policy.BACKLOG_DELETE,
+                  query=schemas.DELETE_QUERY, errors=(409,), since='1.3')
 def delete_request(call):
     """Give a request up, and its servers if that is asked for."""
-    item = _get(call, policy.BACKLOG_DELETE)
+    item = _get(call)
     call.services.intake.cancel(item, call.query.get('servers', False))
 
 
@@ -116,17 +123,16 @@ def _shown(call, item):
     return {'request': shown}
 
 
-def _get(call, rule):
+def _get(call):
     """The request if this may be done to it.
 
     :raises RequestNotFound: or it must not even be known
     """
-    call.require(rule)
     uuid = call.path['request_id']
     found = validation.is_uuid(uuid) and backlog.get(
         call.services.database, uuid)
     if not found or call.sees_all(
-            rule, policy.BACKLOG_ALL_PROJECTS,
+            policy.BACKLOG_ALL_PROJECTS,
             [(found.project_id, found.user_id)]) is None:
         raise exceptions.RequestNotFound('There is no such request.')
     return found

@@ -17,6 +17,7 @@ import datetime
 from oslo_utils import timeutils
 import webob.exc
 
+from nova_preempt.api import operation
 from nova_preempt.api import pages
 from nova_preempt.api import policy
 from nova_preempt.api import schemas
@@ -79,8 +80,10 @@ REPORT_ANSWER = _object({'requests_report': _object({
             'availability': _SHARE})}})}})})
 
 
-def statistics(call):
-    """Numbers by state and class, and how long requests waited lately."""
+@operation.serves('GET', '/v1/requests-statistics', policy.BACKLOG_STATISTICS,
+                  STATISTICS_ANSWER, query=STATISTICS_QUERY, since='1.3')
+def requests_statistics(call):
+    """Show numbers of requests, and how long they waited."""
     project_id = _whose(call)
     hours = call.query.get('hours', _HOURS)
     since = _now() - datetime.timedelta(hours=hours)
@@ -116,8 +119,10 @@ def _numbers(states, waits, hours):
     }
 
 
-def report(call):
-    """How much the requests of each class ran over time."""
+@operation.serves('GET', '/v1/requests-report', policy.BACKLOG_STATISTICS,
+                  REPORT_ANSWER, query=REPORT_QUERY, since='1.3')
+def requests_report(call):
+    """Show how much the requests of each class ran over time."""
     project_id = _whose(call)
     asked = pages.interval(call)
     now = _now()
@@ -161,7 +166,6 @@ def _share(times):
 
 def _whose(call):
     """The project whose requests are counted, None for all."""
-    call.require(policy.BACKLOG_STATISTICS)
     return call.viewer(policy.BACKLOG_ALL_PROJECTS)
 
 

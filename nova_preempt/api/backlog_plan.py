@@ -14,6 +14,7 @@
 from oslo_utils import timeutils
 
 from nova_preempt.api import microversion
+from nova_preempt.api import operation
 from nova_preempt.api import policy
 from nova_preempt.api import schemas
 from nova_preempt.api import views
@@ -58,9 +59,10 @@ ANSWER = _object({'backlog_plan': _object({
     })}})})
 
 
-def show(call):
-    """The starts of the next pass, and hosts before and after it."""
-    call.require(policy.BACKLOG_PLAN)
+@operation.serves('GET', '/v1/backlog-plan', policy.BACKLOG_PLAN, ANSWER,
+                  errors=(503,), since='1.4')
+def show_backlog_plan(call):
+    """Show which requests would start now, and on which hosts."""
     found = call.services.engine.plan_backlog(call.context)
     tells_why = microversion.has(call.request.environ, _REASON)
     return {'backlog_plan': {

@@ -88,9 +88,7 @@ CREATE = _object({'request': _object({
     **_COUNTS, **_WISHES,
 }, closed=True)}, closed=True)
 
-CHANGE = _object({'request': {
-    **_object({}, {**_COUNTS, **_WISHES}, closed=True),
-    'minProperties': 1}}, closed=True)
+CHANGE = schemas.wished('request', {**_COUNTS, **_WISHES}, minProperties=1)
 
 STATUS = {'type': 'string', 'enum': list(model.STATES)}
 
@@ -161,5 +159,4 @@ REQUEST = _object({
                 'items': CHANGED},
 }, {'availability': classes.CLOCKS, 'promised_availability': classes.SHARE})
 REQUEST_ANSWER = _object({'request': REQUEST})
-REQUESTS_ANSWER = _object({'requests': {'type': 'array', 'items': LISTED}},
-                          {'requests_links': schemas.LINKS})
+REQUESTS_ANSWER = schemas.listing('requests', LISTED)

@@ -38,7 +38,7 @@ def log(call, operation, answer=None, refusal=None):
     user can look like a line of its own.
 
     :param call: a router.Call
-    :param operation: an operations.Operation
+    :param operation: an operation.Operation
     :param answer: its JSON, if it has any
     :param refusal: the exception instead
     """

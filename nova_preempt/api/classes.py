@@ -13,6 +13,7 @@
 
 from oslo_utils import timeutils
 
+from nova_preempt.api import operation
 from nova_preempt.api import policy
 from nova_preempt.api import schemas
 from nova_preempt.core.backlog import history
@@ -50,9 +51,9 @@ _CLASS = _object({
 ANSWER = _object({'classes': {'type': 'array', 'items': _CLASS}})
 
 
+@operation.serves('GET', '/v1/classes', policy.CLASS_LIST, ANSWER, since=SINCE)
 def list_classes(call):
-    """All that there are; none where there are no classes."""
-    call.require(policy.CLASS_LIST)
+    """List the classes of service, the most important first."""
     known = call.services.classes
     return {'classes': [_view(qos, known.table) for qos in
                         known.table.classes] if known else []}

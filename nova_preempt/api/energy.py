@@ -16,6 +16,8 @@ import datetime
 from oslo_utils import timeutils
 import webob.exc
 
+from nova_preempt.api import energy_schemas as schemas
+from nova_preempt.api import operation
 from nova_preempt.api import pages
 from nova_preempt.api import policy
 from nova_preempt.api import views
@@ -38,9 +40,10 @@ _FIGURES = ('flops', 'watts', 'idle_watts')
 _EPOCH = datetime.datetime.fromisoformat('1970-01-01')
 
 
-def show(call):
-    """What is so now, and what was saved."""
-    call.require(policy.ENERGY)
+@operation.serves('GET', '/v1/energy', policy.ENERGY, schemas.ENERGY_ANSWER,
+                  query=schemas.INTERVAL, since='1.1')
+def show_energy(call):
+    """Show what the cloud draws, and what was saved."""
     database = call.services.database
     since, until = _interval(call, _SUMMARY)
     samples = db_energy.get_samples(database, since, until)
@@ -61,9 +64,10 @@ def show(call):
     }}
 
 
-def list_hosts(call):
-    """All hosts that are known, by name."""
-    call.require(policy.ENERGY)
+@operation.serves('GET', '/v1/energy/hosts', policy.ENERGY,
+                  schemas.HOSTS_ANSWER, since='1.1')
+def list_energy_hosts(call):
+    """List hosts with their power states and figures."""
     database = call.services.database
     states = db_energy.get_power(database)
     measured = db_energy.get_figures(database)
@@ -114,9 +118,11 @@ def _figures(figures, measured_at, source):
             'measured_at': measured_at, 'source': source}
 
 
-def set_figures(call):
-    """Keep what was measured of a host, in place of what was known."""
-    call.require(policy.ENERGY_FIGURES)
+@operation.serves('PUT', '/v1/energy/hosts/{name}/figures',
+                  policy.ENERGY_FIGURES, schemas.FIGURES_ANSWER,
+                  body=schemas.FIGURES, since='1.1')
+def set_energy_figures(call):
+    """Say what a host delivers and draws."""
     name = pages.name(call, 'name', 'host')
     wanted = call.body['figures']
     given = efficiency.Figures(*(wanted.get(key) for key in _FIGURES))
@@ -147,17 +153,19 @@ def _check_host(call, name):
             'shows the names that hosts go by.')
 
 
-def delete_figures(call):
-    """Forget what was measured of a host."""
-    call.require(policy.ENERGY_FIGURES)
+@operation.serves('DELETE', '/v1/energy/hosts/{name}/figures',
+                  policy.ENERGY_FIGURES, since='1.1')
+def delete_energy_figures(call):
+    """Forget what a host delivers and draws."""
     if not db_energy.delete_figures(call.services.database,
                                     pages.name(call, 'name', 'host')):
         raise webob.exc.HTTPNotFound('There are no figures of this host.')
 
 
-def retry(call):
-    """Try again to boot a host that has failed."""
-    call.require(policy.ENERGY_RETRY)
+@operation.serves('POST', '/v1/energy/hosts/{name}/retry', policy.ENERGY_RETRY,
+                  success=202, errors=(409,), since='1.1')
+def retry_energy_host(call):
+    """Have a host booted again that has failed."""
     database = call.services.database
     name = pages.name(call, 'name', 'host')
     if name not in db_energy.get_power(database):
@@ -169,9 +177,10 @@ def retry(call):
         raise webob.exc.HTTPConflict('The host has not failed.')
 
 
-def report(call):
-    """What was drawn and saved over time."""
-    call.require(policy.ENERGY)
+@operation.serves('GET', '/v1/energy/report', policy.ENERGY,
+                  schemas.REPORT_ANSWER, query=schemas.INTERVAL, since='1.1')
+def report_energy(call):
+    """Show what was drawn and saved over time."""
     since, until = _interval(call, _REPORT)
     samples = db_energy.get_samples(call.services.database, since, until)
     return {'report': {

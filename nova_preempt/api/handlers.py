@@ -19,19 +19,25 @@ import webob.exc
 
 from nova_preempt import exceptions
 from nova_preempt.api import microversion
+from nova_preempt.api import operation
 from nova_preempt.api import pages
 from nova_preempt.api import policy
+from nova_preempt.api import schemas
 from nova_preempt.api import validation
 from nova_preempt.api import views
 from nova_preempt.db import decisions
 from nova_preempt.db import queries
 
 
+@operation.serves('GET', '/', None, schemas.VERSIONS_ANSWER)
 def versions(call):
+    """List versions."""
     return {'versions': [_version(call)]}
 
 
+@operation.serves('GET', '/v1', None, schemas.VERSION_ANSWER)
 def version(call):
+    """Show the version."""
     return {'version': _version(call)}
 
 
@@ -47,20 +53,17 @@ def _version(call):
     }
 
 
+@operation.serves('GET', '/v1/preemptions', policy.LIST,
+                  schemas.PREEMPTIONS_ANSWER, query=schemas.LIST_QUERY)
 def list_preemptions(call):
-    """A page of preemptions, newest first."""
-    call.require(policy.LIST)
-    query = dict(call.query)
-    project_id = query.get('project_id')
-    # That of one project is asked for that one.
-    owner = project_id and (project_id, '')
-    sees_all = call.allows(policy.ALL_PROJECTS, owner)
-    if (query.keys() & {'host', 'project_id'} or query.get('all_projects') or
-            query.get('status') == 'refused'):
-        call.require(policy.ALL_PROJECTS, owner)
-    if project_id is None and not query.get('all_projects'):
-        project_id = call.context.project_id
-    viewer = None if sees_all else project_id
+    """List preemptions, newest first."""
+    query = call.query
+    project_id = pages.listed_project(
+        call, policy.ALL_PROJECTS, 'host',
+        *(['status'] if query.get('status') == 'refused' else []))
+    owner = query.get('project_id') and (query['project_id'], '')
+    viewer = (None if call.allows(policy.ALL_PROJECTS, owner)
+              else project_id)
     found = queries.get_preemptions(
         call.services.database, project_id=project_id,
         server_uuid=query.get('server_id'),
@@ -84,14 +87,15 @@ def _marker(call, viewer):
     return marker
 
 
+@operation.serves('GET', '/v1/preemptions/{preemption_id}', policy.SHOW,
+                  schemas.PREEMPTION_ANSWER, errors=(404,))
 def show_preemption(call):
-    """One preemption with its record; 404 if it is not the project's."""
-    call.require(policy.SHOW)
+    """Show a preemption with its decision record."""
     uuid = call.path['preemption_id']
     found = validation.is_uuid(uuid) and queries.get_preemption(
         call.services.database, uuid)
     sees_all = found and call.sees_all(
-        policy.SHOW, policy.ALL_PROJECTS, _sides(found))
+        policy.ALL_PROJECTS, _sides(found))
     if not found or sees_all is None or (
             found.status == decisions.REFUSED and not sees_all):
         raise webob.exc.HTTPNotFound('There is no such preemption.')
@@ -106,9 +110,11 @@ def _sides(item):
                      for victim in item.victims] or [('', '')]
 
 
+@operation.serves('POST', '/v1/explain', policy.EXPLAIN,
+                  schemas.EXPLAIN_ANSWER, body=schemas.EXPLAIN,
+                  errors=(429, 503), asks=True)
 def explain(call):
-    """Who would end for a new server."""
-    call.require(policy.EXPLAIN)
+    """Ask who would end for a new server; nobody does."""
     wanted = call.body['explain']
     if 'host' in wanted:
         call.require(policy.EXPLAIN_DETAILS)
@@ -127,9 +133,11 @@ def explain(call):
         answer, call.viewer(policy.EXPLAIN_DETAILS))}
 
 
+@operation.serves('POST', '/v1/simulate', policy.SIMULATE,
+                  schemas.SIMULATE_ANSWER, body=schemas.SIMULATE, success=202,
+                  errors=(404, 409, 503))
 def simulate(call):
     """End a preemptible server as a preemption would."""
-    call.require(policy.SIMULATE)
     wanted = call.body['simulate']
     try:
         uuid = call.services.engine.simulate(
@@ -150,9 +158,11 @@ def simulate(call):
     return {'preemption': {'id': uuid}}
 
 
+@operation.serves('GET', '/v1/placement-chances', policy.CHANCES,
+                  schemas.CHANCES_ANSWER, query=schemas.CHANCES_QUERY,
+                  errors=(429, 503))
 def placement_chances(call):
-    """How many servers would find room now."""
-    call.require(policy.CHANCES)
+    """Ask how many servers of flavors would find room now."""
     try:
         answer = call.services.scheduler.placement_chances(
             call.context, call.query['flavor'], call.context.project_id,
@@ -167,9 +177,10 @@ def placement_chances(call):
         {name: item[name] for name in names} for item in answer]}
 
 
+@operation.serves('GET', '/v1/statistics', policy.STATISTICS,
+                  schemas.STATISTICS_ANSWER, query=schemas.STATISTICS_QUERY)
 def statistics(call):
-    """Numbers of preemptions by flavor of the victims."""
-    call.require(policy.STATISTICS)
+    """Show numbers of preemptions by flavor of the victims."""
     interval = pages.interval(call)
     flavors, total = queries.get_statistics(
         call.services.database,

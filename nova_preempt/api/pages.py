@@ -32,6 +32,21 @@ def name(call, parameter, what):
     return text
 
 
+def listed_project(call, rule, *more):
+    """The project of which is listed, None for all.
+
+    :param rule: who may list those of others
+    :param more: names of parameters that need it, too
+    """
+    project_id = call.query.get('project_id')
+    everywhere = call.query.get('all_projects')
+    if everywhere or call.query.keys() & {'project_id', *more}:
+        # That of one project is asked for that one.
+        call.require(rule, project_id and (project_id, ''))
+    return (project_id if project_id is not None or everywhere
+            else call.context.project_id)
+
+
 def limit(call):
     """How many items a page has."""
     most = call.services.conf.preemption_api.max_limit

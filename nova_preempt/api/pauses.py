@@ -13,6 +13,7 @@
 
 import webob.exc
 
+from nova_preempt.api import operation
 from nova_preempt.api import policy
 from nova_preempt.api import schemas
 from nova_preempt.api import views
@@ -32,19 +33,20 @@ _PAUSE = schemas.make_object({
 PAUSE_ANSWER = schemas.make_object({'pause': _PAUSE})
 PAUSES_ANSWER = schemas.make_object(
     {'pauses': {'type': 'array', 'items': _PAUSE}})
-PATH = {'what': _WHAT}
 
 
+@operation.serves('GET', '/v1/pauses', policy.PAUSE_LIST, PAUSES_ANSWER,
+                  since='1.2')
 def list_pauses(call):
-    """What is paused."""
-    call.require(policy.PAUSE_LIST)
+    """List what is stopped for now."""
     return {'pauses': [_view(item) for item
                        in db.get(call.services.database).values()]}
 
 
+@operation.serves('PUT', '/v1/pauses/{what}', policy.PAUSE, PAUSE_ANSWER,
+                  body=PAUSE, since='1.2')
 def pause(call):
-    """Stop something, in all schedulers and engines."""
-    call.require(policy.PAUSE)
+    """Stop preemption, reservations, power control or the backlog for now."""
     what = _what(call)
     database = call.services.database
     context = call.context
@@ -55,9 +57,9 @@ def pause(call):
     return {'pause': _view(db.get(database)[what])}
 
 
+@operation.serves('DELETE', '/v1/pauses/{what}', policy.PAUSE, since='1.2')
 def resume(call):
-    """Go on with it."""
-    call.require(policy.PAUSE)
+    """Go on with what was stopped."""
     what = _what(call)
     if not db.resume(call.services.database, what):
         raise webob.exc.HTTPNotFound(f'{what} is not paused.')

@@ -14,16 +14,18 @@
 
 import webob.exc
 
+from nova_preempt.api import operation
 from nova_preempt.api import pages
 from nova_preempt.api import policy
-from nova_preempt.api import reservation_schemas
+from nova_preempt.api import reservation_schemas as schemas
 from nova_preempt.api import reservation_views
 from nova_preempt.db import reservable
 
 
+@operation.serves('GET', '/v1/properties', policy.PROPERTY_LIST,
+                  schemas.PROPERTIES_ANSWER, errors=(503,), since='1.1')
 def list_properties(call):
-    """What hosts can be asked for; what is hidden, to administrators."""
-    call.require(policy.PROPERTY_LIST)
+    """List the properties of hosts that can be asked for."""
     return {'properties': visible_properties(call)}
 
 
@@ -42,9 +44,11 @@ def _hidden(call):
             | set(call.services.conf.reservation.hidden_properties))
 
 
+@operation.serves('PATCH', '/v1/properties/{name}', policy.PROPERTY_UPDATE,
+                  schemas.PROPERTY_ANSWER, body=schemas.CHANGE_PROPERTY,
+                  errors=(503,), since='1.1')
 def update_property(call):
-    """Hide a property from users, or show it."""
-    call.require(policy.PROPERTY_UPDATE)
+    """Hide a property of hosts, or show it."""
     name = pages.name(call, 'name', 'property')
     database = call.services.database
     found = {item['name']: item for item in
@@ -63,9 +67,10 @@ def update_property(call):
         item, _hidden(call))}
 
 
+@operation.serves('GET', '/v1/hosts', policy.HOST_LIST, schemas.HOSTS_ANSWER,
+                  query=schemas.HOSTS_QUERY, errors=(503,), since='1.1')
 def list_hosts(call):
-    """A page of hosts, by name."""
-    call.require(policy.HOST_LIST)
+    """List hosts and their reservations."""
     marker = call.query.get('marker', '')
     hosts = [item for item in sorted(
         call.services.engine.list_hosts(call.context),
@@ -74,15 +79,18 @@ def list_hosts(call):
     return pages.page(call, 'hosts', hosts, view, lambda item: item['name'])
 
 
+@operation.serves('GET', '/v1/hosts/{name}', policy.HOST_SHOW,
+                  schemas.HOST_ANSWER, errors=(503,), since='1.1')
 def show_host(call):
-    """One host."""
-    call.require(policy.HOST_SHOW)
+    """Show a host and its reservations."""
     return _host(call)
 
 
+@operation.serves('PATCH', '/v1/hosts/{name}', policy.HOST_UPDATE,
+                  schemas.HOST_ANSWER, body=schemas.CHANGE_HOST, errors=(503,),
+                  since='1.1')
 def update_host(call):
     """Say whether a host can be reserved, and what it has."""
-    call.require(policy.HOST_UPDATE)
     name = _get_host(call)['name']
     reservable.set_host(call.services.database, name, **call.body['host'])
     # Its properties have changed, too.
@@ -113,16 +121,20 @@ def _host_view(call, name=None):
         schedules.get(host['name'], ()))
 
 
-def show_limits(call):
-    """How much a project may reserve."""
-    call.require(policy.LIMITS_SHOW)
+@operation.serves('GET', '/v1/reservation-limits/{project_id}',
+                  policy.LIMITS_SHOW, schemas.LIMITS_ANSWER, since='1.1')
+def show_reservation_limits(call):
+    """Show how much a project may reserve."""
     project_id = pages.name(call, 'project_id', 'project')
     if project_id != call.context.project_id:
         call.require(policy.LIMITS_SHOW_ALL, (project_id, ''))
     return _limits(call, project_id)
 
 
-def set_limits(call):
+@operation.serves('PUT', '/v1/reservation-limits/{project_id}',
+                  policy.LIMITS_UPDATE, schemas.LIMITS_ANSWER,
+                  body=schemas.SET_LIMITS, since='1.1')
+def set_reservation_limits(call):
     """Give a project limits of its own."""
     project_id = _limited(call)
     reservable.set_limits(call.services.database, project_id,
@@ -130,14 +142,15 @@ def set_limits(call):
     return _limits(call, project_id)
 
 
-def delete_limits(call):
+@operation.serves('DELETE', '/v1/reservation-limits/{project_id}',
+                  policy.LIMITS_UPDATE, since='1.1')
+def delete_reservation_limits(call):
     """Take a project's own limits from it."""
     reservable.set_limits(call.services.database, _limited(call), {})
 
 
 def _limited(call):
     """The project whose limits are to change, if they may."""
-    call.require(policy.LIMITS_UPDATE)
     project_id = pages.name(call, 'project_id', 'project')
     call.require(policy.LIMITS_UPDATE, (project_id, ''))
     return project_id
@@ -146,6 +159,6 @@ def _limited(call):
 def _limits(call, project_id):
     own = reservable.get_limits(call.services.database, project_id)
     limits = {name: own.get(name, call.services.conf.reservation[name])
-              for name in reservation_schemas.LIMITS}
+              for name in schemas.LIMITS}
     return {'reservation_limits': {
         'project_id': project_id, 'limits': limits, 'own': own}}

@@ -56,14 +56,11 @@ _CHANGEABLE = {
 }
 
 # Also of a preview, so that one body does for both.
-CREATE = _object({'reservation': _object(
-    {}, {**_REQUEST, **_CHANGEABLE}, closed=True)}, closed=True)
-CHANGE = _object({'reservation': {
-    **_object({}, {
-        **_CHANGEABLE,
-        'end_at': _described(schemas.TIME, 'When it ends; earlier or later '
-                                           'than it would.')}, closed=True),
-    'minProperties': 1}}, closed=True)
+CREATE = schemas.wished('reservation', {**_REQUEST, **_CHANGEABLE})
+CHANGE = schemas.wished('reservation', {
+    **_CHANGEABLE,
+    'end_at': _described(schemas.TIME, 'When it ends; earlier or later than '
+                                       'it would.')}, minProperties=1)
 
 LIST_QUERY = _object({}, {
     'status': {'type': 'string', 'enum': list(rows.STATUSES)},
@@ -113,9 +110,7 @@ RESERVATION = _object({
     'hosts': {'type': 'array', 'items': HELD_HOST},
 })
 RESERVATION_ANSWER = _object({'reservation': RESERVATION})
-RESERVATIONS_ANSWER = _object(
-    {'reservations': {'type': 'array', 'items': RESERVATION}},
-    {'reservations_links': schemas.LINKS})
+RESERVATIONS_ANSWER = schemas.listing('reservations', RESERVATION)
 PREVIEW_ANSWER = _object({'preview': _object({
     'possible': _FLAG,
     'start_at': schemas.NULLABLE,
@@ -157,27 +152,23 @@ HOST = _object({
     'reservations': {'type': 'array', 'description':
                      'The open ones, by their start.', 'items': BOOKING},
 })
-HOSTS_ANSWER = _object({'hosts': {'type': 'array', 'items': HOST}},
-                       {'hosts_links': schemas.LINKS})
+HOSTS_ANSWER = schemas.listing('hosts', HOST)
 HOST_ANSWER = _object({'host': HOST})
 
 _SCALAR = {'anyOf': [schemas.TEXT, _NUMBER, _FLAG]}
-CHANGE_HOST = _object({'host': {
-    **_object({}, {
-        'reservable': {'type': ['boolean', 'null'], 'description':
-                       'Whether it can be reserved; null as the option '
-                       'reservable_default says.'},
-        'extra': {
-            'type': 'object', 'maxProperties': _MAX_EXTRA,
-            'propertyNames': {'pattern': '^[A-Za-z_][A-Za-z0-9_.:-]*$',
-                              'maxLength': 255},
-            'additionalProperties': {'anyOf': [
-                *_SCALAR['anyOf'], {'type': 'null'},
-                {'type': 'array', 'maxItems': _MAX_EXTRA,
-                 'items': _SCALAR}]},
-            'description': 'Properties to be set, or unset if null. Others '
-                           'stay.'}}, closed=True),
-    'minProperties': 1}}, closed=True)
+CHANGE_HOST = schemas.wished('host', {
+    'reservable': {'type': ['boolean', 'null'], 'description':
+                   'Whether it can be reserved; null as the option '
+                   'reservable_default says.'},
+    'extra': {
+        'type': 'object', 'maxProperties': _MAX_EXTRA,
+        'propertyNames': {'pattern': '^[A-Za-z_][A-Za-z0-9_.:-]*$',
+                          'maxLength': 255},
+        'additionalProperties': {'anyOf': [
+            *_SCALAR['anyOf'], {'type': 'null'},
+            {'type': 'array', 'maxItems': _MAX_EXTRA, 'items': _SCALAR}]},
+        'description': 'Properties to be set, or unset if null. Others '
+                       'stay.'}}, minProperties=1)
 
 _LIMIT = {'type': 'integer', 'minimum': -1, 'maximum': _MAX}
 LIMITS = {
@@ -187,8 +178,7 @@ LIMITS = {
     'max_advance_s': _described(_LIMIT, 'How far ahead one may start.'),
     'max_created_per_day': _described(_LIMIT, 'How many within 24 hours.'),
 }
-SET_LIMITS = _object({'reservation_limits': _object(
-    {}, LIMITS, closed=True)}, closed=True)
+SET_LIMITS = schemas.wished('reservation_limits', LIMITS)
 LIMITS_ANSWER = _object({'reservation_limits': _object({
     'project_id': schemas.STRING,
     'limits': _object(LIMITS),

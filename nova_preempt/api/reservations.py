@@ -17,9 +17,11 @@ import functools
 import webob.exc
 
 from nova_preempt import exceptions
+from nova_preempt.api import operation
 from nova_preempt.api import pages
 from nova_preempt.api import policy
 from nova_preempt.api import reservable
+from nova_preempt.api import reservation_schemas as schemas
 from nova_preempt.api import reservation_views as views
 from nova_preempt.api import validation
 from nova_preempt.core.reservation import host_query
@@ -29,20 +31,18 @@ from nova_preempt.reservation import schedule
 _MAX_SHOWN = 100
 
 
+@operation.serves('GET', '/v1/reservations', policy.RESERVATION_LIST,
+                  schemas.RESERVATIONS_ANSWER, query=schemas.LIST_QUERY,
+                  since='1.1')
 def list_reservations(call):
-    """A page of reservations, newest first."""
-    call.require(policy.RESERVATION_LIST)
-    query = dict(call.query)
-    project_id = query.get('project_id')
-    if query.keys() & {'host', 'project_id'} or query.get('all_projects'):
-        call.require(policy.RESERVATION_ALL_PROJECTS,
-                     project_id and (project_id, ''))
-    if project_id is None and not query.get('all_projects'):
-        project_id = call.context.project_id
+    """List reservations, newest first."""
+    query = call.query
     status = query.get('status')
     found = call.services.schedule.reservations.list(
-        project_id=project_id, name=query.get('name'),
-        host=query.get('host'), statuses=status and [status],
+        project_id=pages.listed_project(
+            call, policy.RESERVATION_ALL_PROJECTS, 'host'),
+        name=query.get('name'), host=query.get('host'),
+        statuses=status and [status],
         marker=_marker(call), limit=pages.limit(call) + 1,
         **pages.interval(call))
     return pages.page(call, 'reservations', found, _view(call),
@@ -67,35 +67,41 @@ def _marker(call):
             'reservation.') from None
 
 
+@operation.serves('GET', '/v1/reservations/{reservation_id}',
+                  policy.RESERVATION_SHOW, schemas.RESERVATION_ANSWER,
+                  since='1.1')
 def show_reservation(call):
-    """One reservation with its hosts; 404 if it is not the project's."""
+    """Show a reservation with its hosts."""
     return {'reservation': _view(call)(
-        _get(call, policy.RESERVATION_SHOW))}
+        _get(call))}
 
 
-def _get(call, rule):
+def _get(call):
     """The reservation that is meant, if this may be done to it."""
-    call.require(rule)
     item = call.services.schedule.reservations.get(_uuid(call))
-    if call.sees_all(rule, policy.RESERVATION_ALL_PROJECTS,
+    if call.sees_all(policy.RESERVATION_ALL_PROJECTS,
                      [(item.project_id, item.user_id)]) is None:
         raise exceptions.ReservationNotFound(
             f'There is no reservation {item.uuid}.')
     return item
 
 
+@operation.serves('POST', '/v1/reservations', policy.RESERVATION_CREATE,
+                  schemas.RESERVATION_ANSWER, body=schemas.CREATE, success=201,
+                  errors=(409, 503), since='1.1')
 def create_reservation(call):
-    """Reserve hosts, at the earliest time that is possible."""
-    call.require(policy.RESERVATION_CREATE)
+    """Reserve hosts at the earliest time that is possible."""
     with _naming_fields():
         return {'reservation': _view(call)(call.services.schedule.create(
             call.context, call.context.project_id, call.context.user_id,
             _requested(call), call.allows(policy.RESERVATION_DETAILS)))}
 
 
+@operation.serves('POST', '/v1/reservations/preview',
+                  policy.RESERVATION_PREVIEW, schemas.PREVIEW_ANSWER,
+                  body=schemas.CREATE, errors=(503,), since='1.1', asks=True)
 def preview_reservation(call):
-    """When and where hosts could be reserved; none are."""
-    call.require(policy.RESERVATION_PREVIEW)
+    """Ask when and where hosts could be reserved; none are."""
     with _naming_fields():
         return {'preview': views.preview(call.services.schedule.preview(
             call.context, call.context.project_id, _requested(call)),
@@ -147,9 +153,12 @@ def _naming_fields():
             f"Invalid field 'reservation.{field}': {text}.") from None
 
 
+@operation.serves('PATCH', '/v1/reservations/{reservation_id}',
+                  policy.RESERVATION_UPDATE, schemas.RESERVATION_ANSWER,
+                  body=schemas.CHANGE, errors=(409,), since='1.1')
 def update_reservation(call):
     """Change a reservation, or let it end earlier or later."""
-    item = _get(call, policy.RESERVATION_UPDATE)
+    item = _get(call)
     changes = dict(call.body['reservation'])
     end_at = _time(changes, 'end_at')
     changes.pop('end_at', None)
@@ -158,9 +167,11 @@ def update_reservation(call):
             item.uuid, item.project_id, end_at=end_at, **changes))}
 
 
+@operation.serves('DELETE', '/v1/reservations/{reservation_id}',
+                  policy.RESERVATION_DELETE, errors=(409,), since='1.1')
 def delete_reservation(call):
     """Cancel a reservation; one that is under way ends now."""
-    item = _get(call, policy.RESERVATION_DELETE)
+    item = _get(call)
     call.services.schedule.cancel(item.uuid, item.project_id)
 
 

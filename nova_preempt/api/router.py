@@ -45,13 +45,17 @@ class Services:
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """A request that was found valid."""
+    """A request that was found valid.
+
+    :ivar rule: of policy that its operation needs
+    """
 
     services: Services
     request: webob.Request
     path: dict
     query: dict
     body: Any = None
+    rule: str | None = None
 
     @property
     def context(self):
@@ -63,8 +67,8 @@ class Call:
     def require(self, rule, owner=None):
         self.services.policy.require(self.context, rule, owner)
 
-    def sees_all(self, rule, everywhere, owners):
-        """Check a rule for something that was found.
+    def sees_all(self, everywhere, owners):
+        """Check the operation's rule for something that was found.
 
         :param everywhere: the rule for what is of other projects
         :param owners: [(project id, user id)] of it, at least one
@@ -78,8 +82,8 @@ class Call:
                if owner[0] == self.context.project_id]
         if not own:
             return None
-        if not any(self.allows(rule, owner) for owner in own):
-            self.require(rule, own[0])
+        if not any(self.allows(self.rule, owner) for owner in own):
+            self.require(self.rule, own[0])
         return False
 
     def viewer(self, rule):
@@ -132,7 +136,7 @@ class Router:
         call = Call(
             self._services, request, found[1],
             validation.query(operation.query, request.query_string),
-            _body(operation, request))
+            _body(operation, request), operation.rule)
         if not operation.changes:
             return self._answer(operation, call)
         try:
@@ -145,6 +149,8 @@ class Router:
 
     @staticmethod
     def _answer(operation, call):
+        if operation.rule is not None:
+            call.require(operation.rule)
         answer = operation.handler(call)
         if answer is None:
             return webob.Response(status=operation.success,

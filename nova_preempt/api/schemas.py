@@ -43,6 +43,21 @@ def make_object(required, optional=None, closed=False):
     return schema
 
 
+def wished(name, members, **more):
+    """The schema of a body: an object of this name, whose members may be.
+
+    :param more: further keywords of the object
+    """
+    return make_object({name: {**make_object({}, members, closed=True),
+                               **more}}, closed=True)
+
+
+def listing(name, item):
+    """The schema of the answer to who lists items of a schema."""
+    return make_object({name: {'type': 'array', 'items': item}},
+                       {f'{name}_links': LINKS})
+
+
 SINCE = described(TIME, 'The earliest time. UTC if no offset is given.')
 UNTIL = described(TIME, 'The time before which they are. UTC if no offset '
                          'is given.')
@@ -127,9 +142,7 @@ PREEMPTION = make_object({
                'How it was decided; alternatives are for administrators.'},
 })
 
-PREEMPTIONS_ANSWER = make_object(
-    {'preemptions': {'type': 'array', 'items': PREEMPTION}},
-    {'preemptions_links': LINKS})
+PREEMPTIONS_ANSWER = listing('preemptions', PREEMPTION)
 PREEMPTION_ANSWER = make_object({'preemption': PREEMPTION})
 
 EXPLAIN_ANSWER = make_object({'explain': make_object({

@@ -1,0 +1,85 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""What a handler serves: one method of one path."""
+
+from collections.abc import Callable
+import dataclasses
+import re
+
+from nova_preempt.api import schemas
+from nova_preempt.db import pauses
+
+#: {parameter of a path: its schema}; all others are uuids.
+_PARAMETERS = {'name': schemas.TEXT, 'project_id': schemas.TEXT,
+               'what': {'type': 'string', 'enum': list(pauses.ALL)}}
+
+
+@dataclasses.dataclass(frozen=True)
+class Operation:
+    """One method of one path.
+
+    :param name: of the operation in the OpenAPI document
+    :param handler: see handlers
+    :param rule: of policy that it needs for who asks, None without a token
+    :param answer: the schema of what comes with the success code, None if
+        nothing does
+    :param query: the schema of the query parameters
+    :param body: the schema of the body, None if there is none
+    :param errors: codes that only this operation has
+    :param since: the microversion that brought it, None if there has always
+        been one
+    :param asks: whether a POST only asks, and changes nothing
+    """
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    handler: Callable
+    rule: str | None
+    answer: dict | None
+    query: dict = dataclasses.field(
+        default_factory=lambda: {'type': 'object', 'properties': {}})
+    body: dict | None = None
+    success: int = 200
+    errors: tuple[int, ...] = ()
+    since: str | None = None
+    asks: bool = False
+
+    @property
+    def changes(self):
+        """Whether something is different afterwards."""
+        return self.method not in ('GET', 'HEAD') and not self.asks
+
+    @property
+    def path_parameters(self):
+        """{name: schema} of what is in the path."""
+        return {name: _PARAMETERS.get(name, schemas.UUID)
+                for name in re.findall(r'{(\w+)}', self.path)}
+
+
+def serves(method, path, rule, answer=None, **more):
+    """Declare which Operation a handler serves.
+
+    The operation is named as the handler is; the first line of its docstring
+    is the summary. For the parameters see Operation.
+    """
+    if method == 'DELETE':
+        more['success'] = 204
+
+    def declare(handler):
+        summary, _, _ = handler.__doc__.partition('\n')
+        handler.operation = Operation(
+            method, path, handler.__name__, summary.rstrip('.'), handler, rule,
+            answer, **more)
+        return handler
+    return declare
