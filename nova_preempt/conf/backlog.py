@@ -48,7 +48,7 @@ Which request comes first: the name of an entry point in the group
   being broken, the more important class first where both are about to be; it
   needs ``[classes]enabled``.
 
-All but ``fifo`` need ``nova-preempt[classes]``.
+``promethee`` and ``qos`` need ``nova-preempt[classes]``.
 """),
     cfg.DictOpt(
         'priority_weights',
@@ -80,8 +80,7 @@ All but ``fifo`` need ``nova-preempt[classes]``.
 Whether a request may name a ladder of flavors (their extra spec
 ``preemptible:ladder``) and priorities in place of a flavor and a number. It
 then gets a number of cores by what is idle and who else waits, and copies on
-distinct hosts by its redundancy. It needs ``nova-preempt[classes]``, and so it
-is off by default. Set it alike for the API and the engine.
+distinct hosts by its redundancy. Set it alike for the API and the engine.
 """),
     cfg.StrOpt(
         'batch_mode',
