@@ -17,28 +17,36 @@ requests for whole hosts, as Grid'5000 has them in advance, and as they would
 come to a cloud without reservations. Their metrics are res_idle, e_savings
 and delay_req.
 
-It is no trace for ``simulator/run.py``: also a request without a reservation
-is for several whole hosts at once, which start together, at the earliest time
-at which so many are free (``calendar.find``), on those with the most FLOPS per
-watt among the hosts that are on. Servers of a trace are placed each for
-itself, by free memory. When hosts are switched, and which, is the core's here
-too (``core.energy.power``).
+Each request is a reservation of a trace for ``simulator/run.py``: of whole
+hosts, those with the most FLOPS per watt first, whether they are on or not.
+Without reservations it is asked for when it is to start. No servers come: who
+has hosts is taken to use all of their cores.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import dataclasses
-import functools
 import math
 import random
-from typing import Self
+from typing import Any
 
+from nova_preempt.core import costs
+from nova_preempt.core import eligibility
+from nova_preempt.core import notice
 from nova_preempt.core.energy import efficiency
-from nova_preempt.core.energy import forecast
+from nova_preempt.core.energy import observed
 from nova_preempt.core.energy import power
 from nova_preempt.core.energy import savings
+from nova_preempt.core.model import SECOND, Inventory
 from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import leases
+from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.simulator import delays
+from nova_preempt.simulator import run as simulations
+from nova_preempt.simulator import series as points
+from nova_preempt.simulator import setting
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
+from nova_preempt.simulator.traces.model import Reserve
 
 PAPER = ('F. Rossigneux, L. Lefèvre, M. Dias de Assunção: A Resource '
          'Reservation System to Improve the Support for HPC Applications in '
@@ -46,11 +54,8 @@ PAPER = ('F. Rossigneux, L. Lefèvre, M. Dias de Assunção: A Resource '
          'Rossigneux (CNSM 2016), its abstract')
 
 DAYS = 14
-#: The intervals of the paper: what is idle is noted, hosts are switched, and
-#: what is reserved within the horizon stays on.
+#: How often the paper notes what is idle; all is looked at as often.
 NOTE_S = 60
-SWITCH_S = 300
-HORIZON_S = 900
 IDLE_INTERVALS = 5
 #: How much more there is than the most that is asked for at once.
 SAFETY = 0.1
@@ -61,6 +66,13 @@ CORES = 8
 BOOT_S = 180
 _KINDS = ((90.0, 290.0, 180.0), (160.0, 250.0, 140.0), (300.0, 210.0, 90.0))
 ASLEEP_W = 8.0
+_FIGURES = [efficiency.Figures(*each) for each in _KINDS]
+_DELAYS = delays.Delays(power_on=delays.Delay(f'constant:{BOOT_S}'))
+_OPTIONS = setting.Options(
+    policies.Policy(eligibility.Rules(), ('delete',), costs.partial_hour),
+    interval_s=NOTE_S, reservations=setting.Reservations(
+        leases.Guard(0, notice.NoticeRule(0), eligibility.Rules(), 0, 0), 0,
+        ranking=calendar.energy, reservable_default=True))
 
 _DAY_S = 86400
 _WORKING_H = (8, 20)
@@ -73,7 +85,6 @@ _MOST_HOSTS = 40
 _MEAN_RUN_S = 3 * 3600
 _LEAST_RUN_S = 600
 _AHEAD = 0.6
-_FORECAST_S = 3600
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,20 +101,20 @@ def run(scale: float, seed: int, clock: Callable[[], float]
         ) -> figures.Evaluation:
     """Return a figures.Evaluation."""
     del clock
-    days = max(2, round(DAYS * scale))
-    leases = make(days, seed)
-    at_once = [on_demand(each) for each in leases]
+    days = max(1, round(DAYS * scale))
+    requests = make(days, seed)
+    at_once = [on_demand(each) for each in requests]
     count = math.ceil(_most(at_once) * (1 + SAFETY))
     end_s = days * _DAY_S
     found = {
-        'all on': _Site(count, end_s, is_switching=False).run(at_once),
-        'on demand': _Site(count, end_s).run(at_once),
-        'reserved': _Site(count, end_s).run(leases),
-        'by name': _Site(count, end_s, is_ranked=False).run(at_once),
+        'all on': simulate(at_once, count, end_s, is_switching=False),
+        'on demand': simulate(at_once, count, end_s),
+        'reserved': simulate(requests, count, end_s),
+        'by name': simulate(at_once, count, end_s, is_ranked=False),
     }
     return figures.Evaluation(
         PAPER,
-        f'{days} days, {len(leases)} requests for {count} hosts of {CORES} '
+        f'{days} days, {len(requests)} requests for {count} hosts of {CORES} '
         'cores in three ages',
         'the request logs of Grid\'5000 are not public in the form that was '
         'used. Ours are made up: most are asked for on working days from 8 '
@@ -176,154 +187,76 @@ def _most(leases: Iterable[Lease]) -> int:
 
 # -- what becomes of it ------------------------------------------------------
 
-@dataclasses.dataclass
-class _Host:
-    """A host; ready_s is when it is on, None while it is off."""
+@dataclasses.dataclass(frozen=True)
+class Site:
+    """What has become of requests on some hosts.
 
-    name: str
-    figures: efficiency.Figures
-    ready_s: int | None = 0
-    busy: list[tuple[int, int]] = dataclasses.field(default_factory=list)
+    :param late_s: how long each that has begun has waited for its hosts
+    :param delays: of those that have waited
+    :param series: how many hosts were on, and how many reserved
+    """
 
-    def is_busy(self, now_s: int) -> bool:
-        return any(start_s <= now_s < end_s for start_s, end_s in self.busy)
+    totals: savings.Totals
+    late_s: Sequence[float]
+    delays: Sequence[savings.Delay]
+    series: points.Series
 
-    def next_s(self, now_s: int) -> int | None:
-        """When its next reservation begins."""
-        return min((start_s for start_s, _ in self.busy if start_s > now_s),
-                   default=None)
-
-
-class _Site:
-    """Hosts that leases come to, minute by minute."""
-
-    def __init__(self, count: int, end_s: int, *, is_switching: bool = True,
-                 is_ranked: bool = True) -> None:
-        self._hosts = [_Host(f'h{number:03}', efficiency.Figures(
-            *_KINDS[number % len(_KINDS)])) for number in range(count)]
-        self._end_s = end_s
-        self._is_switching = is_switching
-        self._is_ranked = is_ranked
-        self._noted: dict[str, power.Noted] = {}
-        self._history: list[forecast.Load] = []
-        self.samples: list[savings.Sample] = []
-        self.delays: list[savings.Delay] = []
-        self.late_s: list[int] = []
-
-    def run(self, leases: Iterable[Lease]) -> Self:
-        """Let all of them come; return this."""
-        coming = sorted(leases, key=lambda each: each.asked_s, reverse=True)
-        delayed = []
-        for now_s in range(0, self._end_s, NOTE_S):
-            while coming and coming[-1].asked_s <= now_s:
-                delayed.append(self._grant(coming.pop(), now_s))
-            delayed = [each for each in delayed
-                       if not self._begun(*each, now_s)]
-            self._note(now_s)
-        return self
-
-    def _grant(self, lease: Lease, now_s: int
-               ) -> tuple[Lease, list[_Host], int]:
-        """Give hosts to a lease, of those that are on if it is to start."""
-        start_s = max(lease.start_s, now_s)
-        on = [host for host in self._hosts if host.ready_s is not None]
-        find = functools.partial(
-            calendar.find, window_start_s=start_s, duration_s=lease.run_s,
-            quantity=lease.hosts, ranking=calendar.energy)
-        found = None
-        if start_s == now_s:
-            found = find(self._reservable(on, now_s),
-                         window_end_s=start_s + lease.run_s)
-        if found is None:
-            found = find(self._reservable(self._hosts, now_s),
-                         window_end_s=None)
-        # Sooner or later so many are free.
-        assert found is not None
-        chosen = [host for host in self._hosts if host.name in found.hosts]
-        for host in chosen:
-            host.busy.append((found.start_s, found.end_s))
-        return lease, chosen, found.start_s
-
-    def _begun(self, lease: Lease, chosen: Iterable[_Host], start_s: int,
-               now_s: int) -> bool:
-        """Whether a lease has begun; its hosts are waked if they sleep."""
-        if start_s > now_s:
-            return False
-        ready_s = now_s
-        for host in chosen:
-            if host.ready_s is None:
-                host.ready_s = now_s + BOOT_S
-            ready_s = max(ready_s, host.ready_s)
-        boot_s = ready_s - now_s
-        if boot_s > 0:
-            self.delays.append(savings.Delay(
-                CORES * lease.hosts, boot_s, lease.run_s))
-        self.late_s.append(boot_s)
-        return True
-
-    def _note(self, now_s: int) -> None:
-        busy = {host.name for host in self._hosts if host.is_busy(now_s)}
-        off = [host for host in self._hosts if host.ready_s is None]
-        self.samples.append(savings.Sample(
-            now_s, CORES * len(self._hosts), CORES * len(off),
-            CORES * len(busy), sum(_watts(host, busy)
-                                   for host in self._hosts)))
-        if not self._is_switching:
-            return
-        self._noted = {name: power.Noted(intervals) for name, intervals in
-                       power.count_idle(self._noted, [
-                           host.name for host in self._hosts
-                           if host.name not in busy
-                           and host.ready_s is not None], math.inf).items()}
-        self._history.append(forecast.Load(now_s, len(busy)))
-        self._history = [load for load in self._history
-                         if load.time_s > now_s - _FORECAST_S]
-        if now_s % SWITCH_S == 0:
-            self._switch(busy, now_s)
-
-    def _switch(self, busy: Collection[str], now_s: int) -> None:
-        for host in self._hosts:
-            host.busy = [item for item in host.busy if item[1] > now_s]
-        switches = power.decide(
-            [self._power_host(host, busy, now_s) for host in self._hosts],
-            forecast.ewma(self._history, now_s, SWITCH_S),
-            power.Policy(IDLE_INTERVALS))
-        for host in self._hosts:
-            if host.name in switches.wake:
-                host.ready_s = now_s + BOOT_S
-            elif host.name in switches.sleep:
-                host.ready_s = None
-
-    def _power_host(self, host: _Host, busy: Collection[str], now_s: int
-                    ) -> power.PowerHost:
-        next_s = host.next_s(now_s)
-        in_s = math.inf if next_s is None else next_s - now_s
-        noted = self._noted.get(host.name)
-        return power.PowerHost(
-            host.name, host.ready_s is not None, host.name in busy,
-            noted.intervals if noted else 0, self._efficiency(host),
-            in_s <= HORIZON_S, in_s <= BOOT_S + SWITCH_S)
-
-    def _reservable(self, hosts: Iterable[_Host], now_s: int
-                    ) -> list[calendar.ReservableHost]:
-        return [calendar.ReservableHost(
-            host.name, calendar.merged(item for item in host.busy
-                                       if item[1] > now_s),
-            self._efficiency(host)) for host in hosts]
-
-    def _efficiency(self, host: _Host) -> float | None:
-        """What KWRanking goes by, None where it is off."""
-        return host.figures.flops_per_watt if self._is_ranked else None
-
-    def totals(self) -> savings.Totals:
-        return savings.totals(self.samples, self._end_s)
+    def cores(self, what: str) -> list[float]:
+        """Return the mean number of cores of "hosts ...", step by step."""
+        return [CORES * (after.levels.get(what, 0) - before.levels.get(
+            what, 0)) / (after.at_us - before.at_us)
+            for before, after in self.series.steps()]
 
 
-def _watts(host: _Host, busy: Collection[str]) -> float:
-    if host.ready_s is None:
-        return ASLEEP_W
-    return (host.figures.watts if host.name in busy
-            else host.figures.idle_watts) or 0.0
+def simulate(requests: Iterable[Lease], count: int, end_s: int, *,
+             is_switching: bool = True, is_ranked: bool = True) -> Site:
+    """Let requests come to so many hosts.
+
+    :param is_switching: whether idle hosts are switched off
+    :param is_ranked: whether those with the most FLOPS per watt come first
+    """
+    known = [each if is_ranked else dataclasses.replace(each, flops=None)
+             for each in _FIGURES]
+    kinds = {f'h{number:03}-1': setting.HostKind(
+        f'h{number:03}', 1, {'VCPU': Inventory(CORES)},
+        known[number % len(known)], ASLEEP_W) for number in range(count)}
+    asked = {f'{number:05}': each for number, each in enumerate(
+        sorted(requests, key=lambda each: each.asked_s))}
+    records: list[dict[str, Any]] = []
+    series = points.Series()
+    summary = simulations.Simulation(
+        setting.Setting(tuple(kinds.values()), delays=_DELAYS),
+        dataclasses.replace(_OPTIONS, power=observed.Options(
+            power.Policy(IDLE_INTERVALS), max_wakes_per_minute=count,
+            max_sleeps_per_minute=count) if is_switching else None),
+        write=records.append, series=series,
+    ).run([Reserve(each.asked_s * SECOND, uuid, each.hosts, each.start_s,
+                   duration_s=each.run_s) for uuid, each in asked.items()],
+          end_s * SECOND)
+    starts = {record['id']: record['start'] for record in records
+              if record['event'] == 'reservation granted'}
+    ends = {record['id']: record['t'] for record in records
+            if record['event'] == 'reservation ended'}
+    delays, late_s, joules = [], [], 0.0
+    for record in records:
+        if record['event'] != 'reservation started':
+            continue
+        uuid, at_s, names = record['id'], record['t'], record['on']
+        late_s.append(at_s - starts[uuid])
+        if late_s[-1]:
+            delays.append(savings.Delay(
+                CORES * len(names), late_s[-1], asked[uuid].run_s))
+        # The simulation knows what they draw while they are idle.
+        joules += (ends.get(uuid, end_s) - at_s) * sum(
+            (kinds[name].figures.watts or 0.0)
+            - (kinds[name].figures.idle_watts or 0.0) for name in names)
+    saved_core_h = summary['energy'].get('core_hours_off', 0.0)
+    idle_core_h = CORES * (count * end_s / 3600
+                           - summary['reservations']['host_hours'])
+    return Site(savings.Totals(
+        3600 * (idle_core_h - saved_core_h), 3600 * saved_core_h,
+        summary['energy']['used_kwh'] + savings.kwh(joules, 1)),
+        late_s, delays, series)
 
 
 # -- what is said of it ------------------------------------------------------
@@ -331,18 +264,18 @@ def _watts(host: _Host, busy: Collection[str]) -> float:
 _CNSM = 'abstract of CNSM 2016'
 
 
-def _figures(found: Mapping[str, _Site], count: int, end_s: int
+def _figures(found: Mapping[str, Site], count: int, end_s: int
              ) -> Iterator[Figure]:
     lost = ('the text at hand ends before its results; the metrics are as '
             'defined there')
-    worst = found['all on'].totals()
+    worst = found['all on'].totals
     capacity = CORES * count * end_s
     yield Figure('idle core-hours, all hosts on (res_idle)', None,
                  worst.idle_core_s / 3600, lost)
     yield Figure('the same as a part of all', None,
                  worst.idle_core_s / capacity, lost)
     for name in ('on demand', 'reserved'):
-        site, totals = found[name], found[name].totals()
+        site, totals = found[name], found[name].totals
         yield Figure(f'{name}: core-hours switched off (e_savings)', None,
                      totals.saved_core_s / 3600, lost)
         yield Figure(f'{name}: the same as a part of what was idle', None,
@@ -355,8 +288,8 @@ def _figures(found: Mapping[str, _Site], count: int, end_s: int
                      'by draws that we make up')
     yield Figure(
         'savings with reservations / on demand', 'similar',
-        found['reserved'].totals().saved_core_s
-        / found['on demand'].totals().saved_core_s, source=_CNSM)
+        found['reserved'].totals.saved_core_s
+        / found['on demand'].totals.saved_core_s, source=_CNSM)
     delays = [savings.delay_req(found[name].delays)
               for name in ('reserved', 'on demand')]
     yield Figure('delay with reservations / on demand', 'less',
@@ -367,28 +300,25 @@ def _figures(found: Mapping[str, _Site], count: int, end_s: int
                  'by draws that we make up')
     yield Figure(
         'energy: hosts by FLOPS per watt (KWRanking) / by name', None,
-        found['on demand'].totals().used_kwh
-        / found['by name'].totals().used_kwh,
+        found['on demand'].totals.used_kwh
+        / found['by name'].totals.used_kwh,
         'the text has the ranking, and no figure of what it saves; how much '
         'that is depends on how unlike the hosts are')
 
 
-def _plot(found: Mapping[str, _Site]) -> figures.Plot:
-    def hours(site: _Site) -> list[float]:
-        return [sample.time_s / 3600 for sample in site.samples[::15]]
-
+def _plot(found: Mapping[str, Site]) -> figures.Plot:
     panels = []
     for name in ('on demand', 'reserved'):
         site = found[name]
+        hours = [point.at_us / SECOND / 3600
+                 for point, _ in site.series.steps()]
         panels.append(figures.Panel(
             f'Cores, {name}', 'time (h)', 'cores', [
-                figures.Series('in use', hours(site), [
-                    each.cores_used for each in site.samples[::15]], 'step'),
-                figures.Series('on', hours(site), [
-                    each.cores_total - each.cores_off
-                    for each in site.samples[::15]], 'step')]))
+                figures.Series(label, hours, site.cores(what), 'step')
+                for label, what in (('in use', 'hosts reserved'),
+                                    ('on', 'hosts on'))]))
     names = ('all on', 'on demand', 'reserved', 'by name')
     panels.append(figures.Panel('Energy', '', 'kWh', [figures.Series(
-        'drawn', names, [found[name].totals().used_kwh for name in names],
+        'drawn', names, [found[name].totals.used_kwh for name in names],
         'bar')]))
     return figures.Plot('climate', panels)

@@ -219,29 +219,43 @@ class TestClimate(unittest.TestCase):
             [self.lease(0, 0, 2, 3), self.lease(0, 1, 2, 2),
              self.lease(0, 2, 1, 3)]))
 
+    def simulate(self, lease, count=4, end_s=86400, **values):
+        """(hours of all its cores that were idle, switched off, the Site)."""
+        site = climate.simulate([lease], count, end_s, **values)
+        return (site.totals.idle_core_s / 8 / 3600,
+                site.totals.saved_core_s / 8 / 3600, site)
+
     def test_all_on(self):
-        site = climate._Site(4, 86400, is_switching=False).run(
-            [self.lease(10, 10)])
-        self.assertEqual(8 * (4 * 24 - 2), site.totals().idle_core_s / 3600)
-        self.assertEqual(0, site.totals().saved_core_s)
-        self.assertEqual([], site.delays)
+        idle_h, saved_h, site = self.simulate(self.lease(10, 10),
+                                              is_switching=False)
+        self.assertEqual((4 * 24 - 2, 0), (idle_h, saved_h))
+        self.assertEqual(([0.0], []), (site.late_s, site.delays))
+        self.assertEqual({32.0}, set(site.cores('hosts on')))
+        self.assertEqual({0.0, 16.0}, set(site.cores('hosts reserved')))
+
+    def test_what_hosts_draw(self):
+        """Those that are reserved as in use, the others as idle."""
+        *_, site = self.simulate(self.lease(10, 10), 3, is_switching=False)
+        (_, *most), *rest = sorted(climate._KINDS, reverse=True)
+        drawn_wh = sum(idle for _, _, idle in climate._KINDS) * 24 + sum(
+            in_use - idle for in_use, idle in (most, rest[0][1:]))
+        self.assertAlmostEqual(drawn_wh / 1000, site.totals.used_kwh, 3)
 
     def test_who_comes_at_once_waits_for_a_boot(self):
-        site = climate._Site(4, 86400).run([self.lease(10, 10)])
+        _, saved_h, site = self.simulate(self.lease(10, 10))
         (delay,) = site.delays
-        self.assertEqual((16, climate.BOOT_S, 3600), (
-            delay.cores, delay.boot_s, delay.duration_s))
-        saved_h = site.totals().saved_core_s / 3600
-        self.assertGreater(saved_h, 0.9 * 8 * (4 * 24 - 2))
+        self.assertEqual((16, 3600), (delay.cores, delay.duration_s))
+        self.assertLessEqual(climate.BOOT_S, delay.boot_s)
+        self.assertLess(delay.boot_s, climate.BOOT_S + 2 * climate.NOTE_S)
+        self.assertGreater(saved_h, 0.9 * (4 * 24 - 2))
 
     def test_who_has_reserved_does_not(self):
-        site = climate._Site(4, 86400).run([self.lease(10, 12)])
+        _, saved_h, site = self.simulate(self.lease(10, 12))
         self.assertEqual([], site.delays)
-        self.assertGreater(site.totals().saved_core_s / 3600,
-                           0.9 * 8 * (4 * 24 - 2))
+        self.assertGreater(saved_h, 0.9 * (4 * 24 - 2))
 
     def test_by_rank_the_most_efficient_are_taken(self):
-        site = climate._Site(6, 37800).run([self.lease(10, 10, hosts=2)])
-        used = [host for host in site._hosts if host.is_busy(10.5 * 3600)]
-        self.assertEqual({climate._KINDS[-1][0]}, {
-            host.figures.flops for host in used})
+        ranked, by_name = (self.simulate(
+            self.lease(10, 10), 6, 39600, is_ranked=is_ranked)[-1]
+            for is_ranked in (True, False))
+        self.assertLess(ranked.totals.used_kwh, by_name.totals.used_kwh)
