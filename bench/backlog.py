@@ -114,6 +114,9 @@ class Nova:
     def check(self) -> None:
         pass
 
+    def limits(self) -> dict[str, int]:
+        return {}
+
     def create(self, body: Any, version: str) -> user_nova.Reply:
         with self._lock:
             self.made += 1

@@ -14,24 +14,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+import copy
 import dataclasses
 import sys
 
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog.emptied import Emptied
 from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.groups import Group
-from nova_preempt.core.backlog.remaining import Remaining
-from nova_preempt.core.backlog.remaining import spread
 from nova_preempt.core.backlog.room import Held
 from nova_preempt.core.backlog.room import Kind
-from nova_preempt.core.backlog.room import Lack
 from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.backlog.room import kind
 from nova_preempt.core.backlog.room import several
+from nova_preempt.core.backlog.suited import Suited
+from nova_preempt.core.backlog.suited import fewest
+from nova_preempt.core.backlog.suited import spread
 from nova_preempt.core.model import Resources
 from nova_preempt.core.reservation import leases
 
@@ -43,10 +43,10 @@ class CapacityTracker:
     of server is not looked at again for that kind.
 
     :param rooms: those of all hosts
-    :param lead_s: for how long a server of a flavor has to have its host
-        before that is reserved for others
+    :param lead_s: see suited.Suited
     :param stays: for how long servers keep their places
-    :ivar emptied: an Emptied of the same hosts
+    :ivar rooms: what is left of them, by the number of the host
+    :ivar seats: where the servers of groups are
     """
 
     def __init__(
@@ -55,29 +55,41 @@ class CapacityTracker:
         lead_s: Callable[[model.Alternative], float] = lambda _: 0,
         stays: ExpectedDepartures = AS_FLAVORS_SAY,
     ) -> None:
-        rooms = sorted(rooms, key=lambda room: room.host)
-        self._number = {room.host: number for number, room in enumerate(rooms)}
-        self._left = Remaining(rooms, lead_s, stays)
-        # The affinity groups that a host is held for.
-        self._kept: set[str] = set()
+        self.rooms = sorted(rooms, key=lambda room: room.host)
+        self._lead_s = lead_s
+        self._stays = stays
+        self._number = {
+            room.host: number for number, room in enumerate(self.rooms)}
+        self._suited: dict[Kind, Suited] = {}
+        # Held for one that is to start there once that is possible: when that
+        # is, None if nobody knows, how much, and for which affinity group.
+        self._held: dict[int, tuple[int | None, Resources, str]] = {}
+        # Hosts in the order in which their room shrank.
+        self._shrunk: list[str] = []
         self._next: dict[tuple[Kind, str], int] = {}
         # How many find room at most, where fewer than were asked for did.
         self._bounds: dict[tuple[Kind, str], int] = {}
         # The hosts that had room for so many when so much had been taken.
         self._hosts: dict[
             tuple[Kind, str, int], tuple[int, frozenset[str]]] = {}
-        self._seats = groups.Seats([room.members for room in rooms])
-        self.emptied = Emptied(rooms, self._left.is_open)
+        self.seats = groups.Seats([room.members for room in self.rooms])
 
     def copy(self) -> CapacityTracker:
         """Return another that has the same left."""
-        other = CapacityTracker(self._left.rooms)
-        other._left = self._left.copy()
-        other._kept = set(self._kept)
-        other._bounds = dict(self._bounds)
-        other._seats = self._seats.copy()
-        other.emptied = self.emptied
+        other = copy.copy(self)
+        for name in ("rooms", "_held", "_shrunk", "_next", "_bounds",
+                     "_hosts"):
+            setattr(other, name, getattr(self, name).copy())
+        other.seats = self.seats.copy()
         return other
+
+    def suited(self, alternative: model.Alternative) -> Suited:
+        """Return the hosts for such servers, whatever is in use of them."""
+        key = kind(alternative)
+        if key not in self._suited:
+            self._suited[key] = Suited.of(
+                alternative, self.rooms, self._lead_s)
+        return self._suited[key]
 
     def left(self, wanted: Iterable[model.Alternative]) -> list[Room]:
         """Return the rooms, with what is free and not held of each.
@@ -86,16 +98,16 @@ class CapacityTracker:
         only for the groups that have servers in them.
         """
         wanted = list(wanted)
-        lead_s = max(map(self._left.lead_s, wanted), default=0)
+        lead_s = max(map(self._lead_s, wanted), default=0)
         wakes = not any(item.preemptible for item in wanted)
-        members = self._seats.by_host()
+        members = self.seats.by_host()
         found = []
-        for number, room in enumerate(self._left.rooms):
+        for number, room in enumerate(self.rooms):
             free: Resources = {}
             if leases.is_long_enough(room.free_s, lead_s) and (
                 wakes or not room.off):
-                free = capacity.less(
-                    room.free, self._left.held.get(number, (None, {}))[1])
+                _in_s, kept, _group = self._held.get(number, (None, {}, ""))
+                free = capacity.less(room.free, kept)
             elif number not in members:
                 continue
             found.append(dataclasses.replace(
@@ -135,19 +147,19 @@ class CapacityTracker:
         """
         at_once = least if groups.is_together(group) else 1
         key = *_key(alternative, group), at_once
+        suited = self.suited(alternative)
         looked: Iterable[str] = self._number
         found = frozenset(looked)
         if key in self._hosts:
             known, found = self._hosts[key]
-            looked = self._left.shrunk[known:]
+            looked = self._shrunk[known:]
         gone = {
             host for host in looked
-            if not self._seats.most(group, self._number[host], 1)
-            or at_once > self._left.times(
-                self._number[host], alternative, at_once)}
-        if gone:
-            found -= gone
-        self._hosts[key] = len(self._left.shrunk), found
+            if not self.seats.most(group, self._number[host], 1)
+            or at_once > self._times(
+                self._number[host], alternative, at_once, suited)}
+        found -= gone
+        self._hosts[key] = len(self._shrunk), found
         return found
 
     def is_ever(
@@ -163,24 +175,12 @@ class CapacityTracker:
 
         :param group: they are of it
         """
-        if group is None or group.policy == groups.ANTI_AFFINITY:
-            most = sys.maxsize if group is None else group.most
-            return self.emptied.most(alternative, most) >= least
-        hosts = self._seats.only(group)
-        if group.elsewhere or hosts is None:
-            return group.elsewhere or (self.emptied.most(alternative) >= least)
-        return any(
-            self._left.rooms[number].times_ever(alternative) >= least
-            for number in hosts
-        )
-
-    def is_settled(self, group: Group | None) -> bool:
-        """Whether the group has servers on a host that is in use."""
-        return self._seats.is_settled(group)
-
-    def is_astray(self, group: Group | None) -> bool:
-        """Whether its host is being chosen, and nobody knows it yet."""
-        return self._seats.is_astray(group)
+        suited, hosts = self.suited(alternative), self.seats.only(group)
+        if group is not None and group.elsewhere:
+            return True
+        if hosts is not None:
+            return any(suited.ever[number] >= least for number in hosts)
+        return fewest(suited.largest, least, group) > 0
 
     def take_at(
         self,
@@ -195,8 +195,8 @@ class CapacityTracker:
         """
         numbers = {self._number[host]: n for host, n in hosts.items()}
         for number, times in numbers.items():
-            self._left.take(number, alternative, times)
-        self._seats.add(group, numbers, is_sure)
+            self._take(number, alternative, times)
+        self.seats.add(group, numbers, is_sure)
 
     def take(
         self,
@@ -214,9 +214,7 @@ class CapacityTracker:
         if left:
             msg = f"there is no room for {left} of {alternative.name}"
             raise ValueError(msg)
-        taken = {
-            self._left.rooms[number].host: n for number, n in found.items()
-        }
+        taken = {self.rooms[number].host: n for number, n in found.items()}
         self.take_at(alternative, taken, group, is_sure=False)
         return taken
 
@@ -236,13 +234,14 @@ class CapacityTracker:
         for host, times in sorted(hosts.items()):
             number = self._number.get(host)
             if number is not None:
-                some = self._left.times(number, alternative, min(count, times))
-                self._left.take(number, alternative, some)
+                some = self._times(number, alternative, min(count, times),
+                                   self.suited(alternative))
+                self._take(number, alternative, some)
                 count -= some
-                self._seats.add(group, {number: times}, is_sure=True)
+                self.seats.add(group, {number: times}, is_sure=True)
         self.take(alternative, self.count(alternative, count))
         if count:
-            self._seats.add(group, {}, is_sure=False)
+            self.seats.add(group, {}, is_sure=False)
 
     def hold(
         self,
@@ -261,21 +260,20 @@ class CapacityTracker:
 
         :param most_hosts: no more are kept
         """
-        if groups.is_together(group):
-            if group.uuid in self._kept:
+        together = group.uuid if groups.is_together(group) else ""
+        if together:
+            if any(together == each[2] for each in self._held.values()):
                 return None
             # One host for all of them.
             alternative, count = several(alternative, count), 1
+        suited = self.suited(alternative)
         most = {
-            number: min(self._seats.most(group, number, count),
-                        room.times_ever(alternative))
-            for number, room in enumerate(self._left.rooms)
-            if number not in self._left.held
-            and self._left.is_open(number, alternative)
-        }
+            number: min(self.seats.most(group, number, count),
+                        suited.ever[number])
+            for number in sorted(suited.open) if number not in self._held}
         nearest = sorted(
             (number for number, n in most.items() if n),
-            key=lambda number: self._left.rooms[number].far(alternative))
+            key=lambda number: self.rooms[number].far(alternative))
         found = spread(count, most, nearest[:most_hosts]) or spread(
             count, most, sorted(
                 nearest, key=lambda number: -most[number])[:most_hosts])
@@ -283,58 +281,50 @@ class CapacityTracker:
             return None
         times, far = [], 0
         for number, some in found.items():
-            wanted, room = several(alternative, some), self._left.rooms[number]
+            wanted, room = several(alternative, some), self.rooms[number]
             in_s = room.settled_s(wanted)
-            self._left.held[number] = in_s, wanted.resources
+            self._held[number] = in_s, wanted.resources, together
             times.append(in_s)
             far += room.far(wanted)[0]
-        if groups.is_together(group):
-            self._kept.add(group.uuid)
-        # What was found to have room may be what is held now.
-        self._next.clear()
-        hosts = tuple(self._left.rooms[number].host for number in found)
-        self._left.shrunk += hosts
+        hosts = tuple(self.rooms[number].host for number in found)
+        self._shrunk += hosts
         known = [in_s for in_s in times if in_s is not None]
-        is_known = len(known) == len(times)
-        return Held(hosts, max(known) if is_known else None, far)
+        return Held(
+            hosts, max(known) if len(known) == len(times) else None, far)
 
     def kept_off(self, alternative: model.Alternative) -> int:
         """Return how many hosts have room that is kept from such a server."""
+        suited = self.suited(alternative)
         return sum(
-            self._left.rooms[number].is_for(alternative)
-            and self._left.is_open(number, alternative)
-            and not self._left.rooms[number].lack(alternative)
-            and not self._left.times(number, alternative, 1)
-            for number in self._left.held
-        )
+            not self.rooms[number].lack(alternative)
+            and not self._times(number, alternative, 1, suited)
+            for number in suited.open & self._held.keys())
 
-    def lack(self, alternative: model.Alternative) -> Lack:
-        """Say why no host has room for a server."""
-        hosts = dict.fromkeys(sorted(alternative.resources), 0)
-        nearest: tuple[tuple[int, str], Resources] | None = None
-        ever, suited, reserved = False, 0, 0
-        for number, room in enumerate(self._left.rooms):
-            if not room.is_for(alternative):
-                continue
-            suited += 1
-            is_large_enough = room.times_ever(alternative) > 0
-            ever = ever or is_large_enough
-            if not self._left.is_open(number, alternative):
-                # Of its own reservation those are none that others leave.
-                reserved += alternative.hosts is None and not (
-                    room.off and alternative.preemptible)
-                continue
-            lack = room.lack(alternative)
-            for name in lack:
-                hosts[name] += 1
-            if lack and is_large_enough:
-                here = room.far(alternative), lack
-                nearest = min(nearest or here, here, key=lambda item: item[0])
-        return Lack(
-            nearest[1] if nearest else {}, hosts, ever, suited, reserved
-        )
+    # -- hosts -------------------------------------------------------------
 
-    # -- one host ----------------------------------------------------------
+    def _times(
+        self,
+        number: int,
+        alternative: model.Alternative,
+        most: int,
+        suited: Suited,
+    ) -> int:
+        """Return how many servers find room on a host, of so many."""
+        if number not in suited.open:
+            return 0
+        left = self.rooms[number].view(alternative)
+        if number in self._held:
+            in_s, kept, _group = self._held[number]
+            if in_s is None or self._stays.of(alternative) > in_s:
+                left = capacity.less(left, kept)
+        return capacity.times(alternative.resources, left, most)
+
+    def _take(
+        self, number: int, alternative: model.Alternative, times: int
+    ) -> None:
+        """Give the room of so many servers on a host away."""
+        self._shrunk.append(self.rooms[number].host)
+        self.rooms[number] = self.rooms[number].without(alternative, times)
 
     def _find(
         self,
@@ -349,13 +339,13 @@ class CapacityTracker:
         if groups.is_together(group):
             return self._find_one(alternative, most, group)
         found: dict[int, int] = {}
-        for number in range(
-            self._first(alternative, group), len(self._left.rooms)
-        ):
+        suited = self.suited(alternative)
+        for number in range(self._first(alternative, group), len(self.rooms)):
             if not most:
                 break
-            times = self._left.times(
-                number, alternative, self._seats.most(group, number, most))
+            times = self._times(
+                number, alternative, self.seats.most(group, number, most),
+                suited)
             if times:
                 found[number] = times
             most -= times
@@ -365,11 +355,11 @@ class CapacityTracker:
         self, alternative: model.Alternative, most: int, group: Group
     ) -> dict[int, int]:
         found: dict[int, int] = {}
-        hosts = self._seats.only(group)
+        hosts, suited = self.seats.only(group), self.suited(alternative)
         for number in range(
-            self._first(alternative), len(self._left.rooms)
+            self._first(alternative), len(self.rooms)
         ) if hosts is None else sorted(hosts):
-            times = self._left.times(number, alternative, most)
+            times = self._times(number, alternative, most, suited)
             if times > sum(found.values()):
                 found = {number: times}
             if times == most:
@@ -381,10 +371,10 @@ class CapacityTracker:
     ) -> int:
         """The first host that may have room for such a server."""
         key = _key(alternative, group)
-        number = self._next.get(key, 0)
-        while number < len(self._left.rooms) and not (
-            self._seats.most(group, number, 1)
-            and self._left.times(number, alternative, 1)
+        number, suited = self._next.get(key, 0), self.suited(alternative)
+        while number < len(self.rooms) and not (
+            self.seats.most(group, number, 1)
+            and self._times(number, alternative, 1, suited)
         ):
             number += 1
         self._next[key] = number

@@ -238,7 +238,7 @@ class _Pass:
 
     def _start(self, request: model.Request) -> Mapping[str, Any] | None:
         group = self._cloud.group(request)
-        if self._ledger.is_astray(group):
+        if self._ledger.seats.is_astray(group):
             return {"code": shortfalls.GROUP, "text": groups.ASTRAY}
         start = self._find(request, group)
         if start is None:

@@ -54,6 +54,7 @@ from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.passes import Cloud
 from nova_preempt.core.backlog.passes import Options
 from nova_preempt.core.backlog.room import Held
+from nova_preempt.core.backlog.suited import fewest
 from nova_preempt.core.backlog.turns import Turn
 from nova_preempt.core.backlog.turns import Turns
 
@@ -96,12 +97,6 @@ class Trial:
         self._now = now
         self._left = _MOST_TRIALS
 
-    def own(self, request: model.Request) -> int | None:
-        """Return how many hosts the reservation has that it names, if any."""
-        hosts = [item.hosts for item in self._cloud.alternatives(request)
-                 if item.hosts is not None]
-        return len(hosts[0]) if hosts else None
-
     def could(self, request: model.Request, most: Most) -> bool:
         """Tell whether so many hosts would do if they were empty."""
         return self._left > 0 and any(self._fitting(request, most))
@@ -121,8 +116,8 @@ class Trial:
     def is_too_many(self, request: model.Request, most: Most) -> bool:
         """Tell whether each flavor would take more hosts than it may have."""
         found = self._fewest(request, most)
-        return bool(found) and all(fewest > hosts
-                                   for _item, fewest, hosts in found)
+        return bool(found) and all(
+            needed > hosts for _item, needed, hosts in found)
 
     def _fitting(
         self, request: model.Request, most: Most
@@ -134,8 +129,8 @@ class Trial:
         if self._cloud.not_yet(request, self._now) is not None:
             return
         count, group = model.least(request), self._cloud.group(request)
-        for item, fewest, hosts in self._fewest(request, most):
-            if fewest <= hosts and self._ledger.is_ever(item, count, group):
+        for item, needed, hosts in self._fewest(request, most):
+            if needed <= hosts and self._ledger.is_ever(item, count, group):
                 yield item, hosts
 
     def _fewest(
@@ -146,10 +141,11 @@ class Trial:
         :returns: each with how many hosts that are, and how many may be kept
         """
         count, group = model.least(request), self._cloud.group(request)
-        emptied = self._ledger.emptied
-        return [(item, fewest, most(emptied.suited(item)))
-                for item in self._cloud.alternatives(request)
-                if (fewest := emptied.fewest(item, count, group))]
+        suited = self._ledger.suited
+        return [
+            (item, found, most(suited(item).names))
+            for item in self._cloud.alternatives(request)
+            if (found := fewest(suited(item).largest_open, count, group))]
 
 
 class Keeping:
@@ -271,7 +267,11 @@ class Keeping:
         ):
             if of_project.total() >= self._options.most_holds:
                 return
-            project, own = request.project_id, trial.own(request)
+            project = request.project_id
+            # How many hosts the reservation has that it names, if any.
+            own = next((
+                len(item.hosts) for item in cloud.alternatives(request)
+                if item.hosts is not None), None)
             most = self._most(project, own)
             if of_project[project] >= most_of_project or not most:
                 continue

@@ -217,25 +217,6 @@ class Held:
     far: int
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Lack:
-    """What keeps a request waiting.
-
-    :param amounts: what the host lacks that is nearest to having room
-    :param hosts: how many hosts lack each of the classes
-    :param ever: whether an empty host would have room
-    :param suited: how many hosts have the traits that are asked for, and are
-        of the reservation that is named
-    :param reserved: how many of them are for others
-    """
-
-    amounts: Resources
-    hosts: Mapping[str, int]
-    ever: bool
-    suited: int
-    reserved: int = 0
-
-
 def with_members(rooms: Iterable[Room], known: Iterable[Group]) -> list[Room]:
     """Return the rooms, each with how many servers of groups are there.
 

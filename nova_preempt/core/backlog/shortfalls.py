@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+import dataclasses
 from typing import Any
 
 from nova_preempt.core.backlog import groups
@@ -21,8 +22,9 @@ from nova_preempt.core.backlog import keeping
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.room import Kind
-from nova_preempt.core.backlog.room import Lack
 from nova_preempt.core.backlog.room import kind
+from nova_preempt.core.backlog.suited import fewest
+from nova_preempt.core.model import Resources
 
 # Why a request waits.
 ROOM = "room"  # no host has room now
@@ -35,6 +37,49 @@ GROUP = "group"  # of its server group, which leaves it no host
 NEVER = (NO_HOST, TOO_LARGE)
 
 _Wanted = Sequence[model.Alternative]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lack:
+    """What keeps a request waiting.
+
+    :param amounts: what the host lacks that is nearest to having room
+    :param hosts: how many hosts lack each of the classes
+    :param ever: whether an empty host would have room
+    :param suited: how many hosts have the traits that are asked for, and are
+        of the reservation that is named
+    :param reserved: how many of them are for others
+    """
+
+    amounts: Resources
+    hosts: Mapping[str, int]
+    ever: bool
+    suited: int
+    reserved: int = 0
+
+
+def lack(ledger: CapacityTracker, alternative: model.Alternative) -> Lack:
+    """Return what keeps a server from starting."""
+    suited, count, reserved = ledger.suited(alternative), 0, 0
+    hosts = dict.fromkeys(sorted(alternative.resources), 0)
+    nearest: tuple[tuple[int, str], Resources] | None = None
+    for number, room in enumerate(ledger.rooms):
+        if not room.is_for(alternative):
+            continue
+        count += 1
+        if number not in suited.open:
+            # Of its own reservation those are none that others leave.
+            reserved += alternative.hosts is None and not (
+                room.off and alternative.preemptible)
+            continue
+        found = room.lack(alternative)
+        for name in found:
+            hosts[name] += 1
+        if found and suited.ever[number]:
+            here = room.far(alternative), found
+            nearest = min(nearest or here, here, key=lambda item: item[0])
+    return Lack(nearest[1] if nearest else {}, hosts,
+                fewest(suited.largest, 1) > 0, count, reserved)
 
 
 class Shortfalls:
@@ -80,23 +125,23 @@ class Shortfalls:
         ):
             if not ever:
                 return self._too_large(group)
-            text = groups.why(group, self._ledger.is_settled(group), any(
+            text = groups.why(group, self._ledger.seats.is_settled(group), any(
                 self._ledger.count(item, 1, group) for item in wanted))
             return {"code": GROUP,
                     "text": text + self._hold(request, wanted, ever, group)}
-        lack = self._lack(wanted)
-        if not lack.suited:
+        found = self._lack(wanted)
+        if not found.suited:
             return {"code": NO_HOST, "text": _NO_TRAITS}
-        if not lack.ever:
+        if not found.ever:
             return {"code": TOO_LARGE, "text": _TOO_LARGE}
         if not ever:
             return self._too_large(group)
         return {
             "code": ROOM,
-            "text": _text(lack) + self._hold(request, wanted, ever, group),
-            "lacks": dict(lack.amounts),
-            "hosts": {name: n for name, n in lack.hosts.items() if n},
-            **({"reserved": lack.reserved} if lack.reserved else {}),
+            "text": _text(found) + self._hold(request, wanted, ever, group),
+            "lacks": dict(found.amounts),
+            "hosts": {name: n for name, n in found.hosts.items() if n},
+            **({"reserved": found.reserved} if found.reserved else {}),
             **self._kept_from(request, wanted),
         }
 
@@ -104,7 +149,7 @@ class Shortfalls:
         return {
             "code": TOO_LARGE,
             "text": _TOO_MANY if group is None else groups.too_large(
-                group, self._ledger.is_settled(group)),
+                group, self._ledger.seats.is_settled(group)),
         }
 
     def _lack(self, wanted: _Wanted) -> Lack:
@@ -113,7 +158,7 @@ class Shortfalls:
         for item in wanted:
             key = kind(item)
             if key not in self._lacks:
-                self._lacks[key] = self._ledger.lack(item)
+                self._lacks[key] = lack(self._ledger, item)
             found.append(self._lacks[key])
         return next((item for item in found if item.ever), found[0])
 
@@ -135,7 +180,7 @@ class Shortfalls:
         for item in ever if self._keeping.is_chosen(request) else ():
             held = self._ledger.hold(
                 item, model.least(request), group,
-                self._keeping.most(request, self._ledger.emptied.suited(item)))
+                self._keeping.most(request, self._ledger.suited(item).names))
             if held is not None:
                 self._keeping.keep(request, held)
                 self._kept_off.clear()
@@ -162,11 +207,11 @@ class Shortfalls:
         return self._kept_off[key]
 
 
-def _text(lack: Lack) -> str:
+def _text(found: Lack) -> str:
     text = "No host has room for one of its servers now."
-    if not lack.amounts:
+    if not found.amounts:
         text = "There is not room for enough of its servers now."
-    if lack.reserved:
+    if found.reserved:
         text += " Some hosts are reserved for others."
     return text
 

@@ -17,6 +17,7 @@ import unittest
 
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import room
+from nova_preempt.core.backlog import shortfalls
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.notice import NoticeRule
@@ -62,8 +63,8 @@ class TestTake(unittest.TestCase):
                 (vcpus(4), 'abc'),
                 (dataclasses.replace(vcpus(4), required=('T',)), 'ab'),
                 (base.alternative(VCPU=4, VGPU=1), 'b')):
-            self.assertEqual({*expected}, ledger.emptied.suited(wanted))
-            self.assertEqual({*expected}, ledger.copy().emptied.suited(wanted))
+            self.assertEqual({*expected}, ledger.suited(wanted).names)
+            self.assertEqual({*expected}, ledger.copy().suited(wanted).names)
 
     def test_who_may_preempt_sees_more(self):
         ledger = CapacityTracker([host('a', 1, reclaimable=4)])
@@ -96,20 +97,21 @@ class TestLack(unittest.TestCase):
     def test_nearest_host(self):
         ledger = CapacityTracker([host('a', 1), host('b', 2), host('c', 3),
                                        host('d', 3, capacity=3)])
-        found = ledger.lack(vcpus(4))
-        self.assertEqual(room.Lack({'VCPU': 1}, {'VCPU': 4}, True, 4), found)
+        found = shortfalls.lack(ledger, vcpus(4))
+        self.assertEqual(
+            shortfalls.Lack({'VCPU': 1}, {'VCPU': 4}, True, 4), found)
 
     def test_no_host_is_large_enough(self):
-        found = CapacityTracker([host('a', 1)]).lack(vcpus(9))
-        self.assertEqual(room.Lack({}, {'VCPU': 1}, False, 1), found)
-        self.assertEqual(room.Lack({}, {'VCPU': 0}, False, 0),
-                         CapacityTracker([]).lack(vcpus(1)))
+        found = shortfalls.lack(CapacityTracker([host('a', 1)]), vcpus(9))
+        self.assertEqual(shortfalls.Lack({}, {'VCPU': 1}, False, 1), found)
+        self.assertEqual(shortfalls.Lack({}, {'VCPU': 0}, False, 0),
+                         shortfalls.lack(CapacityTracker([]), vcpus(1)))
 
     def test_a_class_that_no_host_has(self):
-        found = CapacityTracker([host('a', 1)]).lack(
-            base.alternative(VCPU=1, VGPU=1))
+        found = shortfalls.lack(CapacityTracker([host('a', 1)]),
+                                base.alternative(VCPU=1, VGPU=1))
         self.assertEqual(
-            room.Lack({}, {'VCPU': 0, 'VGPU': 1}, False, 1), found)
+            shortfalls.Lack({}, {'VCPU': 0, 'VGPU': 1}, False, 1), found)
 
 
 class TestTraits(unittest.TestCase):
@@ -132,10 +134,10 @@ class TestTraits(unittest.TestCase):
     def test_lack_and_hold(self):
         ledger = CapacityTracker(self.ROOMS)
         large = dataclasses.replace(vcpus(8), required=('X',))
-        self.assertEqual(room.Lack({'VCPU': 4}, {'VCPU': 2}, True, 2),
-                         ledger.lack(large))
-        self.assertEqual(room.Lack({}, {'VCPU': 0}, False, 0),
-                         ledger.lack(self.alternative('Z')))
+        self.assertEqual(shortfalls.Lack({'VCPU': 4}, {'VCPU': 2}, True, 2),
+                         shortfalls.lack(ledger, large))
+        self.assertEqual(shortfalls.Lack({}, {'VCPU': 0}, False, 0),
+                         shortfalls.lack(ledger, self.alternative('Z')))
         ledger.hold(large, 1)                            # a
         self.assertEqual(4, ledger.count(self.alternative('X'), 99))
 

@@ -18,8 +18,7 @@ import math
 import unittest
 from unittest import mock
 
-from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
+from nova_preempt.core.backlog import shortfalls
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import codes
 from tests.unit.core.backlog.base import host
@@ -37,16 +36,14 @@ class TestShortfalls(unittest.TestCase):
         """However a request orders its flavors."""
         looked = []
 
-        class Counting(CapacityTracker):
-
-            def lack(self, alternative):
-                looked.append(alternative.name)
-                return super().lack(alternative)
+        def lack(ledger, alternative, look=shortfalls.lack):
+            looked.append(alternative.name)
+            return look(ledger, alternative)
 
         flavors = [vcpus(number) for number in range(2, 7)]
         requests = [base.request(str(number), *order) for number, order
                     in enumerate(itertools.permutations(flavors))]
-        with mock.patch.object(dispatch, 'CapacityTracker', Counting):
+        with mock.patch.object(shortfalls, 'lack', lack):
             decide(requests, [host('h', 1)])
         self.assertEqual(['2', '3', '4', '5', '6'], sorted(looked))
 

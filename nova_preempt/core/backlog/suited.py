@@ -1,0 +1,110 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Hosts that are for servers of a kind, whatever is in use of them now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+
+from nova_preempt.core.backlog import groups
+from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog.groups import Group
+from nova_preempt.core.backlog.room import Room
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Suited:
+    """Hosts for servers of a kind; a host goes by its number.
+
+    :ivar ever: how many servers each host would take if it were empty
+    :ivar open: the hosts that are for them, and that power and reservations
+        let them on
+    :ivar names: the names of those that have some of each resource
+    :ivar largest: how many servers each would take, descending
+    :ivar largest_open: the same of open hosts
+    """
+
+    ever: tuple[int, ...]
+    open: frozenset[int]
+    names: frozenset[str]
+    largest: tuple[int, ...]
+    largest_open: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        alternative: model.Alternative,
+        rooms: Sequence[Room],
+        lead_s: Callable[[model.Alternative], float],
+    ) -> Suited:
+        """Look at all hosts.
+
+        :param lead_s: for how long a server of a flavor has to have its host
+            before that is reserved for others
+        """
+        needs_s = lead_s(alternative)
+        is_open = frozenset(
+            number for number, room in enumerate(rooms)
+            if room.is_for(alternative) and room.is_open(alternative, needs_s))
+        ever = [room.times_ever(alternative) for room in rooms]
+        return cls(
+            tuple(ever), is_open,
+            frozenset(rooms[number].host for number in is_open
+                      if rooms[number].has_kind(alternative)),
+            tuple(sorted(ever, reverse=True)),
+            tuple(sorted((ever[number] for number in is_open), reverse=True)))
+
+
+def fewest(
+    largest: Sequence[int], count: int, group: Group | None = None
+) -> int:
+    """Return how many hosts so many servers need at least.
+
+    :param largest: how many each host takes, the largest first
+    :param group: the servers are of it
+    :returns: 0 where there are not enough hosts
+    """
+    most, at_once = count, 1
+    if groups.is_together(group):
+        at_once = count
+    elif group is not None:
+        most = group.most
+    for hosts, times in enumerate(largest, 1):
+        if times < at_once:
+            return 0
+        count -= min(most, times)
+        if count <= 0:
+            return hosts
+    return 0
+
+
+def spread(
+    count: int, most: Mapping[int, int], hosts: Sequence[int]
+) -> dict[int, int]:
+    """Return how many servers each host gets, one more in each round.
+
+    :param most: how many each may have
+    :param hosts: the first to get one first
+    :returns: of none where there is not room for all
+    """
+    found: dict[int, int] = {}
+    if count > sum(most[number] for number in hosts):
+        return found
+    some = list(hosts)[:count]
+    while some:
+        for number in some:
+            found[number] = found.get(number, 0) + 1
+        count -= len(some)
+        some = [number for number in some
+                if found[number] < most[number]][:count]
+    return found
