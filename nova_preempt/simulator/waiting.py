@@ -107,14 +107,13 @@ class Waiting:
 
     def _now(self) -> datetime.datetime:
         """The time as the backlog has it."""
-        now = servers.at(self._parts.events.now_us)
-        return now.replace(microsecond=0, tzinfo=None)
+        return servers.at(self._parts.events.now_us).replace(
+            microsecond=0, tzinfo=None)
 
     def _look_soon(self) -> None:
         interval_us = self._backlog.options.interval_s * SECOND
-        now_us = self._parts.events.now_us
-        self._alarm.set(
-            max(self._wakes_us, (now_us // interval_us + 1) * interval_us))
+        next_us = (self._parts.events.now_us // interval_us + 1) * interval_us
+        self._alarm.set(max(self._wakes_us, next_us))
 
     def _look(self) -> None:
         now_us = times.microseconds(self._now())
@@ -122,11 +121,10 @@ class Waiting:
             tuple(self._open.values()), (), self._observe(), now_us,
             self._backlog.options.boots)
         for record in followed.records:
-            uuid, state = record.request.uuid, record.verdict.state
-            self._open[uuid] = boot_outcome.after(
-                record.request, record.verdict)
-            if state in model.CLOSED:
-                self.remove(self._servers[uuid])
+            after = boot_outcome.after(record.request, record.verdict)
+            self._open[after.uuid] = after
+            if after.state in model.CLOSED:
+                self.remove(self._servers[after.uuid])
         cloud = self._cloud() if followed.waiting else None
         step = controller.step(controller.Observed(
             self._backlog.options, self._backlog.order.rank(
@@ -146,14 +144,13 @@ class Waiting:
     def _observe(self) -> dict[str, core_servers.Seen]:
         """Return what has changed of the servers that were started."""
         found = {}
-        for uuid, server in self._servers.items():
-            boots = self._open[uuid].boots
-            if not boots:
-                continue
-            seen = server.state, boots[-1].number, boots[-1].state
-            if self._seen.get(uuid) != seen:
-                self._seen[uuid] = seen
-                found[uuid] = _seen(server, boots[-1])
+        for uuid, request in self._open.items():
+            for boot in request.boots[-1:]:
+                server = self._servers[uuid]
+                seen = server.state, boot.number, boot.state
+                if self._seen.get(uuid) != seen:
+                    self._seen[uuid] = seen
+                    found[uuid] = _seen(server, boot)
         return found
 
     def _cloud(self) -> passes.Cloud:
@@ -208,10 +205,10 @@ class Waiting:
 def _seen(server: Server, boot: model.Boot) -> core_servers.Seen:
     """Return what Nova has of a server that was booted so."""
     uuid, state = server.boot.id, _VM_STATES.get(server.state)
-    if state is None or (server.state is State.ASKED
-                         and boot.state not in core_servers.OPEN_BOOTS):
-        return core_servers.Seen()
     is_refused = server.state is State.ASKED
+    if state is None or (
+            is_refused and boot.state not in core_servers.OPEN_BOOTS):
+        return core_servers.Seen()
     return core_servers.Seen(
         (ObservedServer(
             uuid, state, tags=(boot.tag,),

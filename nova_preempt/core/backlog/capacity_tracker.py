@@ -35,6 +35,9 @@ from nova_preempt.core.backlog.suited import spread
 from nova_preempt.core.model import Resources
 from nova_preempt.core.reservation import leases
 
+#: Of servers that nobody has looked for yet.
+_NEVER = (0, sys.maxsize)
+
 
 class CapacityTracker:
     """What is left of the rooms; each start takes its part.
@@ -66,9 +69,9 @@ class CapacityTracker:
         self._held: dict[int, tuple[int | None, Resources, str]] = {}
         # Hosts in the order in which their room shrank.
         self._shrunk: list[str] = []
-        self._next: dict[tuple[Kind, str], int] = {}
-        # How many find room at most, where fewer than were asked for did.
-        self._bounds: dict[tuple[Kind, str], int] = {}
+        # Which host is the first that may have room, and how many servers find
+        # some at most.
+        self._searched: dict[tuple[Kind, str], tuple[int, int]] = {}
         # The hosts that had room for so many when so much had been taken.
         self._hosts: dict[
             tuple[Kind, str, int], tuple[int, frozenset[str]]] = {}
@@ -77,8 +80,7 @@ class CapacityTracker:
     def copy(self) -> CapacityTracker:
         """Return another that has the same left."""
         other = copy.copy(self)
-        for name in ("rooms", "_held", "_shrunk", "_next", "_bounds",
-                     "_hosts"):
+        for name in ("rooms", "_held", "_shrunk", "_searched", "_hosts"):
             setattr(other, name, getattr(self, name).copy())
         other.seats = self.seats.copy()
         return other
@@ -127,11 +129,11 @@ class CapacityTracker:
         :param least: fewer are none
         """
         key = _key(alternative, group)
-        if self._bounds.get(key, least) < least:
+        if self._searched.get(key, _NEVER)[1] < least:
             return 0
         found = sum(self._find(alternative, most, group).values())
         if found < most:
-            self._bounds[key] = found
+            self._searched[key] = self._searched.get(key, _NEVER)[0], found
         return found if found >= least else 0
 
     def hosts(
@@ -371,13 +373,14 @@ class CapacityTracker:
     ) -> int:
         """The first host that may have room for such a server."""
         key = _key(alternative, group)
-        number, suited = self._next.get(key, 0), self.suited(alternative)
+        number, most = self._searched.get(key, _NEVER)
+        suited = self.suited(alternative)
         while number < len(self.rooms) and not (
             self.seats.most(group, number, 1)
             and self._times(number, alternative, 1, suited)
         ):
             number += 1
-        self._next[key] = number
+        self._searched[key] = number, most
         return number
 
 

@@ -19,10 +19,11 @@ Nova was asked meanwhile. How much it ran is counted by the clocks of
 
 from __future__ import annotations
 
+import bisect
+import collections
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import datetime
-import itertools
 
 from nova_preempt.core.backlog import model
 from nova_preempt.core.classes import clocks
@@ -202,11 +203,13 @@ def courses(
 ) -> Mapping[str, Course]:
     """Return the Course of each class between two times.
 
-    Linear in the number of changes, whatever the number of ``parts``, which
-    are of the same length but for a microsecond.
+    The parts are of the same length but for a microsecond.
     """
-    found: dict[str, _Sums] = {}
     length_us = (until - since) // _US
+    edges = [length_us * n // parts for n in range(parts + 1)]
+    requests: collections.Counter[str] = collections.Counter()
+    # Of a class and of each part: how long requests were what.
+    sums: dict[str, list[collections.Counter[clocks.Kind]]] = {}
     for history in histories:
         spans = [
             (kind, start, end)
@@ -215,13 +218,26 @@ def courses(
         ]
         if not spans:
             continue
-        sums = found.setdefault(
-            history.class_name, _Sums(length_us, max(1, parts))
-        )
-        sums.requests += 1
-        for span in spans:
-            sums.add(*span)
-    return {name: sums.course() for name, sums in found.items()}
+        requests[history.class_name] += 1
+        found = sums.setdefault(
+            history.class_name,
+            [collections.Counter() for _part in range(parts)])
+        for kind, start, end in spans:
+            for number in range(bisect.bisect(edges, start) - 1, parts):
+                if edges[number] >= end:
+                    break
+                found[number][kind] += (
+                    min(end, edges[number + 1]) - max(start, edges[number]))
+    return {name: Course(
+        requests[name], _times(sum(found, collections.Counter())),
+        [_times(each) for each in found]) for name, found in sums.items()}
+
+
+def _times(sums: Mapping[clocks.Kind, int]) -> clocks.Times:
+    found = clocks.Times()
+    for kind, amount_us in sums.items():
+        found = found.later(kind, amount_us)
+    return found
 
 
 def kinds(changes: Iterable[model.Change]) -> Iterator[clocks.Kind]:
@@ -278,52 +294,3 @@ def _spans(
                 (max(start, since) - since) // _US,
                 (min(end, until) - since) // _US,
             )
-
-
-class _Sums:
-    """Adds spans to parts. ``edges`` has one more than there are parts."""
-
-    def __init__(self, length_us: int, parts: int) -> None:
-        self.requests = 0
-        self._edges = [length_us * n // parts for n in range(parts + 1)]
-        self._length_us = length_us
-        self._pieces: dict[clocks.Kind, list[int]] = {}
-        # By how many more spans cover a part than the one before.
-        self._steps: dict[clocks.Kind, list[int]] = {}
-
-    def add(self, kind: clocks.Kind, start: int, end: int) -> None:
-        size = len(self._edges)
-        pieces = self._pieces.setdefault(kind, [0] * size)
-        steps = self._steps.setdefault(kind, [0] * (size + 1))
-        first, last = self._part(start), self._part(end - 1)
-        if first == last:
-            pieces[first] += end - start
-            return
-        pieces[first] += self._edges[first + 1] - start
-        pieces[last] += end - self._edges[last]
-        steps[first + 1] += 1
-        steps[last] -= 1
-
-    def _part(self, at: int) -> int:
-        """Return the number of the part that has this microsecond."""
-        parts = len(self._edges) - 1
-        number = at * parts // self._length_us
-        while self._edges[number + 1] <= at:
-            number += 1
-        while self._edges[number] > at:
-            number -= 1
-        return number
-
-    def course(self) -> Course:
-        lengths = [b - a for a, b in itertools.pairwise(self._edges)]
-        parts = [clocks.Times()] * len(lengths)
-        total = clocks.Times()
-        for kind, pieces in sorted(self._pieces.items()):
-            covered = itertools.accumulate(self._steps[kind])
-            for number, (piece, times, length) in enumerate(
-                zip(pieces, covered, lengths, strict=False)
-            ):
-                amount = piece + times * length
-                parts[number] = parts[number].later(kind, amount)
-                total = total.later(kind, amount)
-        return Course(self.requests, total, parts)

@@ -9,7 +9,12 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""The order by four SLA priorities, see core/classes/priorities.py."""
+"""The order of requests by four SLA priorities, and by how long they waited.
+
+T. Menouer and P. Darmon, LNCS 11339 (doi 10.1007/978-3-030-10549-5_6), step
+1: PROMETHEE II, with waiting time as a fifth criterion so that nobody waits
+for ever.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +24,12 @@ import datetime
 from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog.order import Options
 from nova_preempt.core.backlog.order import Shares
-from nova_preempt.core.classes import priorities
+from nova_preempt.core.classes import promethee
 
+#: The four respects, of which each request has a priority.
+RESPECTS = ("time", "reputation", "cores", "redundancy")
+
+_SECOND = datetime.timedelta(seconds=1)
 _US = datetime.timedelta(microseconds=1)
 
 #: Of a request that names none: best effort.
@@ -37,11 +46,25 @@ class Promethee:
     """
 
     def __init__(self, options: Options) -> None:
-        self._order = priorities.ByPriorities(
-            options.weights,
-            linear=options.linear,
-            patience_s=options.patience_s or None,
-        )
+        weights = options.weights
+        unknown = sorted(weights.keys() - set(RESPECTS))
+        if unknown:
+            raise ValueError(
+                f"a weight is named {unknown[0]!r}, it must be one of "
+                f"{', '.join(RESPECTS)}")
+        # Three levels lie 2 apart at most.
+        preference = 2 if options.linear else 1
+        self._names = [name for name in RESPECTS if weights.get(name, 1)]
+        self._criteria = [
+            promethee.Criterion(name, weights.get(name, 1), preference)
+            for name in self._names]
+        if not self._criteria:
+            raise ValueError(
+                "the weights of all priorities are 0, one must be more")
+        self._ages = options.patience_s > 0
+        if self._ages:
+            self._criteria.append(
+                promethee.ageing(self._criteria, options.patience_s))
 
     def rank(
         self,
@@ -50,17 +73,18 @@ class Promethee:
         shares: Shares,
     ) -> list[model.Request]:
         of = {request.uuid: request for request in requests}
-        # By a clock that shows 0 now.
-        best = self._order.ordered(
-            (
-                priorities.Waiting(
-                    request.uuid,
-                    (request.created_at - now) // _US,
-                    request.priorities or _NONE,
-                    request.serial,
-                )
-                for request in of.values()
-            ),
-            0,
-        )
-        return [of[uuid] for uuid in best]
+        return [of[each.uuid] for each in promethee.ordered(
+            (self._alternative(request, now) for request in of.values()),
+            self._criteria)]
+
+    def _alternative(
+        self, request: model.Request, now: datetime.datetime
+    ) -> promethee.Alternative:
+        levels = request.priorities or _NONE
+        values = [getattr(levels, name) for name in self._names]
+        age = now - request.created_at
+        if self._ages:
+            # One that was made by a clock that is ahead has not waited.
+            values.append(max(0, age // _SECOND))
+        return promethee.Alternative(
+            request.uuid, -age // _US, tuple(values), request.serial)

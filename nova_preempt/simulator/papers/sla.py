@@ -37,7 +37,8 @@ import random
 from typing import NamedTuple
 
 from nova_preempt.core.backlog.model import Priorities
-from nova_preempt.core.classes import priorities
+from nova_preempt.core.backlog.priorities import RESPECTS
+from nova_preempt.core.classes import promethee
 from nova_preempt.core.classes import sla
 from nova_preempt.core.classes.sla import Category
 from nova_preempt.core.classes.sla import Service
@@ -86,6 +87,9 @@ RUNS = (
 #: With as many copies as servers have here, and as the text has it at its
 #: word: a container, and so many beside it.
 _BESIDE = {'copies 3, 2, 1': 0, 'copies 4, 3, 2': 1}
+
+
+_CRITERIA = tuple(map(promethee.Criterion, RESPECTS))
 
 
 class Request(NamedTuple):
@@ -220,16 +224,17 @@ def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
     for request in queue:
         of_all[request.category] += request.priorities.cores
     by_uuid = {request.uuid: request for request in queue}
-    for uuid in priorities.ByPriorities().ordered(
-            (priorities.Waiting(*request) for request in queue), 0):
-        request = by_uuid[uuid]
+    for each in promethee.ordered((promethee.Alternative(
+            uuid, submitted_us, dataclasses.astuple(levels))
+            for uuid, submitted_us, levels in queue), _CRITERIA):
+        request = by_uuid[each.uuid]
         there = [host for host in hosts if host.category is request.category]
         wanted = sla.cores(
             request.priorities.cores, of_all[request.category],
             sum(host.idle_cores for host in there), limits)
         copies = sla.COPIES[Service(request.priorities.redundancy)] + beside
         if chosen := best_fit(there, wanted, copies):
-            return Start(uuid, wanted, chosen)
+            return Start(request.uuid, wanted, chosen)
     return None
 
 

@@ -80,6 +80,9 @@ class TestRank(unittest.TestCase):
         self.assertEqual(['new', 'old'], rank(requests))
         self.assertEqual(['old', 'new'], rank(requests, patience_s=50))
         self.assertEqual(['new', 'old'], rank(requests, patience_s=0))
+        # By a clock that is ahead.
+        requests[1] = request('new', 1, 1, 1, 1, created_at=base.ago(-100))
+        self.assertEqual(['old', 'new'], rank(requests, patience_s=1000))
 
     def test_nothing(self):
         self.assertEqual([], rank([]))

@@ -19,8 +19,6 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.backlog.model import Priorities
-from nova_preempt.core.classes import priorities
 from nova_preempt.core.classes import sla
 from nova_preempt.core.classes.sla import Bounds
 from nova_preempt.core.classes.sla import Service
@@ -93,27 +91,6 @@ class TestCores(unittest.TestCase):
 class TestCopies(unittest.TestCase):
     def test_as_many_as_the_redundancy_says(self) -> None:
         self.assertEqual([1, 2, 3], [sla.COPIES[each] for each in Service])
-
-
-class TestAgeing(unittest.TestCase):
-    def test_requests_age_where_that_is_wanted(self) -> None:
-        queue = [
-            priorities.Waiting("poor", 0, Priorities(1, 3, 1, 1)),
-            priorities.Waiting("rich", 60_000_000, Priorities(3, 3, 1, 1)),
-        ]
-        for patience_s, now_us, first in (
-            (None, 60_000_000, "rich"),
-            (60, 60_000_000, "poor"),
-            (3600, 0, "rich"),
-        ):
-            order = priorities.ByPriorities(patience_s=patience_s)
-            self.assertEqual(first, order.ordered(queue, now_us)[0])
-        with self.assertRaisesRegex(ValueError, "patience_s is 0"):
-            priorities.ByPriorities(patience_s=0)
-
-    def test_whoever_comes_from_the_future_has_not_waited(self) -> None:
-        self.assertEqual(0, priorities.waited_s(5_000_000, 1))
-        self.assertEqual(2, priorities.waited_s(5_000_000, 7_999_999))
 
 
 if __name__ == "__main__":
