@@ -16,14 +16,13 @@ asked. No more of them than an operator says wait at once, so that those who
 find room at once always find a thread too.
 """
 
-import sys
-import threading
 import time
 
 from oslo_concurrency import processutils
 from oslo_messaging import opts
 
 from nova_preempt import exceptions
+from nova_preempt import metrics
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core.scheduling import port
 
@@ -91,30 +90,6 @@ def get_crowd(conf):
             conductors * get_threads(conf))
 
 
-class WaitSlots:
-    """How many requests of this process may wait at once.
-
-    :param most: by default as many as there are
-    :param gauge: the metric that shows how many there are, or None
-    """
-
-    def __init__(self, most=sys.maxsize, gauge=None):
-        self._free = threading.Semaphore(most)
-        self._gauge = gauge
-
-    def take(self):
-        """Whether one more may wait; it gives its slot back afterwards."""
-        is_free = self._free.acquire(blocking=False)
-        if is_free and self._gauge is not None:
-            self._gauge.inc()
-        return is_free
-
-    def give_back(self):
-        self._free.release()
-        if self._gauge is not None:
-            self._gauge.dec()
-
-
 class Deadline:
     """Until when a request must be answered, and whether it may wait.
 
@@ -122,7 +97,8 @@ class Deadline:
     keeps its slot.
 
     :param times: nova_preempt.core.deadline.Times
-    :param slots: the WaitSlots of the process
+    :param slots: a semaphore of how many requests of the process may wait,
+        None for one that only asks how it would be
     :param monotonic: the clock
     :ivar began: when the request came: no host was looked at before
     :ivar waited: the uuids of decisions whose end it has waited for
@@ -147,7 +123,8 @@ class Deadline:
     def __exit__(self, *exc_info):
         if self._has_slot:
             self._has_slot = False
-            self._slots.give_back()
+            self._slots.release()
+            metrics.WAITING.dec()
 
     def left_s(self):
         """Seconds until the answer must be given, not negative."""
@@ -179,7 +156,10 @@ class Deadline:
 
         The answer is the same until the request has its own.
         """
-        if not self._has_slot and not self.is_refused:
-            self._has_slot = self._slots.take()
-            self.is_refused = not self._has_slot
+        if self._slots is None or self._has_slot or self.is_refused:
+            return not self.is_refused
+        self._has_slot = self._slots.acquire(blocking=False)
+        self.is_refused = not self._has_slot
+        if self._has_slot:
+            metrics.WAITING.inc()
         return self._has_slot

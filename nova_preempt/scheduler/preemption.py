@@ -11,11 +11,11 @@
 # under the License.
 """What a scheduler that preempts consists of, put together once a process."""
 
+import threading
 import time
 
 from oslo_log import log as logging
 
-from nova_preempt import metrics
 from nova_preempt.core.scheduling import memo
 from nova_preempt.handover import parts
 from nova_preempt.scheduler import deadline as deadlines
@@ -41,7 +41,7 @@ class Preemption(parts.Parts):
         self.host_manager = host_manager
         self.monotonic = monotonic
         self._times = deadlines.make_times(conf)
-        self._slots = deadlines.WaitSlots(_get_places(conf), metrics.WAITING)
+        self._slots = threading.Semaphore(_get_places(conf))
         super().__init__(conf, host, get_client, lambda: host_manager.cells,
                          clock, self.notice_limit_s)
         self.selection_lock = selection_lock.SelectionLock()
@@ -60,8 +60,7 @@ class Preemption(parts.Parts):
         :param waits: False for one that only asks how it would be
         """
         return deadlines.Deadline(
-            self._times, self._slots if waits else deadlines.WaitSlots(),
-            self.monotonic)
+            self._times, self._slots if waits else None, self.monotonic)
 
 
 def _get_places(conf):

@@ -11,9 +11,10 @@
 # under the License.
 """How much time a request has left, and how many requests may wait."""
 
+import threading
 import unittest
-from unittest import mock
 
+from nova_preempt import metrics
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.scheduler import deadline
 
@@ -22,7 +23,7 @@ class TestDeadline(unittest.TestCase):
 
     def setUp(self):
         self.now = 1000
-        self.slots = deadline.WaitSlots(1)
+        self.slots = threading.Semaphore(1)
         self.deadline = self.make()
 
     def make(self):
@@ -53,13 +54,18 @@ class TestDeadline(unittest.TestCase):
         self.assertTrue(other.is_refused)
         self.assertTrue(self.make().may_wait())
 
-
-class TestWaitSlots(unittest.TestCase):
-
     def test_gauge(self):
-        gauge = mock.Mock()
-        slots = deadline.WaitSlots(1, gauge)
-        self.assertEqual([True, False], [slots.take(), slots.take()])
-        gauge.inc.assert_called_once_with()
-        slots.give_back()
-        gauge.dec.assert_called_once_with()
+        gauge = metrics.WAITING._value.get
+        before = gauge()
+        with self.deadline, self.make() as other:
+            self.deadline.may_wait()
+            other.may_wait()
+            self.assertEqual(before + 1, gauge())
+        self.assertEqual(before, gauge())
+
+    def test_who_only_asks(self):
+        asks = deadline.Deadline(core_deadline.Times(100, 20), None,
+                                 lambda: self.now)
+        with self.deadline, asks:
+            self.assertTrue(self.deadline.may_wait())
+            self.assertTrue(asks.may_wait())

@@ -12,6 +12,7 @@
 
 """What is answered to the questions of a decision."""
 
+import threading
 import unittest
 from unittest import mock
 
@@ -29,7 +30,7 @@ class NovaCloudTestCase(unittest.TestCase):
 
     def setUp(self):
         self.now = 0
-        self.places = deadline.WaitSlots(4)
+        self.places = threading.Semaphore(4)
         mine = deadline.Deadline(TIMES, self.places, lambda: self.now)
         self.preemption = mock.Mock(monotonic=lambda: self.now)
         self.cloud = nova_cloud.NovaCloud(
@@ -69,19 +70,19 @@ class TestMayWait(NovaCloudTestCase):
     def test_too_many_requests_wait(self):
         """Only who needs no notice ends; the answer stays the same."""
         for _ in range(4):
-            self.places.take()
+            self.places.acquire(blocking=False)
         self.assertFalse(self.cloud.may_wait(60))
         self.assertTrue(self.cloud.may_wait(0))
-        self.places.give_back()
+        self.places.release()
         self.assertFalse(self.cloud.may_wait(60))
 
     def test_one_more_may_wait(self):
         for _ in range(3):
-            self.places.take()
+            self.places.acquire(blocking=False)
         self.assertTrue(self.cloud.may_wait(60))
-        self.assertFalse(self.places.take())
+        self.assertFalse(self.places.acquire(blocking=False))
 
     def test_no_notice_needs_no_place(self):
         self.assertTrue(self.cloud.may_wait(0))
         for _ in range(4):
-            self.assertTrue(self.places.take())
+            self.assertTrue(self.places.acquire(blocking=False))

@@ -83,7 +83,7 @@ class PlacingTestCase(unittest.TestCase):
     def place(self, *outcomes):
         self.outcomes = list(outcomes)
         self.deadline = deadline.Deadline(
-            TIMES, deadline.WaitSlots(), lambda: self.now)
+            TIMES, None, lambda: self.now)
         return self.placing.place(request_context.RequestContext(
             None, {}, ('s',), deadline=self.deadline), self.select)
 

@@ -149,7 +149,7 @@ class TestWaiting(SurplusTestCase):
             self.surplus.join(self.best(self.decision(db.Victim('v1'))),
                               self.resources)
         self.surplus.wait(caught.exception, deadline.Deadline(
-            core_deadline.Times(whole_s, 0), deadline.WaitSlots(),
+            core_deadline.Times(whole_s, 0), None,
             lambda: self.now))
         self.assertEqual((), self.surplus.waiting('rp'))
 

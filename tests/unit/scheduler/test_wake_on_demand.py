@@ -12,6 +12,7 @@
 """How a request waits for hosts; whom it waits for, see the functional tests.
 """
 
+import threading
 import unittest
 from unittest import mock
 
@@ -133,7 +134,7 @@ class TestDemand(world.WorldTestCase):
                                  monotonic=self.waiting.clock),
             self.engine, self.waiting.sleep)
         self.left_s = 1740
-        self.places = deadline.WaitSlots()
+        self.places = None
         self.room = {'a': 1, 'b': 1}
         patch = mock.patch.object(self.demand, '_candidates',
                                   lambda context, spec: dict(self.room))
@@ -215,16 +216,16 @@ class TestDemand(world.WorldTestCase):
 
     def test_too_many_wait_already(self):
         """The hosts are woken all the same."""
-        self.places = deadline.WaitSlots(1)
-        self.places.take()
+        self.places = threading.Semaphore(1)
+        self.places.acquire(blocking=False)
         self.assertIn('Capacity is on its way', self.refused())
         self.assertEqual(1000, self.waiting.now_s)
         self.engine.wake_hosts.assert_called_once()
 
     def test_its_place_is_free_afterwards(self):
-        self.places = deadline.WaitSlots(1)
+        self.places = threading.Semaphore(1)
         self.refused()
-        self.assertTrue(self.places.take())
+        self.assertTrue(self.places.acquire(blocking=False))
 
     def test_nova_says_nothing_more(self):
         def place(asked):
