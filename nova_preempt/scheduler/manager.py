@@ -246,20 +246,19 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     def _get_sorted_hosts(self, spec_obj, host_states, index):
         current = request_context.current()
-        if current.cycle is None:
-            hosts = super()._get_sorted_hosts(
-                spec_obj, states.outside_headroom(
-                    host_states, current.headroom), index)
+        cycle, chosen = current.cycle, current.chosen
+        nova_sort = super()._get_sorted_hosts
+
+        def sort(spec_obj, host_states, index):
+            return nova_sort(spec_obj, states.outside_headroom(
+                host_states, current.headroom,
+                cycle.takes if cycle else states.claimed), index)
+
+        if cycle is None:
+            hosts = sort(spec_obj, host_states, index)
         else:
-            sort = super()._get_sorted_hosts
-            hosts = current.cycle.sorted_hosts(
-                lambda spec_obj, host_states, index: sort(
-                    spec_obj, states.outside_headroom(
-                        host_states, current.headroom, current.cycle.takes),
-                    index), spec_obj, host_states, index)
-        if current.chosen is None:
-            return hosts
-        return current.chosen.first(hosts, spec_obj)
+            hosts = cycle.sorted_hosts(sort, spec_obj, host_states, index)
+        return chosen.first(hosts, spec_obj) if chosen else hosts
 
     def _get_alternate_hosts(self, selected_hosts, spec_obj, hosts, *args,
                              **kwargs):
@@ -271,17 +270,16 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
 
     def _consume_selected_host(self, selected_host, spec_obj,
                                instance_uuid=None):
-        cycle = request_context.current().cycle
-        chosen = request_context.current().chosen
-        if chosen is not None:
-            chosen.consumed(selected_host)
-        if cycle is not None:
+        current = request_context.current()
+        if current.chosen is not None:
+            current.chosen.consumed(selected_host)
+        if current.cycle is not None:
             headroom = self.preemption.known.headroom
-            if headroom and request_context.current().headroom is None and (
+            if headroom and current.headroom is None and (
                     not states.mark_of(selected_host).victims):
                 headroom.placed(
                     selected_host.uuid, states.claimed(selected_host))
-            cycle.consumed(selected_host)
+            current.cycle.consumed(selected_host)
         super()._consume_selected_host(selected_host, spec_obj,
                                        instance_uuid=instance_uuid)
 

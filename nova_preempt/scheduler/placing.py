@@ -221,7 +221,7 @@ class Placing:
         if isinstance(exc, handover.NotWanted):
             return None
         if not isinstance(exc, exception.NoValidHost):
-            return _WHY.get(type(exc), refusals.Why.SERVICE)
+            return _KINDS.get(type(exc), _OTHER)[1]
         if cycle.refusal:
             return cycle.why
         servers = self._preemption.known.servers
@@ -255,9 +255,13 @@ def place_free(asked, select):
             refusals.tell(refusals.Why.FREE))) from exc
 
 
-_WHY = {deadlines.TimeIsUp: refusals.Why.TIME,
-        handover.VictimsStuck: refusals.Why.STUCK,
-        claim.ClaimLost: refusals.Why.RACES}
+# {failure: the core's word for it, and for what the request is told}
+_KINDS = {
+    deadlines.TimeIsUp: (retrying.Failure.OTHER, refusals.Why.TIME),
+    handover.VictimsStuck: (retrying.Failure.STUCK, refusals.Why.STUCK),
+    decisions.LostDecision: (retrying.Failure.LOST, refusals.Why.SERVICE),
+    claim.ClaimLost: (retrying.Failure.LOST, refusals.Why.RACES)}
+_OTHER = retrying.Failure.OTHER, refusals.Why.SERVICE
 
 # For the record; of other cases it is what the exception says.
 _DETAILS = {
@@ -275,12 +279,9 @@ _DETAILS = {
 
 def _failure(exc):
     """The core's word for it."""
-    if isinstance(exc, exception.NoValidHost):
-        return retrying.Failure.NO_HOST
-    return {handover.VictimsStuck: retrying.Failure.STUCK,
-            decisions.LostDecision: retrying.Failure.LOST,
-            claim.ClaimLost: retrying.Failure.LOST,
-            }.get(type(exc), retrying.Failure.OTHER)
+    return (retrying.Failure.NO_HOST
+            if isinstance(exc, exception.NoValidHost)
+            else _KINDS.get(type(exc), _OTHER)[0])
 
 
 def make_report(asked, cycle, selections, error):

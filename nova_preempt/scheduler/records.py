@@ -72,20 +72,6 @@ def log(decision):
          f'{runner_up["host"]}:{runner_up["cost_us"] / 1e6}'})
 
 
-def refused(cycle, server_uuid, reason):
-    """The db.Decision that says why preemption did not help."""
-    spec_obj = cycle.asked.spec_obj
-    return decisions.Decision(
-        uuid=str(uuid.uuid4()), server_uuid=server_uuid,
-        status=decisions.REFUSED, reason=reason,
-        request_id=cycle.asked.context.request_id or '',
-        operation=cycle.asked.operation,
-        project_id=spec_obj.project_id or '',
-        record={**_basics(cycle),
-                'refusals': dict(cycle.decision.search.refusals)
-                if cycle.decision else {}})
-
-
 def _basics(cycle):
     options = cycle.preemption.process.options
     return {
@@ -124,9 +110,17 @@ def _record(cycle, state, plan):
 def keep_refusal(cycle, server_uuid, reason):
     """Keep the record of a request that preemption could not help."""
     metrics.REFUSALS.inc()
+    asked = cycle.asked
     try:
-        cycle.preemption.process.decisions.create_decision(
-            refused(cycle, server_uuid, reason))
+        cycle.preemption.process.decisions.create_decision(decisions.Decision(
+            uuid=str(uuid.uuid4()), server_uuid=server_uuid,
+            status=decisions.REFUSED, reason=reason,
+            request_id=asked.context.request_id or '',
+            operation=asked.operation,
+            project_id=asked.spec_obj.project_id or '',
+            record={**_basics(cycle),
+                    'refusals': dict(cycle.decision.search.refusals)
+                    if cycle.decision else {}}))
     except Exception:
         # The request has its answer; only the record of it is lost.
         LOG.exception('Cannot keep the record of server %s.', server_uuid)

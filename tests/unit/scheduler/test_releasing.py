@@ -71,10 +71,12 @@ class SurplusTestCase(unittest.TestCase):
         self.world.hosts['rp'].generation += 1
         self.world.longest_notice_s = 60
         self.resources = {'VCPU': wanted, **resources}
+        cloud = self.world.answers()
+        cloud.releasing = lambda: self.surplus.releasing(decisions)
         found = plans.Search(
-            self.world.answers(), model.Request.of(self.resources),
-            self.world.policy, world.NOW, excluded=['v1'])
-        found.release(self.surplus.releasing(decisions))
+            cloud, model.Request.of(self.resources), self.world.policy,
+            world.NOW, excluded=['v1'])
+        found.exclude_ending()
         return next(found.ranked(()), None)
 
 
