@@ -36,8 +36,8 @@ import sqlalchemy as sa
 
 from nova_preempt import db
 import nova_preempt.conf
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import models
-from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.reservation import leases
@@ -146,7 +146,7 @@ def measure(args):
     first_ms = median_ms(1, lambda: known._ask(()))
     change_ms = median_ms(
         args.repetitions, lambda: known._ask(()),
-        before=lambda: writer.update('r0', status=reservation_rows.ACTIVE))
+        before=lambda: writer.update('r0', status=rows.ACTIVE))
     next_ms = median_ms(args.repetitions, lambda: known._ask(()))
     print(f'{args.hosts} hosts, {args.reservations} reservations; processor '
           'time, ms, median')

@@ -23,6 +23,7 @@ from nova_preempt.api import policy
 from nova_preempt.api import views
 from nova_preempt.core.energy import efficiency
 from nova_preempt.core.energy import savings
+from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 
 #: The source of figures that [energy]figures_file has, at least one of them.
@@ -44,17 +45,16 @@ _EPOCH = datetime.datetime.fromisoformat('1970-01-01')
                   query=schemas.INTERVAL, since='1.1')
 def show_energy(call):
     """Show what the cloud draws, and what was saved."""
-    database = call.services.database
     since, until = _interval(call, _SUMMARY)
-    samples = db_energy.get_samples(database, since, until)
+    samples = db_energy.get_samples(call.services.database, since, until)
     last = samples[-1] if samples else None
-    states = db_energy.get_power(database).values()
+    states = db_energy.get_power(call.services.database).values()
     hosts = {name: sum(state.state == name for state in states)
-             for name in db_energy.STATES}
+             for name in steps.STATES}
     if last:
         # Nothing is kept of the state of a host that was never idle.
-        hosts[db_energy.ON] = max(
-            hosts[db_energy.ON], last.hosts_on - hosts[db_energy.WAKING])
+        hosts[steps.ON] = max(
+            hosts[steps.ON], last.hosts_on - hosts[steps.WAKING])
     return {'energy': {
         'watts': last and last.watts,
         'sampled_at': last and views.time(last.sampled_at),
@@ -87,7 +87,7 @@ def list_energy_hosts(call):
 def _host(name, state, reading, figures):
     return {
         'name': name,
-        'state': state.state if state else db_energy.ON,
+        'state': state.state if state else steps.ON,
         'since': state and views.time(state.since),
         'reason': state.reason if state else '',
         'idle_intervals': state.idle_intervals if state else 0,
@@ -171,8 +171,8 @@ def retry_energy_host(call):
     if name not in db_energy.get_power(database):
         raise webob.exc.HTTPNotFound('There is no such host.')
     if not db_energy.set_power(
-            database, name, db_energy.WAKING, timeutils.utcnow(),
-            from_states=(db_energy.FAILED,),
+            database, name, steps.WAKING, timeutils.utcnow(),
+            from_states=(steps.FAILED,),
             reason='an operator wants it to be tried again'):
         raise webob.exc.HTTPConflict('The host has not failed.')
 

@@ -12,7 +12,7 @@
 """What requests and responses about energy look like, as JSON Schema."""
 
 from nova_preempt.api import schemas
-from nova_preempt.db import energy as db_energy
+from nova_preempt.core.energy import steps
 
 # No host does a zettaflop, or draws a gigawatt.
 _MOST_FLOPS = 1e21
@@ -76,7 +76,7 @@ ENERGY_ANSWER = schemas.make_object({'energy': schemas.make_object({
 HOSTS_ANSWER = schemas.make_object({'hosts': {
     'type': 'array', 'items': schemas.make_object({
         'name': schemas.STRING,
-        'state': {'type': 'string', 'enum': list(db_energy.STATES)},
+        'state': {'type': 'string', 'enum': list(steps.STATES)},
         'since': _NULLABLE, 'reason': schemas.STRING,
         'idle_intervals': {'type': 'integer', 'minimum': 0},
         'boot_s': _number('How long its last boot has taken.'),

@@ -16,7 +16,7 @@ As JSON Schema, as in schemas.
 
 from nova_preempt.api import schemas
 from nova_preempt.conf import reservation as conf
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.core.reservation import model
 
 _described = schemas.described
 _object = schemas.make_object
@@ -63,7 +63,7 @@ CHANGE = schemas.wished('reservation', {
                                        'it would.')}, minProperties=1)
 
 LIST_QUERY = _object({}, {
-    'status': {'type': 'string', 'enum': list(rows.STATUSES)},
+    'status': {'type': 'string', 'enum': list(model.STATUSES)},
     'name': schemas.TEXT,
     'since': _described(schemas.TIME, 'That end after this. UTC if no offset '
                                       'is given.'),
@@ -90,7 +90,7 @@ RESERVATION = _object({
     'name': schemas.STRING,
     'project_id': schemas.STRING,
     'user_id': schemas.STRING,
-    'status': {'type': 'string', 'enum': list(rows.STATUSES)},
+    'status': {'type': 'string', 'enum': list(model.STATUSES)},
     'reason': _described(schemas.STRING, 'Why it is degraded or in error.'),
     'created_at': schemas.TIME,
     'updated_at': schemas.TIME,

@@ -43,8 +43,8 @@ from nova_preempt.cmd import rotate_keys
 from nova_preempt.cmd import status_flavors
 import nova_preempt.conf
 from nova_preempt.conf import values
+from nova_preempt.core.reservation import model
 from nova_preempt.db import reservable
-from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.exceptions import first_line
@@ -237,7 +237,7 @@ class Checks(upgradecheck.UpgradeCommands):
             database = db.Database(self._conf)
             schema.check(database)
             found = reservations.Reservations(database).list(
-                statuses=rows.OPEN)
+                statuses=model.OPEN)
             settings = reservable.get_hosts(database)
         except (schema.WrongTables, *_DB_AWAY) as exc:
             # The check of the database complains.

@@ -19,6 +19,7 @@ import threading
 import sqlalchemy as sa
 
 from nova_preempt.core.reservation import leases as core
+from nova_preempt.core.reservation import model
 from nova_preempt.db import changes
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows
@@ -148,15 +149,15 @@ def get_leases(session, uuids=None):
                        row.c.ready_at, row.c.start_at, row.c.end_at,
                        host.c.host, host.c.status.label('how'))
              .outerjoin(host, (host.c.reservation_uuid == row.c.uuid)
-                        & (host.c.status != reservation_rows.LOST))
-             .where(row.c.status.in_(reservation_rows.OPEN)))
+                        & (host.c.status != model.LOST))
+             .where(row.c.status.in_(model.OPEN)))
     found = {}
     for some in _in_batches(query, row.c.uuid, uuids):
         for *values, name, how in session.execute(some):
             hosts = found.setdefault(values[0], (values, {}))[1]
             if name is not None:
                 hosts[name] = how
-    to_s = reservation_rows.to_s
+    to_s = model.to_s
     return [core.make(uuid, project_id, status, to_s(start_at), to_s(end_at),
                       hosts, ready=ready_at is not None)
             for (uuid, project_id, status, ready_at, start_at, end_at), hosts
@@ -180,7 +181,7 @@ class Snapshot:
     """
 
     mark: changes.Mark
-    reservations: tuple[reservation_rows.Reservation, ...]
+    reservations: tuple[model.Reservation, ...]
 
     @property
     def generation(self):

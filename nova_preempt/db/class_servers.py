@@ -15,8 +15,6 @@ Written by the engine that acts, as Nova's records have it, and read by
 whoever decides. It is all there right after a restart.
 """
 
-import dataclasses
-import datetime
 import math
 
 import sqlalchemy as sa
@@ -39,36 +37,7 @@ _CELL = models.ClassCell
 # Of a server of a request that may be in Nova.
 _THERE = (model.BUILDING, model.RUNNING, model.AWAY)
 
-_TIMES = ('running_us', 'waiting_us', 'binding_us')
-_MARK = ('admitted_us', 'since_us', 'last_us', 'gaps')
-
-
-@dataclasses.dataclass(frozen=True)
-class ClassServer:
-    """A server of a class.
-
-    :ivar class_name: as its flavor or its request names it; an operator may
-        have taken the class away since
-    :ivar clocks: a core.classes.clocks.Clocks: clocks.at(now_us) is what
-        they show then, in microseconds
-    :ivar changed_at: when Nova had changed it last, naive and in UTC
-    :ivar read_at: when that was read
-    """
-
-    uuid: str
-    cell_uuid: str
-    project_id: str
-    class_name: str
-    flavor: str
-    from_volume: bool
-    clocks: core.Clocks
-    changed_at: datetime.datetime | None
-    read_at: datetime.datetime
-
-    @property
-    def kind(self):
-        """Servers with the same one take as long to come back."""
-        return self.flavor, self.from_volume
+ClassServer = rows.ClassServer
 
 
 def find(database, uuids=None):
@@ -91,14 +60,12 @@ def find(database, uuids=None):
 
 def _fetch(session, query):
     for row in session.execute(query):
-        yield row.uuid, ClassServer(
-            row.uuid, row.cell_uuid, row.project_id, row.class_name,
-            row.flavor, row.from_volume,
-            core.Clocks((), core.Mark(
-                core.Kind(row.kind),
-                core.Times(*(getattr(row, name) for name in _TIMES)),
-                *(getattr(row, name) for name in _MARK))),
-            row.changed_at, row.read_at)
+        mark = core.Mark(
+            core.Kind(row.kind),
+            core.Times(*(getattr(row, name) for name in rows.TIMES)),
+            *(getattr(row, name) for name in rows.MARK))
+        yield row.uuid, rows.load(ClassServer, row,
+                                  clocks=core.Clocks((), mark))
 
 
 def uuids_of(database, cell_uuid, kind=None):
@@ -255,12 +222,9 @@ def _write_servers(session, found):
 def _values(server):
     mark = server.clocks.mark
     return {
-        'cell_uuid': server.cell_uuid, 'project_id': server.project_id,
-        'class_name': server.class_name, 'flavor': server.flavor,
-        'from_volume': server.from_volume, 'kind': int(mark.kind),
-        **{name: getattr(mark.times, name) for name in _TIMES},
-        **{name: getattr(mark, name) for name in _MARK},
-        'changed_at': server.changed_at, 'read_at': server.read_at}
+        **rows.values(server, 'uuid', 'clocks'), 'kind': int(mark.kind),
+        **{name: getattr(mark.times, name) for name in rows.TIMES},
+        **{name: getattr(mark, name) for name in rows.MARK}}
 
 
 @retries.retried

@@ -168,21 +168,19 @@ class Decisions:
 
     @retries.retried
     def _is(self, uuid, status, owner):
-        query = (sa.select(models.Decision.uuid)
-                 .where(models.Decision.uuid == uuid)
-                 .where(models.Decision.status == status)
-                 .where(models.Decision.owner == owner))
-        with self._database.reader() as session:
-            return session.execute(query).first() is not None
+        return bool(self._database.read(
+            sa.select(models.Decision.uuid)
+            .where(models.Decision.uuid == uuid)
+            .where(models.Decision.status == status)
+            .where(models.Decision.owner == owner)))
 
     @retries.retried
     def update_victim(self, decision_uuid, server_uuid, status, **values):
-        query = (sa.update(_VICTIMS)
-                 .where(models.Victim.decision_uuid == decision_uuid)
-                 .where(models.Victim.server_uuid == server_uuid)
-                 .values(status=status, **values))
-        with self._database.writer() as session:
-            session.execute(query)
+        self._database.write(
+            sa.update(_VICTIMS)
+            .where(models.Victim.decision_uuid == decision_uuid)
+            .where(models.Victim.server_uuid == server_uuid)
+            .values(status=status, **values))
 
     @retries.retried
     def reopen(self, uuid, owner):
@@ -275,10 +273,8 @@ class Decisions:
 
     def get_claimed_uuids(self):
         """The uuids of the decisions that are CLAIMED, as a set."""
-        query = sa.select(models.Decision.uuid).where(
-            models.Decision.status == CLAIMED)
-        with self._database.reader() as session:
-            return set(session.execute(query).scalars())
+        return set(self._database.scalars(sa.select(
+            models.Decision.uuid).where(models.Decision.status == CLAIMED)))
 
     def get_ending(self, since=None):
         """{uuid of a server that is ending: its project's id}.
@@ -291,11 +287,10 @@ class Decisions:
 
     def count_preemptions(self):
         """{uuid of a server: how often it has given way and survived}."""
-        query = (sa.select(models.Victim.server_uuid, sa.func.count())
-                 .where(models.Victim.status.in_(SURVIVED))
-                 .group_by(models.Victim.server_uuid))
-        with self._database.reader() as session:
-            return dict(session.execute(query).tuples().all())
+        return dict(map(tuple, self._database.read(
+            sa.select(models.Victim.server_uuid, sa.func.count())
+            .where(models.Victim.status.in_(SURVIVED))
+            .group_by(models.Victim.server_uuid))))
 
     @retries.retried
     def get_open_decisions(self):

@@ -27,15 +27,6 @@ from nova_preempt.db import models
 from nova_preempt.db import retries
 from nova_preempt.db import rows
 
-# States of a host.
-ON = steps.ON
-EMPTYING = steps.EMPTYING
-SLEEPING = steps.SLEEPING
-ASLEEP = steps.ASLEEP
-WAKING = steps.WAKING
-FAILED = steps.FAILED
-STATES = steps.STATES
-
 HostPower = rows.HostPower
 HostFigures = rows.HostFigures
 HostReading = rows.HostReading
@@ -80,7 +71,7 @@ def set_power(database, host, state, now, *, from_states, reason='',
     with database.writer() as session:
         if session.execute(query).rowcount:
             return True
-        if ON not in from_states or session.get(models.HostPower, host):
+        if steps.ON not in from_states or session.get(models.HostPower, host):
             return False
         session.add(models.HostPower(host=host, **values))
         return True
@@ -125,7 +116,7 @@ def note_idle(database, idle, now, max_gap_s):
                 session.execute(sa.update(table).where(table.host.in_(names))
                                 .values(**values))
         session.add_all(
-            table(host=host, state=ON, since=now, noted_at=now,
+            table(host=host, state=steps.ON, since=now, noted_at=now,
                   idle_intervals=counts[host])
             for host in sorted(idle - noted.keys()))
     return counts

@@ -189,6 +189,15 @@ Wake = mapped('wakes', rows.Wake, [],
                        'wakes_server_uuid_idx': ['server_uuid']})
 
 
+# Of a core.classes.clocks.Mark; times are in microseconds.
+ClassServer = mapped(
+    'class_servers', rows.ClassServer, ['uuid'],
+    *(sa.Column(name, sa.BigInteger(), nullable=False)
+      for name in rows.MARK_COLUMNS),
+    indexes={'class_servers_cell_uuid_idx': ['cell_uuid']},
+    without=['clocks'])
+
+
 class Lock(Base):
     """A row to hold while others must not write what is being counted."""
 
@@ -200,13 +209,12 @@ class Lock(Base):
 class Owner(Base):
     """A process that owns decisions; it is alive until its lease runs out.
 
-    Both times are the database's.
+    That is dated by the clock of the database.
     """
 
     __tablename__ = 'owners'
 
     name = sa.Column(sa.String(300), primary_key=True)
-    started_at = sa.Column(sa.DateTime, nullable=False)
     expires_at = sa.Column(sa.DateTime, nullable=False)
 
 
@@ -273,39 +281,6 @@ class CalendarChange(Base):
     # something else.
     reservations = sa.Column(Json, nullable=False)
     hosts = sa.Column(Json, nullable=False)
-
-
-class ClassServer(Base):
-    """How long a server of a class has run, waited, and been on its way.
-
-    As of its last event, see core.classes.clocks.Mark; from then on the
-    clock of its state counts.
-    """
-
-    __tablename__ = 'class_servers'
-    __table_args__ = (
-        sa.Index('class_servers_cell_uuid_idx', 'cell_uuid'),
-    )
-
-    uuid = sa.Column(UUID, primary_key=True)
-    cell_uuid = sa.Column(UUID, nullable=False)
-    project_id = sa.Column(sa.String(255), nullable=False)
-    class_name = sa.Column(sa.String(64), nullable=False)
-    flavor = sa.Column(sa.String(255), nullable=False)
-    from_volume = sa.Column(sa.Boolean, nullable=False)
-    # A core.classes.clocks.Kind.
-    kind = sa.Column(sa.Integer, nullable=False)
-    # In microseconds; the last three since the epoch.
-    running_us = sa.Column(sa.BigInteger, nullable=False)
-    waiting_us = sa.Column(sa.BigInteger, nullable=False)
-    binding_us = sa.Column(sa.BigInteger, nullable=False)
-    admitted_us = sa.Column(sa.BigInteger, nullable=False)
-    since_us = sa.Column(sa.BigInteger, nullable=False)
-    last_us = sa.Column(sa.BigInteger, nullable=False)
-    gaps = sa.Column(sa.Integer, nullable=False)
-    # When Nova had changed it last, and when that was read.
-    changed_at = sa.Column(sa.DateTime)
-    read_at = sa.Column(sa.DateTime, nullable=False)
 
 
 class ClassOverhead(Base):

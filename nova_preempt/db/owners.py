@@ -34,8 +34,7 @@ def add(database, name, lease_s):
         session.execute(sa.delete(models.Owner).where(
             models.Owner.expires_at < clock.after(-_KEPT_S)))
         session.execute(sa.insert(models.Owner).values(
-            name=name, started_at=clock.now(),
-            expires_at=clock.after(lease_s)))
+            name=name, expires_at=clock.after(lease_s)))
 
 
 def renew(database, name, lease_s):

@@ -25,10 +25,10 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 
 from nova_preempt.core.backlog import model as backlog
+from nova_preempt.core.reservation import model as reservation_model
 from nova_preempt.db import backlog_models
 from nova_preempt.db import decisions
 from nova_preempt.db import models
-from nova_preempt.db import reservation_rows
 
 # So many rows go in one transaction: schedulers hardly wait for it.
 BATCH = 500
@@ -106,8 +106,8 @@ def _is_decision_over():
 def _is_reservation_over():
     """Without servers that the engine has yet to clear away."""
     row = models.Reservation
-    return row.status.not_in(reservation_rows.OPEN), (
-        (row.status != reservation_rows.ENDED) | row.released_at.is_not(None))
+    return row.status.not_in(reservation_model.OPEN), (
+        (row.status != reservation_model.ENDED) | row.released_at.is_not(None))
 
 
 def _is_request_over():

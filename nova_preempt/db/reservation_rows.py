@@ -17,30 +17,6 @@ from nova_preempt.core.reservation import model
 from nova_preempt.db import models
 from nova_preempt.db import rows
 
-PENDING = model.PENDING
-ACTIVE = model.ACTIVE
-DEGRADED = model.DEGRADED
-ENDED = model.ENDED
-CANCELLED = model.CANCELLED
-ERROR = model.ERROR
-OPEN = model.OPEN
-STATUSES = model.STATUSES
-
-ASSIGNED = model.ASSIGNED
-EMPTYING = model.EMPTYING
-READY = model.READY
-LOST = model.LOST
-
-to_s = model.to_s
-to_us = model.to_us
-from_s = model.from_s
-
-Assignment = model.Assignment
-Reservation = model.Reservation
-
-
-batches = rows.batches
-
 
 def insert(session, reservation):
     """Write a new Reservation and its hosts."""
@@ -58,14 +34,14 @@ def fetch(session, query):
         *models.Reservation.__table__.c, maintain_column_froms=True)).all()
     hosts = {row.uuid: [] for row in found}
     host = models.ReservationHost
-    for uuids in batches(hosts):
+    for uuids in rows.batches(hosts):
         for uuid, *values in session.execute(
                 sa.select(host.reservation_uuid,
-                          *rows.columns(host, Assignment))
+                          *rows.columns(host, model.Assignment))
                 .where(host.reservation_uuid.in_(uuids))
                 .order_by(host.host)):
-            hosts[uuid].append(Assignment(*values))
-    return [rows.load(Reservation, row, hosts=tuple(hosts[row.uuid]))
+            hosts[uuid].append(model.Assignment(*values))
+    return [rows.load(model.Reservation, row, hosts=tuple(hosts[row.uuid]))
             for row in found]
 
 
@@ -76,7 +52,7 @@ def fetch_open(session, uuids=None, project_id=None):
     :param project_id: of which project; of all if None
     """
     row = models.Reservation
-    query = sa.select(row).where(row.status.in_(OPEN))
+    query = sa.select(row).where(row.status.in_(model.OPEN))
     if uuids is not None:
         query = query.where(row.uuid.in_(uuids))
     if project_id is not None:

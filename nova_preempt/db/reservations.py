@@ -27,6 +27,7 @@ import sqlalchemy as sa
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import healing
+from nova_preempt.core.reservation import model
 from nova_preempt.db import calendar as db_calendar
 from nova_preempt.db import changes
 from nova_preempt.db import models
@@ -138,8 +139,8 @@ class Reservations:
         query = (sa.select(hosts.host, row.uuid, row.project_id, row.status,
                            hosts.start_at, hosts.end_at)
                  .join(row, row.uuid == hosts.reservation_uuid)
-                 .where(row.status.in_(rows.OPEN))
-                 .where(hosts.status != rows.LOST)
+                 .where(row.status.in_(model.OPEN))
+                 .where(hosts.status != model.LOST)
                  .order_by(hosts.host, hosts.start_at))
         if host is not None:
             query = query.where(hosts.host == host)
@@ -215,14 +216,14 @@ class Reservations:
         :returns: False if the reservation does not hold this host
         """
         row = models.ReservationHost
-        told = status == rows.READY and self._has_started(uuid)
+        told = status == model.READY and self._has_started(uuid)
         with self._db.writer() as session:
             # From now on its owner may come.
             if told:
                 changes.raise_generation(session, reservations=(uuid,))
             return session.execute(
                 sa.update(row).where(row.reservation_uuid == uuid)
-                .where(row.host == host).where(row.status != rows.LOST)
+                .where(row.host == host).where(row.status != model.LOST)
                 .values(status=status, reason=reason)).rowcount == 1
 
     def _has_started(self, uuid):
@@ -300,7 +301,7 @@ class Reservations:
                 session, reservations=(uuid,))
             reservation = _get_open(session, uuid)
             values = {'end_at': end_at, 'updated_at': self._now(),
-                      'duration_s': rows.to_s(end_at) - reservation.start_s}
+                      'duration_s': model.to_s(end_at) - reservation.start_s}
             if check is not None:
                 check(reservation,
                       _of_project(session, reservation.project_id))
@@ -314,12 +315,12 @@ class Reservations:
             row = models.ReservationHost
             session.execute(
                 sa.update(row).where(row.reservation_uuid == uuid)
-                .where(row.status != rows.LOST).values(end_at=end_at))
+                .where(row.status != model.LOST).values(end_at=end_at))
             return _get(session, uuid)
 
     def _check_free(self, session, generation, hosts, start_at, end_at):
         calendar = self._calendar.read_before(session, generation)
-        start_s, end_s = map(rows.to_s, (start_at, end_at))
+        start_s, end_s = map(model.to_s, (start_at, end_at))
         taken = [host for host in hosts
                  if not calendar.is_free(host, start_s, end_s)]
         if taken:
@@ -333,12 +334,12 @@ def _in(column, values):
 
 
 def _granted(reservation, found: core.Window, now):
-    start_at = rows.from_s(found.start_s)
-    end_at = rows.from_s(found.end_s)
+    start_at = model.from_s(found.start_s)
+    end_at = model.from_s(found.end_s)
     return dataclasses.replace(
         reservation, created_at=now, updated_at=now, start_at=start_at,
         end_at=end_at, hosts=tuple(
-            rows.Assignment(host, start_at, end_at)
+            model.Assignment(host, start_at, end_at)
             for host in sorted(found.hosts)))
 
 
@@ -363,7 +364,7 @@ def _get(session, uuid, project_id=None):
 
 def _get_open(session, uuid):
     reservation = _get(session, uuid)
-    if reservation.status not in rows.OPEN:
+    if reservation.status not in model.OPEN:
         raise exceptions.WrongState(
             f'Reservation {uuid} is {reservation.status}.')
     return reservation

@@ -24,6 +24,7 @@ import sqlalchemy as sa
 
 from nova_preempt.core import times
 from nova_preempt.core import victim_status
+from nova_preempt.core.classes import clocks
 
 # A str is a name of up to 255 characters, a dict or list is JSON.
 UUID = sa.String(36)
@@ -222,6 +223,40 @@ class Wake:
     cores: int
     boot_s: float
     duration_s: float | None = None
+
+
+#: What of the clocks of a server of a class has a column: the fields of a
+#: core.classes.clocks.Times, and those of a Mark.
+TIMES = ('running_us', 'waiting_us', 'binding_us')
+MARK = ('admitted_us', 'since_us', 'last_us', 'gaps')
+MARK_COLUMNS = ('kind', *TIMES, *MARK)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassServer:
+    """A server of a class, and how long it has run, waited, and come.
+
+    :ivar class_name: as its flavor or its request names it; an operator may
+        have taken the class away since
+    :ivar clocks: clocks.at(now_us) is what they show then, in microseconds
+    :ivar changed_at: when Nova had changed it last, naive and in UTC
+    :ivar read_at: when that was read
+    """
+
+    uuid: Uuid
+    cell_uuid: Uuid
+    project_id: str
+    class_name: str
+    flavor: str
+    from_volume: bool
+    clocks: clocks.Clocks
+    changed_at: datetime.datetime | None
+    read_at: datetime.datetime
+
+    @property
+    def kind(self):
+        """Servers with the same one take as long to come back."""
+        return self.flavor, self.from_volume
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,10 +28,10 @@ from nova_preempt.core.energy import demand
 from nova_preempt.core.energy import forecast
 from nova_preempt.core.energy import steps
 from nova_preempt.core.model import SECOND
+from nova_preempt.core.reservation import model
 from nova_preempt.db import calendar
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
-from nova_preempt.db import reservation_rows as rows
 from nova_preempt.power import compute_hosts
 
 LOG = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class Observed:
             return False
 
     def needed(self, within_s):
-        now_s = rows.to_s(self.now)
+        now_s = model.to_s(self.now)
         return {
             host: start_s - self.now_us / SECOND for host, start_s
             in self._control.calendar.read().leases.needed(
@@ -113,9 +113,9 @@ class Observed:
         return list(dict.fromkeys(item.host for item in found))
 
     def loads(self, since_s, until_s):
-        return [forecast.Load(rows.to_s(sample.sampled_at), sample.hosts_busy)
+        return [forecast.Load(model.to_s(sample.sampled_at), sample.hosts_busy)
                 for sample in db_energy.get_samples(
-                    self._db, rows.from_s(since_s), rows.from_s(until_s))]
+                    self._db, model.from_s(since_s), model.from_s(until_s))]
 
     @property
     def efficiencies(self):
@@ -178,7 +178,7 @@ class Control:
                 db_energy.note_idle(self.database, hosts, now, max_gap_s)
             case controller.Adopt(host, state, why):
                 db_energy.set_power(self.database, host, state, now,
-                                    from_states=(db_energy.ON,), reason=why)
+                                    from_states=(steps.ON,), reason=why)
             case controller.ForgetHosts(hosts):
                 db_energy.forget_power(self.database, hosts)
             case controller.ForgetPromises(hosts):
@@ -187,7 +187,7 @@ class Control:
                 states = [observed.states[name] for name in names]
                 self.switcher.advance(
                     states, observed.hosts, self.hosts.tokens() if any(
-                        state.state == db_energy.ASLEEP
+                        state.state == steps.ASLEEP
                         for state in states) else None)
 
     def off(self, stopped):
@@ -217,7 +217,7 @@ class Control:
             lambda others: demand.promise(request, servers, sleepers, others),
             observed.now, observed.options.promised_s,
             lambda name: name not in observed.states
-            or observed.states[name].state == db_energy.ON)]
+            or observed.states[name].state == steps.ON)]
         for intent in controller.wakes(observed, observed.now_us, names):
             self._carry_out(intent, observed)
         observed.renew()

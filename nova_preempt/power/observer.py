@@ -16,6 +16,7 @@ import datetime
 from nova_preempt import metrics
 from nova_preempt.cloud import instances
 from nova_preempt.core.energy import candidates
+from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 
 #: How long samples are kept, for forecasts and reports: a quarter of a year of
@@ -50,7 +51,7 @@ class Observer:
         """Take a sample."""
         hosts = self._fleet.read()
         known = db_energy.get_power(self._db)
-        states = {name: known[name].state if name in known else db_energy.ON
+        states = {name: known[name].state if name in known else steps.ON
                   for name in hosts}
         readings = self._readings.read(sorted(hosts))
         db_energy.put_readings(self._db, [
@@ -59,8 +60,7 @@ class Observer:
         watts = (sum(reading.watts for reading in readings.values())
                  if readings else None)
         now = _naive(self._clock())
-        db_energy.add_sample(self._db, self._sample(states, hosts, watts,
-                                                    now))
+        db_energy.add_sample(self._db, self._sample(states, hosts, watts, now))
         self._count(states, watts)
         close_ended(self._db, self._get_cells)
         if self._purged_at is None or (
@@ -71,10 +71,10 @@ class Observer:
 
     def _sample(self, states, hosts, watts, now):
         asleep = {name for name, state in states.items()
-                  if state == db_energy.ASLEEP}
+                  if state == steps.ASLEEP}
         idle_watts = self._idle_watts()
         on = [host for host in hosts.values()
-              if states[host.name] == db_energy.WAKING
+              if states[host.name] == steps.WAKING
               or candidates.is_usable(states[host.name], up=host.up,
                                       disabled=host.disabled)]
         return db_energy.Sample(
@@ -89,7 +89,7 @@ class Observer:
 
     @staticmethod
     def _count(states, watts):
-        for name in db_energy.STATES:
+        for name in steps.STATES:
             metrics.POWER_HOSTS.labels(name).set(
                 sum(state == name for state in states.values()))
         if watts is not None:

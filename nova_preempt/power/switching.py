@@ -161,7 +161,7 @@ class Switcher:
 
     def put_to_sleep(self, name, reason):
         """Begin to power a host off; whether it was on."""
-        return self._move(name, (db_energy.ON,), db_energy.EMPTYING, reason)
+        return self._move(name, (core.ON,), core.EMPTYING, reason)
 
     def wake(self, name, reason):
         """Begin to power a host on; whether it was off, or about to be.
@@ -172,8 +172,8 @@ class Switcher:
         # One after the other, or each would see room for itself.
         with self._waking:
             return self.left() > 0 and self._move(
-                name, (db_energy.EMPTYING, db_energy.ASLEEP,
-                       db_energy.FAILED), db_energy.WAKING, reason)
+                name, (core.EMPTYING, core.ASLEEP,
+                       core.FAILED), core.WAKING, reason)
 
     def left(self):
         """How many may be woken in this minute."""
@@ -188,7 +188,7 @@ class Switcher:
         if moved:
             self._seen.forget(name)
             metrics.POWER_MOVES.labels(state).inc()
-            LOG.log(logging.ERROR if state == db_energy.FAILED
+            LOG.log(logging.ERROR if state == core.FAILED
                     else logging.INFO,
                     'Host %(host)s is %(state)s: %(reason)s',
                     {'host': name, 'state': state, 'reason': reason})
@@ -207,7 +207,7 @@ class Switcher:
         """
         for item in states:
             name = item.host
-            if item.state != db_energy.ON and name in hosts and (
+            if item.state != core.ON and name in hosts and (
                     name not in self._steps or self._steps[name].done()):
                 host = hosts[name]
                 self._steps[name] = self._pool.submit(
@@ -314,7 +314,7 @@ class _Work:
         if not self._is_as_before():
             return False
         empty = occupancy.is_empty(found)
-        if empty and self._item.state == db_energy.ASLEEP:
+        if empty and self._item.state == core.ASLEEP:
             self._seen.token = self._token
         host = self._host
         return self._know(
@@ -372,7 +372,7 @@ class _Work:
         # An operator may have taken it meanwhile.
         if step.enable and self._host.is_ours:
             self._nova.enable_service(self._host.service_uuid)
-        if item.state == db_energy.WAKING and step.state == db_energy.ON:
+        if item.state == core.WAKING and step.state == core.ON:
             values['boot_s'] = self._facts.age_s
         # One after the other, or each would see room for itself.
         with self._switcher._waking:
@@ -383,7 +383,7 @@ class _Work:
                 return False
         if step.cycle:
             self._driver.switch_off(item.host)
-        if step.state != db_energy.SLEEPING:
+        if step.state != core.SLEEPING:
             return False
         self._item = db_energy.get_power_of(self._switcher._db, item.host)
         if self._item is None or self._item.state != step.state:

@@ -23,7 +23,7 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.core.reservation import cleanup as core
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.core.reservation import model
 
 LOG = logging.getLogger(__name__)
 
@@ -59,12 +59,12 @@ class Cleanup:
     def unfinished(self):
         """The Reservations that are over and whose hosts may not be free."""
         return self._reservations.list(
-            statuses=(rows.ENDED, rows.CANCELLED), released=False)
+            statuses=(model.ENDED, model.CANCELLED), released=False)
 
     def lately(self):
         """Those whose hosts were found free a moment ago."""
         return self._reservations.list(
-            statuses=(rows.ENDED, rows.CANCELLED),
+            statuses=(model.ENDED, model.CANCELLED),
             released_since=self._clock() - datetime.timedelta(
                 seconds=core.LATE_S))
 
@@ -81,7 +81,7 @@ class Cleanup:
             _View(reservation, running, self._needed,
                   hosts, self._inventory, self._nova),
             self._memories.get(uuid, core.Memory()),
-            rows.to_us(self._clock()))
+            model.to_us(self._clock()))
         self._memories[uuid] = step.memory
         for intent in step.intents:
             if isinstance(intent, core.EndServer):
@@ -125,7 +125,7 @@ class Cleanup:
         else:
             LOG.info('The hosts of reservation %s are free of its servers.',
                      reservation.uuid)
-            if (reservation.status == rows.CANCELLED
+            if (reservation.status == model.CANCELLED
                     and reservation.ready_at is not None):
                 self._events.end(reservation)
 
@@ -141,7 +141,7 @@ class Cleanup:
 class _View:
     """See the core's View."""
 
-    reservation: rows.Reservation
+    reservation: model.Reservation
     running: dict
     needed: frozenset
     hosts: dict
@@ -164,7 +164,7 @@ class _View:
         occupancy = self.inventory.occupancy
         coming = []
         for host in self.reservation.hosts:
-            if host.host not in self.hosts or host.status == rows.LOST:
+            if host.host not in self.hosts or host.status == model.LOST:
                 continue
             known = {item.uuid for item in occupancy.on_node(host.host)}
             coming += [

@@ -19,7 +19,7 @@ from nova_preempt.core.reservation import brake
 from nova_preempt.core.reservation import healing
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import intents
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.core.reservation import model
 
 LOG = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class Healing:
                 reservations, self.find_down(reservations, hosts),
                 self.options.brake_percent, self.sight,
                 lambda each: self.candidates(each, hosts)),
-            self._memory, rows.to_us(self._clock()))
+            self._memory, model.to_us(self._clock()))
         self._memory = step.memory
         self._tell_brake(before, step.memory.why)
         for intent in step.intents:
@@ -89,7 +89,7 @@ class Healing:
             return
         changes = brake.told(known, self._memory.down_since, intent.many)
         if changes and self._reservations.update(
-                uuid, from_status=rows.OPEN, **changes) and intent.waits:
+                uuid, from_status=model.OPEN, **changes) and intent.waits:
             self._events.degraded(self._reservations.get(uuid))
 
     @staticmethod
@@ -105,7 +105,7 @@ class Healing:
         """{name: why} of hosts that are given up."""
         return {name: _why_down(name, hosts.get(name))
                 for name in self._memory.given_up(
-                    rows.to_us(self._clock()))}
+                    model.to_us(self._clock()))}
 
     def replace(self, reservation, intent, why):
         """Give another host for one, or none, or add one that is missing.
@@ -156,7 +156,7 @@ class Healing:
             return []
         return healing.former(
             reservation, hosts.get, self._reservations.calendar().busy,
-            rows.to_s(self._clock()))
+            model.to_s(self._clock()))
 
     def give_back(self, reservation, intent):
         """Give a host back on which servers of a reservation run.
@@ -184,7 +184,7 @@ class Healing:
             return healing.candidates(
                 reservation, hosts.values(),
                 self._reservations.calendar().busy,
-                now_s=rows.to_s(self._clock()),
+                now_s=model.to_s(self._clock()),
                 lead_s=self.options.evacuation_lead_s, ranking=self._ranking,
                 is_vacant=lambda name: self._inventory.is_vacant(
                     hosts[name], counts),

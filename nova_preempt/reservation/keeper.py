@@ -18,8 +18,8 @@ from nova_preempt.core import wanted
 from nova_preempt.core.reservation import controller
 from nova_preempt.core.reservation import healing
 from nova_preempt.core.reservation import intents
+from nova_preempt.core.reservation import model
 from nova_preempt.db import decisions
-from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import observed
 
 LOG = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Keeper:
         """
         if not self._is_enabled():
             return self._leave(reservation)
-        now_us = rows.to_us(self._clock())
+        now_us = model.to_us(self._clock())
         if not controller.is_due(
                 reservation, self._reader.leads_s(),
                 self._reader.healing.down(hosts), now_us):
@@ -73,7 +73,7 @@ class Keeper:
         uuid = reservation.uuid
         while True:
             reservation = self._reservations.get(uuid)
-            if reservation.status not in rows.OPEN:
+            if reservation.status not in model.OPEN:
                 return None
             view = observed.View(self._reader, reservation, hosts, running)
             step = controller.step(
@@ -157,4 +157,4 @@ class Keeper:
 
     def _is_near(self, reservation):
         return controller.is_near(reservation, self._reader.leads_s(),
-                                  rows.to_us(self._clock()))
+                                  model.to_us(self._clock()))

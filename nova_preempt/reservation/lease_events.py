@@ -22,8 +22,8 @@ from oslo_log import log as logging
 
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import lease_events as core
+from nova_preempt.core.reservation import model
 from nova_preempt.db import progress
-from nova_preempt.db import reservation_rows as rows
 
 LOG = logging.getLogger(__name__)
 
@@ -59,14 +59,14 @@ class LeaseEvents:
         # Read once: were it set back in between, an event would be lost.
         now = self._clock()
         step = core.step(self._reservations.snapshot().reservations,
-                         self._told, rows.to_us(now))
+                         self._told, model.to_us(now))
         for intent in step.intents:
             self._act(intent.kind, intent.reservations, now)
         # Not before: what has failed is tried again.
         self._told = step.memory
         if step.wake_at_us is None:
             return POLL_S
-        wait_s = (step.wake_at_us - rows.to_us(self._clock())) / SECOND
+        wait_s = (step.wake_at_us - model.to_us(self._clock())) / SECOND
         return min(POLL_S, max(0.0, wait_s))
 
     def start(self, uuid):

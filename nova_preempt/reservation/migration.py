@@ -16,8 +16,8 @@ import collections
 from oslo_log import log as logging
 
 from nova_preempt.cloud import nova_api
+from nova_preempt.core.reservation import model
 from nova_preempt.db import moves
-from nova_preempt.db import reservation_rows as rows
 
 LOG = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class Migration:
         move = self._moves.get(resident.uuid)
         if move is None or move.node != resident.node:
             return None
-        return rows.to_us(move.asked_at)
+        return model.to_us(move.asked_at)
 
     def why_not(self, uuid):
         """Why a server could not be moved, '' if nothing was said."""

@@ -25,7 +25,7 @@ from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import drain as core
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.core.reservation import model
 from nova_preempt.reservation import observed
 
 LOG = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class Reconciler:
             raise self._error
         # Sooner than IDLE_S, when the cloud is looked at anew in any case.
         wait_us = min((wake_us for wake_us in wakes_us if wake_us is not None),
-                      default=math.inf) - rows.to_us(self._clock())
+                      default=math.inf) - model.to_us(self._clock())
         return max(BUSY_S, min(IDLE_S, wait_us / SECOND))
 
     def _try(self, work, reservation, hosts, running):
@@ -134,5 +134,5 @@ class Reconciler:
         counts = collections.Counter(
             reservation.status for reservation in opened)
         counts[_LEAVING] = len(over)
-        for status in (*rows.OPEN, _LEAVING):
+        for status in (*model.OPEN, _LEAVING):
             metrics.RESERVATIONS.labels(status).set(counts[status])

@@ -19,7 +19,7 @@ from nova_preempt import exceptions
 from nova_preempt.conf import reservation as conf_reservation
 from nova_preempt.core.reservation import admission
 from nova_preempt.core.reservation import host_query
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.core.reservation import model
 
 _MAX = 2 ** 31 - 1
 _MAX_NAME = 255
@@ -102,7 +102,7 @@ def to_s(field, time):
     if time >= _LAST:
         raise exceptions.InvalidReservation(
             f'{field}: is not before {_LAST.isoformat()}Z')
-    return rows.to_s(time)
+    return model.to_s(time)
 
 
 def check_changes(**values):

@@ -26,7 +26,7 @@ from nova_preempt import exceptions
 from nova_preempt import plugins
 from nova_preempt.core.reservation import admission
 from nova_preempt.core.reservation import calendar as core
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.core.reservation import model
 from nova_preempt.db import reservations
 from nova_preempt.reservation import limits
 from nova_preempt.reservation import requested
@@ -68,7 +68,7 @@ class Schedule:
         self.reservations = reservations.Reservations(database, clock)
 
     def _now_s(self):
-        return rows.to_s(self._clock())
+        return model.to_s(self._clock())
 
     def preview(self, context, project_id, request):
         """When and where a Request could be granted; nothing is.
@@ -84,9 +84,9 @@ class Schedule:
         if found is None:
             return None
         search.check(found, self.reservations.list(
-            project_id=project_id, statuses=rows.OPEN))
-        return Preview(rows.from_s(found.start_s),
-                       rows.from_s(found.end_s), found.hosts)
+            project_id=project_id, statuses=model.OPEN))
+        return Preview(model.from_s(found.start_s),
+                       model.from_s(found.end_s), found.hosts)
 
     def create(self, context, project_id, user_id, request, details=True):
         """Grant a Request.
@@ -99,13 +99,13 @@ class Schedule:
         search = self._search(context, project_id, request, details)
         wanted = search.wanted
         end_s = wanted.window_end_s
-        return self.reservations.grant(rows.Reservation(
+        return self.reservations.grant(model.Reservation(
             uuid=uuidutils.generate_uuid(), project_id=project_id,
             user_id=user_id, name=wanted.name,
             host_properties=wanted.host_properties,
             quantity=wanted.quantity, duration_s=wanted.duration_s,
-            window_start=rows.from_s(wanted.window_start_s),
-            window_end=None if end_s is None else rows.from_s(end_s),
+            window_start=model.from_s(wanted.window_start_s),
+            window_end=None if end_s is None else model.from_s(end_s),
             end_action=wanted.end_action, before_end_s=wanted.before_end_s),
             search.find_or_fail, search.check, search.check_created)
 
@@ -143,10 +143,10 @@ class Schedule:
             of_project = limits.Limits.load(
                 self._conf, self._db, reservation.project_id)
             self.reservations.set_end(
-                uuid, rows.from_s(end_s),
+                uuid, model.from_s(end_s),
                 functools.partial(self._check_end, end_s, of_project))
         if changes and not self.reservations.update(
-                uuid, from_status=rows.OPEN, **changes):
+                uuid, from_status=model.OPEN, **changes):
             _check_open(self.reservations.get(uuid))
         return self.reservations.get(uuid)
 
@@ -186,11 +186,11 @@ class Schedule:
             reservation = self.reservations.get(uuid, project_id)
             _check_open(reservation)
             now = self._clock().replace(microsecond=0)
-            found = admission.cancel(reservation, rows.to_s(now))
+            found = admission.cancel(reservation, model.to_s(now))
             if found is admission.Cancel.NEVER_STARTS:
                 if self.reservations.update(
                         uuid, from_status=reservation.status,
-                        status=rows.CANCELLED):
+                        status=model.CANCELLED):
                     break
             else:
                 if found is admission.Cancel.ENDS_NOW:
@@ -277,11 +277,11 @@ class _Search:
 
 
 def _iso(time_s):
-    return rows.from_s(time_s).isoformat() + 'Z'
+    return model.from_s(time_s).isoformat() + 'Z'
 
 
 def _check_open(reservation):
-    if reservation.status not in rows.OPEN:
+    if reservation.status not in model.OPEN:
         raise exceptions.WrongState(
             f'Reservation {reservation.uuid} is {reservation.status}.')
 

@@ -29,9 +29,9 @@ from nova_preempt.cloud import user_nova
 from nova_preempt.core.backlog import ladders  # noqa: F401 (see above)
 from nova_preempt.core.backlog import model
 from nova_preempt.core.reservation import calendar as core_calendar
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import backlog
 from nova_preempt.db import pauses
-from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
 from nova_preempt.embedded import cloud
 from nova_preempt.reservation import leases
@@ -636,7 +636,7 @@ class TestReservedHosts(BacklogTestCase):
     def reserve(self, host, start_s):
         start_s += int(self.now.timestamp())
         found = self.reservations.grant(
-            reservation_rows.Reservation(
+            rows.Reservation(
                 uuidutils.generate_uuid(), PROJECT, 1, self.HOUR_S,
                 self.at(), 'shelve', 60),
             lambda calendar: core_calendar.Window(
@@ -645,7 +645,7 @@ class TestReservedHosts(BacklogTestCase):
         return found.uuid
 
     def activate(self, uuid):
-        self.reservations.update(uuid, status=reservation_rows.ACTIVE)
+        self.reservations.update(uuid, status=rows.ACTIVE)
         leases.current(CONF).refresh()
 
     def test_are_for_those_who_name_the_reservation(self):

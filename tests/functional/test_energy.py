@@ -23,6 +23,8 @@ from nova import objects
 from nova_preempt.cloud import placement
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.core.energy import observed
+from nova_preempt.core.energy import steps
+from nova_preempt.core.reservation import model
 from nova_preempt.db import changes
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import reservation_rows as rows
@@ -32,7 +34,7 @@ from nova_preempt.power import errors
 from tests.functional import base
 from tests.unit.power import emulator
 
-ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED = db_energy.STATES
+ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED = steps.STATES
 
 
 class Machines:
@@ -410,13 +412,13 @@ class TestWake(EnergyTestCase):
         uuid = '22222222-2222-4222-8222-222222222222'
         with self.db.writer() as session:
             changes.raise_generation(session, reservations=(uuid,))
-            rows.insert(session, rows.Reservation(
+            rows.insert(session, model.Reservation(
                 uuid=uuid, project_id='p', quantity=len(hosts),
                 duration_s=7200, window_start=start, end_action='shelve',
                 before_end_s=0,
                 start_at=start, end_at=end, created_at=self.naive(),
                 updated_at=self.naive(),
-                hosts=tuple(rows.Assignment(host, start, end)
+                hosts=tuple(model.Assignment(host, start, end)
                             for host in hosts)))
 
     def test_restart_in_the_middle(self):

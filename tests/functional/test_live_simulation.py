@@ -21,7 +21,7 @@ from nova.conf import CONF
 
 from nova_preempt.core.model import SECOND, Inventory
 from nova_preempt.core.notice import NoticeRule
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import schedule

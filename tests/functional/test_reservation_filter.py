@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from nova_preempt import db as database
 from nova_preempt.core.reservation import calendar as core
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.embedded import cloud

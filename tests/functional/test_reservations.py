@@ -24,7 +24,7 @@ from nova_preempt import rpc
 from nova_preempt.cloud import nova_api
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.core.reservation import calendar
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.reservation import inventory
 from nova_preempt.reservation import leases
 from nova_preempt.reservation import schedule

@@ -12,8 +12,8 @@
 """The hosts of reservations: what is known of them, and what befalls them."""
 
 from nova_preempt import exceptions
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import reservable
-from nova_preempt.db import reservation_rows as rows
 from tests.functional import test_reservations
 from tests.functional.test_reservations import HOUR_S
 

@@ -57,7 +57,7 @@ ROOM_LINES = {
 }
 ABOVE_ROOM_LINES = {
     '': 555, 'api': 2609, 'backlog': 1573, 'classes': 422, 'client': 1211,
-    'cloud': 2599, 'cmd': 2314, 'conf': 1703, 'core': 14376, 'db': 2648,
+    'cloud': 2599, 'cmd': 2314, 'conf': 1703, 'core': 14376, 'db': 2599,
     'embedded': 1204, 'engine': 911, 'handover': 2319, 'power': 1920,
     'reservation': 1856, 'scheduler': 2741, 'sdk': 637, 'simulator': 6652,
 }

@@ -27,8 +27,8 @@ import testtools
 
 from nova_preempt.backlog import notifications as backlog_events
 from nova_preempt.core.backlog import model
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import decisions
-from nova_preempt.db import reservation_rows as rows
 from nova_preempt.handover import notifications
 from nova_preempt.reservation import notifications as reservation_events
 

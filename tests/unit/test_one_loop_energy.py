@@ -23,6 +23,7 @@ from nova_preempt.core.energy import controller
 from nova_preempt.core.energy import observed
 from nova_preempt.core.energy import power
 from nova_preempt.core.energy import steps
+from nova_preempt.core.reservation import model as reservation_model
 from nova_preempt.db import changes
 from nova_preempt.db import promises
 from nova_preempt.db import reservation_rows as rows
@@ -166,12 +167,12 @@ class OneLoopTestCase(world.WorldTestCase):
                       for each in (start_s, end_s))
         with self.db.writer() as session:
             changes.raise_generation(session, reservations=('r',))
-            rows.insert(session, rows.Reservation(
+            rows.insert(session, reservation_model.Reservation(
                 uuid='r', project_id='p', quantity=1,
                 duration_s=end_s - start_s, window_start=start,
                 end_action='delete', before_end_s=0, start_at=start,
                 end_at=end, created_at=start, updated_at=start,
-                hosts=tuple(rows.Assignment(host, start, end)
+                hosts=tuple(reservation_model.Assignment(host, start, end)
                             for host in self.reserved)))
 
 

@@ -29,7 +29,7 @@ from nova_preempt.core.reservation import controller
 from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import lease_events
 from nova_preempt.core.reservation import leases
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import run
 from nova_preempt.simulator import setting

@@ -21,6 +21,7 @@ from oslo_utils import timeutils
 
 from nova_preempt.api import energy
 from nova_preempt.core.energy import savings
+from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from tests.unit.api import base
 
@@ -65,7 +66,7 @@ class EnergyTestCase(base.AnsweringTestCase):
 
     def to(self, name, state):
         db_energy.set_power(self.db, name, state, base.NOW, reason='why',
-                            from_states=db_energy.STATES)
+                            from_states=steps.STATES)
 
 
 class TestFigures(EnergyTestCase):

@@ -17,8 +17,8 @@ import json
 from oslo_utils import timeutils
 
 from nova_preempt.api import reservation_views
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import reservable
-from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import limits
 from nova_preempt.reservation import schedule
 from tests.unit.api import base

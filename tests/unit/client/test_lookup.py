@@ -17,9 +17,9 @@ import urllib.parse
 
 from keystoneauth1 import fixture as ks_fixture
 
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import queries
 from nova_preempt.db import reservable
-from nova_preempt.db import reservation_rows as rows
 from tests.unit.api.base import make_uuid
 from tests.unit.client import test_commands
 

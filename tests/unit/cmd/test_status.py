@@ -34,8 +34,8 @@ from nova_preempt import db
 from nova_preempt.cmd import status
 import nova_preempt.conf
 from nova_preempt.core.reservation import calendar as core
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import reservable
-from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from tests import tables

@@ -27,6 +27,7 @@ import sqlalchemy as sa
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import leases as core_leases
+from nova_preempt.core.reservation import model
 from nova_preempt.db import calendar
 from nova_preempt.db import changes
 from nova_preempt.db import models
@@ -82,10 +83,10 @@ class World:
             return core.find(
                 [core.ReservableHost(host, found.busy.get(host, ()))
                  for host in HOSTS],
-                window_start_s=reservation_rows.to_s(start), duration_s=7200,
+                window_start_s=model.to_s(start), duration_s=7200,
                 window_end_s=None, quantity=quantity)
 
-        process.grant(reservation_rows.Reservation(
+        process.grant(model.Reservation(
             uuid, f'p{one}', quantity, 7200, start, 'shelve', 60), choose)
 
     def end(self, process, one, two):
@@ -98,13 +99,13 @@ class World:
 
     def status(self, process, one, two):
         process.update(self.uuid(two),
-                       status=reservation_rows.STATUSES[one % 6])
+                       status=model.STATUSES[one % 6])
 
     def together(self, process, one, two):
         progress.change_many(
             self.db, [self.uuid(two), self.uuid(two + 1)],
             lambda item: {'ready_at': NOW,
-                          'status': reservation_rows.ACTIVE}, NOW)
+                          'status': model.ACTIVE}, NOW)
 
     def setting(self, process, one, two):
         reservable.set_host(self.db, HOSTS[two % 4],
@@ -116,7 +117,7 @@ class World:
 
     def purge(self, process, one, two):
         closed = [item.uuid for item in process.list()
-                  if item.status not in reservation_rows.OPEN]
+                  if item.status not in model.OPEN]
         purge.RESERVATIONS.delete(self.db, closed)
 
     def read(self, process, one, two):
@@ -213,7 +214,7 @@ class TestChanges(test_decisions.TestSQLite):
         reservable.set_hidden(self.db, 'y', True)
         world.grant(other, 0, 0)
         world.grant(mine, 0, 0)
-        held = [host for item in mine.list(statuses=reservation_rows.OPEN)
+        held = [host for item in mine.list(statuses=model.OPEN)
                 for host in item.held]
         self.assertEqual(['h0', 'h1'], sorted(held))
 
@@ -224,7 +225,7 @@ class TestChanges(test_decisions.TestSQLite):
         mine, other = world.processes[:2]
         mine.calendar()
         before = mine.snapshot()
-        other.update('r1', status=reservation_rows.ACTIVE)
+        other.update('r1', status=model.ACTIVE)
         read = []
         with (mock.patch.object(calendar, 'get_leases',
                                 wraps=calendar.get_leases) as fetch,
@@ -276,7 +277,7 @@ class TestChanges(test_decisions.TestSQLite):
             session.execute(sa.update(models.Counter).values(
                 value=models.Counter.value + 1))
             session.execute(sa.update(models.Reservation).values(
-                status=reservation_rows.CANCELLED))
+                status=model.CANCELLED))
         self.check(world)
         self.assertEqual((), world.processes[0].snapshot().reservations)
         world.do('grant', 0, 0)

@@ -16,6 +16,7 @@ import os
 import threading
 import unittest
 
+from nova_preempt.core.energy import steps
 from nova_preempt.db import energy
 from tests.unit.db import test_decisions
 
@@ -60,23 +61,23 @@ class TestEnergy(test_decisions.TestSQLite):
         self.note(0, 'a')
         for host in 'ab':
             self.assertTrue(energy.set_power(
-                self.db, host, energy.SLEEPING, at(60),
-                from_states=[energy.ON], reason='idle'))
+                self.db, host, steps.SLEEPING, at(60),
+                from_states=[steps.ON], reason='idle'))
         self.assertFalse(energy.set_power(
-            self.db, 'a', energy.SLEEPING, at(70), from_states=[energy.ON]))
+            self.db, 'a', steps.SLEEPING, at(70), from_states=[steps.ON]))
         self.assertFalse(energy.set_power(
-            self.db, 'c', energy.WAKING, at(70),
-            from_states=[energy.ASLEEP]))
+            self.db, 'c', steps.WAKING, at(70),
+            from_states=[steps.ASLEEP]))
         self.assertTrue(energy.set_power(
-            self.db, 'b', energy.ON, at(99), boot_s=12.5,
-            from_states=[energy.SLEEPING, energy.WAKING]))
+            self.db, 'b', steps.ON, at(99), boot_s=12.5,
+            from_states=[steps.SLEEPING, steps.WAKING]))
         self.assertEqual({
-            'a': energy.HostPower('a', energy.SLEEPING, at(60), 'idle',
+            'a': energy.HostPower('a', steps.SLEEPING, at(60), 'idle',
                                   noted_at=NOW),
-            'b': energy.HostPower('b', energy.ON, at(99), boot_s=12.5)},
+            'b': energy.HostPower('b', steps.ON, at(99), boot_s=12.5)},
             energy.get_power(self.db))
         self.assertEqual(['a'], list(energy.get_power(
-            self.db, [energy.SLEEPING, energy.ASLEEP])))
+            self.db, [steps.SLEEPING, steps.ASLEEP])))
         energy.forget_power(self.db, ['a', 'x'])
         self.assertEqual(['b'], list(energy.get_power(self.db)))
 
@@ -88,8 +89,8 @@ class TestEnergy(test_decisions.TestSQLite):
             def work(host=host, barrier=barrier, won=won):
                 barrier.wait()
                 won.append(energy.set_power(
-                    self.db, host, energy.SLEEPING, NOW,
-                    from_states=[energy.ON]))
+                    self.db, host, steps.SLEEPING, NOW,
+                    from_states=[steps.ON]))
 
             threads = [threading.Thread(target=work) for _ in range(8)]
             for thread in threads:

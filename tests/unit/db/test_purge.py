@@ -21,12 +21,12 @@ from nova_preempt import db
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import model
 from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import model as reservation_core
 from nova_preempt.db import backlog
 from nova_preempt.db import decisions
 from nova_preempt.db import hints
 from nova_preempt.db import models
 from nova_preempt.db import purge
-from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
 from nova_preempt.reservation import retention
 from tests.unit.db import test_backlog
@@ -103,8 +103,8 @@ class TestPurge(test_decisions.TestSQLite):
                   'window_start': BEFORE, 'end_action': 'shelve',
                   'before_end_s': 0}
         hosts = 'h1', 'h2'
-        for number, status in enumerate(reservation_rows.STATUSES):
-            mine.grant(reservation_rows.Reservation(f'{status}-1', **values),
+        for number, status in enumerate(reservation_core.STATUSES):
+            mine.grant(reservation_core.Reservation(f'{status}-1', **values),
                        lambda _, start_s=100 * number: calendar.Window(
                            start_s, start_s + 60, hosts))
             mine.update(f'{status}-1', status=status)

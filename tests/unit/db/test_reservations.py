@@ -21,9 +21,9 @@ from oslo_db import exception as db_exc
 
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import calendar
 from nova_preempt.db import reservable
-from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.db import retries
 from tests.unit.db import test_decisions

@@ -20,6 +20,7 @@ from prometheus_client import REGISTRY
 from nova_preempt import pauses
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement
+from nova_preempt.core.reservation import model
 from nova_preempt.db import changes
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import pauses as db_pauses
@@ -58,12 +59,12 @@ class ControlTestCase(world.WorldTestCase):
         uuid = f'{hosts[0]} {start}'
         with self.db.writer() as session:
             changes.raise_generation(session, reservations=(uuid,))
-            rows.insert(session, rows.Reservation(
+            rows.insert(session, model.Reservation(
                 uuid=uuid, project_id='p', quantity=1,
                 duration_s=end_s - start_s, window_start=start,
                 end_action='delete', before_end_s=0, start_at=start,
                 end_at=end, created_at=start, updated_at=start,
-                hosts=tuple(rows.Assignment(host, start, end)
+                hosts=tuple(model.Assignment(host, start, end)
                             for host in hosts)))
 
 

@@ -13,6 +13,7 @@
 
 from unittest import mock
 
+from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.power import service
 from tests.unit.power import base
@@ -52,7 +53,7 @@ class TestPower(world.WorldTestCase):
         self.assertEqual([10, 60], [work() for _name, work in power.works])
 
     def test_hosts_that_are_asleep(self):
-        for state in db_energy.STATES:
+        for state in steps.STATES:
             db_energy.set_power(self.db, state, state, base.NOW.replace(
                 tzinfo=None), from_states=('on',))
         self.assertEqual({'emptying', 'sleeping', 'asleep', 'waking'},
@@ -63,7 +64,7 @@ class TestPower(world.WorldTestCase):
     def test_hosts_that_nobody_wakes(self):
         for name in ('a', 'b'):
             db_energy.set_power(
-                self.db, name, db_energy.ASLEEP, base.NOW.replace(
+                self.db, name, steps.ASLEEP, base.NOW.replace(
                     tzinfo=None), from_states=('on',))
         power = self.make()
         power._pauses.why.return_value = ''
@@ -87,7 +88,7 @@ class TestPower(world.WorldTestCase):
 
     def test_turned_off_while_it_runs(self):
         self.configure('[energy]\nenabled = true')
-        db_energy.set_power(self.db, 'a', db_energy.ASLEEP, base.NOW.replace(
+        db_energy.set_power(self.db, 'a', steps.ASLEEP, base.NOW.replace(
             tzinfo=None), from_states=('on',))
         power = self.make()
         power._pauses.why.return_value = ''

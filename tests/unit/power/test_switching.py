@@ -16,6 +16,7 @@ import datetime
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from tests.unit.power import world
 
@@ -280,10 +281,10 @@ class TestSwitcher(world.WorldTestCase):
             from_states=('sleeping',)))
 
     def test_without_the_lock_nothing_is_done(self):
-        for state in db_energy.STATES[1:]:
+        for state in steps.STATES[1:]:
             db_energy.set_power(
                 self.db, 'a', state, self.world.naive(),
-                from_states=db_energy.STATES)
+                from_states=steps.STATES)
             before = self.power()
             self.world.leads = False
             self.go(0, 10, 100, 10000)
@@ -384,10 +385,10 @@ class TestSwitcher(world.WorldTestCase):
         self.assertEqual([2, 4, 6, 8], woken)
 
     def test_operator_takes_it(self):
-        for state in db_energy.STATES[1:]:
+        for state in steps.STATES[1:]:
             db_energy.set_power(
                 self.db, 'a', state, self.world.naive(),
-                from_states=db_energy.STATES)
+                from_states=steps.STATES)
             self.world.change('a', disabled=True, disabled_reason='mine')
             self.go(0, 10, 10, 10000)
             self.assertEqual('mine', self.world.hosts['a'].disabled_reason)

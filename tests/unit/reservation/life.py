@@ -25,10 +25,10 @@ import testtools
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.core.reservation import observed as core_observed
 from nova_preempt.core.reservation import occupancy as core_occupancy
 from nova_preempt.db import moves as db_moves
-from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations as db
 from nova_preempt.reservation import cleanup
 from nova_preempt.reservation import healing

@@ -14,7 +14,7 @@
 from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
 from nova_preempt.core import observed_server
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.core.reservation import model as rows
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
 

@@ -13,7 +13,7 @@
 
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import brake
-from nova_preempt.db import reservation_rows as rows
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import reservations as db
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S

@@ -17,10 +17,10 @@ from unittest import mock
 import hypothesis
 from hypothesis import strategies as st
 
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import changes
 from nova_preempt.db import models
 from nova_preempt.db import progress
-from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import lease_events
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S

@@ -24,8 +24,8 @@ from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import leases as core_leases
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import calendar
-from nova_preempt.db import reservation_rows as rows
 from nova_preempt.db import reservations
 from nova_preempt.reservation.lease_service import native
 from tests import tables

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from nova_preempt.core import model
 from nova_preempt.core import notice
 from nova_preempt.core.energy import candidates
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import changes
 from nova_preempt.db import models
-from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import reconciler
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S

@@ -24,8 +24,8 @@ from oslo_config import cfg
 from nova_preempt import exceptions
 from nova_preempt.conf import reservation as conf_reservation
 from nova_preempt.core.reservation import host_query
+from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import reservable
-from nova_preempt.db import reservation_rows as rows
 from nova_preempt.reservation import schedule
 from tests.unit.db import test_decisions
 

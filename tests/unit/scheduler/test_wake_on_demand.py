@@ -26,6 +26,7 @@ from nova_preempt.cloud import trees
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core import model
 from nova_preempt.core.energy import demand as core
+from nova_preempt.core.energy import steps
 from nova_preempt.db import energy as db_energy
 from nova_preempt.db import promises
 from nova_preempt.scheduler import deadline
@@ -147,7 +148,7 @@ class TestDemand(world.WorldTestCase):
         for name in names:
             self.assertTrue(self.to(name, 'asleep', ('on',)))
 
-    def to(self, name, state, before=db_energy.STATES):
+    def to(self, name, state, before=steps.STATES):
         return db_energy.set_power(self.db, name, state, base.NOW.replace(
             tzinfo=None), from_states=before)
 
