@@ -42,7 +42,7 @@ def page(document):
 
     :param document: an OpenAPI 3.1 document
     """
-    since = {item.name: item.since for item in operations.OPERATIONS}
+    known = {item.name: item for item in operations.OPERATIONS}
     for group, paths in itertools.groupby(
             document['paths'].items(), lambda item: _group(item[0])):
         yield from _title(group, '=')
@@ -50,7 +50,7 @@ def page(document):
             for method, operation in methods.items():
                 yield from _operation(
                     f'{method.upper()} {path}', operation,
-                    since.get(operation['operationId']))
+                    known.get(operation['operationId']))
 
 
 def _group(path):
@@ -64,11 +64,13 @@ def _title(text, line):
     return [text, line * len(text), '']
 
 
-def _operation(title, operation, since):
+def _operation(title, operation, known):
     yield from _title(title, '-')
     notes = [f'{operation["summary"]}.']
-    if since not in (None, microversion.VERSIONS[0]):
-        notes.append(f'From microversion {since} on.')
+    if known and known.since not in (None, microversion.VERSIONS[0]):
+        notes.append(f'From microversion {known.since} on.')
+    if known:
+        notes.append(f'Policy: ``{known.rule}``.')
     if 'security' not in operation:
         notes.append('Needs no token.')
     yield from (' '.join(notes), '')

@@ -76,7 +76,7 @@ def show_request(call):
                   schemas.REQUEST_ANSWER, body=schemas.CREATE, success=201,
                   errors=(503,), since='1.3')
 def create_request(call):
-    """Leave a request for servers that start when there is room."""
+    """Create a request for servers, which waits for space."""
     _check_size(call)
     wanted = call.body['request']
     flavors = wanted.get('flavors')
@@ -109,7 +109,7 @@ def update_request(call):
 @operation.serves('DELETE', '/v1/requests/{request_id}', policy.BACKLOG_DELETE,
                   query=schemas.DELETE_QUERY, errors=(409,), since='1.3')
 def delete_request(call):
-    """Give a request up, and its servers if that is asked for."""
+    """Cancel a request, and delete its servers if asked to."""
     item = _get(call)
     call.services.intake.cancel(item, call.query.get('servers', False))
 

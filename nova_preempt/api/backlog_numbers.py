@@ -83,7 +83,7 @@ REPORT_ANSWER = _object({'requests_report': _object({
 @operation.serves('GET', '/v1/requests-statistics', policy.BACKLOG_STATISTICS,
                   STATISTICS_ANSWER, query=STATISTICS_QUERY, since='1.3')
 def requests_statistics(call):
-    """Show numbers of requests, and how long they waited."""
+    """Count requests, and show how long they waited."""
     project_id = _whose(call)
     hours = call.query.get('hours', _HOURS)
     since = _now() - datetime.timedelta(hours=hours)

@@ -41,28 +41,28 @@ _COUNTS = {
     'count': _described(_NUMBER, 'How many servers; max_count of the body '
                                  'or 1 if it is missing.'),
     'least_count': _described(
-        _NUMBER, 'So many start together, or none does; min_count of the '
+        _NUMBER, 'How many have to start together; min_count of the '
                  'body, or else count if it is missing.'),
 }
 _WISHES = {
     'name': schemas.TEXT,
     'class': _described({'anyOf': [{**schemas.TEXT, 'maxLength': 64},
                                    {'type': 'string', 'maxLength': 0}]},
-                        'Of service; "" for none.'),
+                        'The class of service; "" for none.'),
     'priorities': {**_nullable(_PRIORITIES), 'description':
                    '1 is best effort, 2 advanced, 3 premium; 1 where one is '
                    'missing.'},
-    'not_before': _described(_nullable(schemas.TIME), 'It is not started '
-                             'earlier. UTC if no offset is given.'),
+    'not_before': _described(_nullable(schemas.TIME), 'The earliest '
+                             'start. UTC if no offset is given.'),
     'not_after': _described(_nullable(schemas.TIME),
-                            'It is not started later.'),
-    'longest_wait_s': _described(_nullable(_NUMBER), 'For so long it waits '
+                            'The latest start.'),
+    'longest_wait_s': _described(_nullable(_NUMBER), 'How long it waits '
                                  'at most, from when it was made.'),
     'comes_back': _described(_FLAG, 'Whether it waits again once it was '
                                     'evicted.'),
     'back_until': _described(_nullable(schemas.TIME),
-                             'It does not come back later.'),
-    'most_returns': _described(_nullable(_NUMBER), 'So often it comes back '
+                             'Until when it comes back.'),
+    'most_returns': _described(_nullable(_NUMBER), 'How often it comes back '
                                'at most.'),
 }
 
@@ -71,7 +71,7 @@ CREATE = _object({'request': _object({
         **_object({'server': {'type': 'object', 'properties': {
             'flavorRef': {'type': ['string', 'integer', 'null'],
                           'maxLength': 255}}}}), 'description':
-        "That of Nova's POST /servers, as it is."},
+        "The body of Nova's POST /servers."},
 }, {
     'compute_version': {
         'type': 'string', 'maxLength': 10, 'description':
@@ -96,7 +96,7 @@ LIST_QUERY = _object({}, {
     'status': STATUS,
     'user_id': _described(schemas.TEXT, 'Of this user.'),
     'project_id': _described(schemas.TEXT, 'For administrators.'),
-    'all_projects': _described(_FLAG, 'Of all projects. For administrators.'),
+    'all_projects': _described(_FLAG, 'All projects. For administrators.'),
     'limit': _described(schemas.LIMIT, 'The size of a page.'),
     'marker': _described(schemas.UUID, 'The last request of the page before.'),
 }, closed=True)

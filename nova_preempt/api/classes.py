@@ -28,13 +28,13 @@ _object = schemas.make_object
 _SHARE = {'type': 'number', 'minimum': 0, 'maximum': 1}
 
 SHARE = {'type': ['number', 'null'], 'minimum': 0, 'maximum': 1,
-         'description': 'Of the time, by its class; null of no class.'}
+         'description': 'The share that its class promises, or null.'}
 CLOCKS = {**_object({
     'running_s': schemas.COUNT,
     'waiting_s': schemas.COUNT,
     'starting_s': _described(schemas.COUNT, 'On its way to a host.'),
-    'share': _described({**SHARE}, 'Of all this time that it ran; null of no '
-                                   'time.'),
+    'share': _described({**SHARE}, 'The part of this time that it ran, or '
+                                   'null.'),
 }), 'description': 'Since it was asked for (microversion 1.5).'}
 
 _CLASS = _object({

@@ -122,7 +122,7 @@ def _figures(figures, measured_at, source):
                   policy.ENERGY_FIGURES, schemas.FIGURES_ANSWER,
                   body=schemas.FIGURES, since='1.1')
 def set_energy_figures(call):
-    """Say what a host delivers and draws."""
+    """Set the figures of a host."""
     name = pages.name(call, 'name', 'host')
     wanted = call.body['figures']
     given = efficiency.Figures(*(wanted.get(key) for key in _FIGURES))
@@ -156,7 +156,7 @@ def _check_host(call, name):
 @operation.serves('DELETE', '/v1/energy/hosts/{name}/figures',
                   policy.ENERGY_FIGURES, since='1.1')
 def delete_energy_figures(call):
-    """Forget what a host delivers and draws."""
+    """Delete the figures of a host."""
     if not db_energy.delete_figures(call.services.database,
                                     pages.name(call, 'name', 'host')):
         raise webob.exc.HTTPNotFound('There are no figures of this host.')
@@ -165,7 +165,7 @@ def delete_energy_figures(call):
 @operation.serves('POST', '/v1/energy/hosts/{name}/retry', policy.ENERGY_RETRY,
                   success=202, errors=(409,), since='1.1')
 def retry_energy_host(call):
-    """Have a host booted again that has failed."""
+    """Boot a host again that has failed."""
     database = call.services.database
     name = pages.name(call, 'name', 'host')
     if name not in db_energy.get_power(database):

@@ -43,7 +43,7 @@ FIGURES = schemas.make_object({'figures': schemas.make_object({}, {
 
 _FIGURES = schemas.make_object({
     'flops': _FLOPS, 'watts': _WATTS, 'idle_watts': _IDLE_WATTS,
-    'flops_per_watt': _number('Of these.'),
+    'flops_per_watt': _number('flops / watts.'),
     'measured_at': {**_NULLABLE, 'description':
                     'null where a file of the operator has some of them.'},
     'source': schemas.STRING})

@@ -114,7 +114,7 @@ def _sides(item):
                   schemas.EXPLAIN_ANSWER, body=schemas.EXPLAIN,
                   errors=(429, 503), asks=True)
 def explain(call):
-    """Ask who would end for a new server; nobody does."""
+    """Show which servers a new one would evict; none is evicted."""
     wanted = call.body['explain']
     if 'host' in wanted:
         call.require(policy.EXPLAIN_DETAILS)
@@ -137,7 +137,7 @@ def explain(call):
                   schemas.SIMULATE_ANSWER, body=schemas.SIMULATE, success=202,
                   errors=(404, 409, 503))
 def simulate(call):
-    """End a preemptible server as a preemption would."""
+    """Evict a preemptible server as a preemption would."""
     wanted = call.body['simulate']
     try:
         uuid = call.services.engine.simulate(
@@ -162,7 +162,7 @@ def simulate(call):
                   schemas.CHANCES_ANSWER, query=schemas.CHANCES_QUERY,
                   errors=(429, 503))
 def placement_chances(call):
-    """Ask how many servers of flavors would find room now."""
+    """Show how many servers of flavors would find space now."""
     try:
         answer = call.services.scheduler.placement_chances(
             call.context, call.query['flavor'], call.context.project_id,
@@ -180,7 +180,7 @@ def placement_chances(call):
 @operation.serves('GET', '/v1/statistics', policy.STATISTICS,
                   schemas.STATISTICS_ANSWER, query=schemas.STATISTICS_QUERY)
 def statistics(call):
-    """Show numbers of preemptions by flavor of the victims."""
+    """Count preemptions and victims by flavor of the victims."""
     interval = pages.interval(call)
     flavors, total = queries.get_statistics(
         call.services.database,

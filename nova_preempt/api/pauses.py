@@ -23,7 +23,7 @@ _WHAT = {'type': 'string', 'enum': list(db.ALL)}
 
 PAUSE = schemas.make_object({'pause': schemas.make_object({
     'reason': {**schemas.TEXT, 'description':
-               'For those who ask why nothing happens.'}}, closed=True)},
+               'Why, for others who look.'}}, closed=True)},
     closed=True)
 
 _PAUSE = schemas.make_object({
@@ -38,7 +38,7 @@ PAUSES_ANSWER = schemas.make_object(
 @operation.serves('GET', '/v1/pauses', policy.PAUSE_LIST, PAUSES_ANSWER,
                   since='1.2')
 def list_pauses(call):
-    """List what is stopped for now."""
+    """List what is paused."""
     return {'pauses': [_view(item) for item
                        in db.get(call.services.database).values()]}
 
@@ -46,7 +46,7 @@ def list_pauses(call):
 @operation.serves('PUT', '/v1/pauses/{what}', policy.PAUSE, PAUSE_ANSWER,
                   body=PAUSE, since='1.2')
 def pause(call):
-    """Stop preemption, reservations, power control or the backlog for now."""
+    """Pause preemption, reservations, power control or the backlog."""
     what = _what(call)
     database = call.services.database
     context = call.context
@@ -59,7 +59,7 @@ def pause(call):
 
 @operation.serves('DELETE', '/v1/pauses/{what}', policy.PAUSE, since='1.2')
 def resume(call):
-    """Go on with what was stopped."""
+    """Resume what was paused."""
     what = _what(call)
     if not db.resume(call.services.database, what):
         raise webob.exc.HTTPNotFound(f'{what} is not paused.')

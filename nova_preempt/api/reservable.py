@@ -25,7 +25,7 @@ from nova_preempt.db import reservable
 @operation.serves('GET', '/v1/properties', policy.PROPERTY_LIST,
                   schemas.PROPERTIES_ANSWER, errors=(503,), since='1.1')
 def list_properties(call):
-    """List the properties of hosts that can be asked for."""
+    """List the properties of hosts that a filter can name."""
     return {'properties': visible_properties(call)}
 
 
@@ -48,7 +48,7 @@ def _hidden(call):
                   schemas.PROPERTY_ANSWER, body=schemas.CHANGE_PROPERTY,
                   errors=(503,), since='1.1')
 def update_property(call):
-    """Hide a property of hosts, or show it."""
+    """Hide a property of hosts from users, or show it."""
     name = pages.name(call, 'name', 'property')
     database = call.services.database
     found = {item['name']: item for item in
@@ -90,7 +90,7 @@ def show_host(call):
                   schemas.HOST_ANSWER, body=schemas.CHANGE_HOST, errors=(503,),
                   since='1.1')
 def update_host(call):
-    """Say whether a host can be reserved, and what it has."""
+    """Set whether a host can be reserved, and its properties."""
     name = _get_host(call)['name']
     reservable.set_host(call.services.database, name, **call.body['host'])
     # Its properties have changed, too.
@@ -135,7 +135,7 @@ def show_reservation_limits(call):
                   policy.LIMITS_UPDATE, schemas.LIMITS_ANSWER,
                   body=schemas.SET_LIMITS, since='1.1')
 def set_reservation_limits(call):
-    """Give a project limits of its own."""
+    """Set limits of a project in place of the options."""
     project_id = _limited(call)
     reservable.set_limits(call.services.database, project_id,
                           call.body['reservation_limits'])
@@ -145,7 +145,7 @@ def set_reservation_limits(call):
 @operation.serves('DELETE', '/v1/reservation-limits/{project_id}',
                   policy.LIMITS_UPDATE, since='1.1')
 def delete_reservation_limits(call):
-    """Take a project's own limits from it."""
+    """Unset the limits of a project."""
     reservable.set_limits(call.services.database, _limited(call), {})
 
 

@@ -65,13 +65,13 @@ CHANGE = schemas.wished('reservation', {
 LIST_QUERY = _object({}, {
     'status': {'type': 'string', 'enum': list(model.STATUSES)},
     'name': schemas.TEXT,
-    'since': _described(schemas.TIME, 'That end after this. UTC if no offset '
+    'since': _described(schemas.TIME, 'They end after this. UTC if no offset '
                                       'is given.'),
-    'until': _described(schemas.TIME, 'That start before this. UTC if no '
+    'until': _described(schemas.TIME, 'They start before this. UTC if no '
                                       'offset is given.'),
     'host': _described(schemas.TEXT, 'For administrators.'),
     'project_id': _described(schemas.TEXT, 'For administrators.'),
-    'all_projects': _described(_FLAG, 'Of all projects. For administrators.'),
+    'all_projects': _described(_FLAG, 'All projects. For administrators.'),
     'limit': _described(schemas.LIMIT, 'The size of a page.'),
     'marker': _described(schemas.UUID,
                          'The last reservation of the page before.'),

@@ -101,7 +101,7 @@ def create_reservation(call):
                   policy.RESERVATION_PREVIEW, schemas.PREVIEW_ANSWER,
                   body=schemas.CREATE, errors=(503,), since='1.1', asks=True)
 def preview_reservation(call):
-    """Ask when and where hosts could be reserved; none are."""
+    """Show when and where hosts could be reserved."""
     with _naming_fields():
         return {'preview': views.preview(call.services.schedule.preview(
             call.context, call.context.project_id, _requested(call)),
@@ -157,7 +157,7 @@ def _naming_fields():
                   policy.RESERVATION_UPDATE, schemas.RESERVATION_ANSWER,
                   body=schemas.CHANGE, errors=(409,), since='1.1')
 def update_reservation(call):
-    """Change a reservation, or let it end earlier or later."""
+    """Change a reservation, also when it ends."""
     item = _get(call)
     changes = dict(call.body['reservation'])
     end_at = _time(changes, 'end_at')
@@ -170,7 +170,7 @@ def update_reservation(call):
 @operation.serves('DELETE', '/v1/reservations/{reservation_id}',
                   policy.RESERVATION_DELETE, errors=(409,), since='1.1')
 def delete_reservation(call):
-    """Cancel a reservation; one that is under way ends now."""
+    """Cancel a reservation, or end it if it has started."""
     item = _get(call)
     call.services.schedule.cancel(item.uuid, item.project_id)
 

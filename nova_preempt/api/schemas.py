@@ -63,7 +63,7 @@ UNTIL = described(TIME, 'The time before which they are. UTC if no offset '
                          'is given.')
 
 LIST_QUERY = make_object({}, {
-    'server_id': described(UUID, 'Placed, or a victim.'),
+    'server_id': described(UUID, 'Server that was placed, or victim.'),
     'victim_id': described(UUID, 'A victim.'),
     'flavor': described(TEXT, 'The name of the flavor of a victim.'),
     'status': described(STATUS, 'Of the preemption. "refused" is for '
@@ -71,9 +71,9 @@ LIST_QUERY = make_object({}, {
     'since': SINCE,
     'until': UNTIL,
     'host': described(TEXT, 'For administrators.'),
-    'project_id': described(TEXT, 'With a side in it. For administrators.'),
+    'project_id': described(TEXT, 'Of a server in it. For administrators.'),
     'all_projects': {'type': 'boolean', 'description':
-                     'Of all projects. For administrators.'},
+                     'All projects. For administrators.'},
     'limit': described(LIMIT, 'The size of a page.'),
     'marker': described(UUID, 'The last preemption of the page before.'),
 }, closed=True)
@@ -131,7 +131,7 @@ PREEMPTION = make_object({
                        'user_id': STRING, 'flavor': STRING}},
     'victims': {
         'type': 'array',
-        'description': 'The servers that gave way, those of the project.',
+        'description': 'Victims that belong to the project.',
         'items': VICTIM},
 }, {
     'request_id': STRING,
@@ -151,7 +151,7 @@ EXPLAIN_ANSWER = make_object({'explain': make_object({
     'victim_count': COUNT,
     'victims': {
         'type': 'array',
-        'description': 'Who would end, of the servers of the project.',
+        'description': 'Victims that belong to the project.',
         'items': make_object({
             'server_id': STRING, 'project_id': STRING, 'flavor': STRING,
             'cost_us': _COST_US})},
@@ -170,11 +170,11 @@ CHANCES_ANSWER = make_object({'placement_chances': {
     'type': 'array', 'items': make_object({
         'flavor': STRING, 'availability_zone': NULLABLE,
         'preemptible': described(
-            _COUNT_OR_NULL, 'As many preemptible servers would fit now; '
+            _COUNT_OR_NULL, 'How many preemptible servers would fit; '
                             'null if what the flavor asks for is not known.'),
         'normal': described(
             _COUNT_OR_NULL,
-            'As many normal servers, who may preempt.')})}})
+            'How many normal servers would.')})}})
 
 _NUMBERS = {
     'preemptions': COUNT,

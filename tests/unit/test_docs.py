@@ -50,6 +50,7 @@ class TestApiReference(unittest.TestCase):
         for operation in (*operations.PUBLIC, *operations.OPERATIONS):
             text = sections[f'{operation.method} {operation.path}']
             self.assertIn(operation.summary, text)
+            self.assertIn(operation.rule or 'Needs no token', text)
             for schema in (operation.query, operation.body,
                            operation.answer):
                 for name in names(schema or {}):
