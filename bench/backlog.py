@@ -34,8 +34,6 @@ from oslo_config import cfg
 import sqlalchemy as sa
 
 from nova_preempt import db
-from nova_preempt.backlog import choices
-from nova_preempt.backlog import groups
 from nova_preempt.backlog import launcher
 from nova_preempt.backlog import limits
 from nova_preempt.backlog import loop
@@ -147,10 +145,9 @@ class Bench:
                     conf.preemption, self.cloud, self.cloud, lambda: NOW,
                     types.SimpleNamespace(why=lambda what: '')),
                 lambda: passes.load_order(options),
-                groups.Groups(lambda uuid: None),
+                lambda uuid: None,
                 limits.Limits(acting, time.monotonic)),
-            launcher.Launcher(options, acting, written, lambda: NOW,
-                              choices.Choices(options, self.database)))
+            launcher.Launcher(options, acting, written, lambda: NOW))
 
     @staticmethod
     def find(tags: Any, uuids: Any) -> instances.Found:

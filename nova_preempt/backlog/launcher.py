@@ -13,6 +13,7 @@
 
 import copy
 import dataclasses
+import datetime
 import threading
 
 from oslo_db import exception as db_exc
@@ -45,16 +46,14 @@ class Launcher:
     :param acting: a nova_preempt.backlog.users.Users
     :param records: a nova_preempt.backlog.records.Records
     :param clock: returns now, naive and in UTC
-    :param choices: a nova_preempt.backlog.choices.Choices
     """
 
-    def __init__(self, options, acting, records, clock, choices):
+    def __init__(self, options, acting, records, clock):
         self._options = options
         self._sealing = sealing.Sealing(options)
         self._users = acting
         self._records = records
         self._clock = clock
-        self._choices = choices
 
     def start(self, intents):
         """Carry starts out, several at a time.
@@ -116,8 +115,10 @@ class Launcher:
                                  self._clock())
         begun = self._records.begin(request, boot)
         if begun is not None:
+            until = boot.asked_at + datetime.timedelta(
+                seconds=self._lifecycle().undecided_s)
             self._ask(nova, request, begun, boot, secrets,
-                      self._choices.hints(request, boot, start.hosts))
+                      self._records.choose(request, boot, start.hosts, until))
         return True
 
     def _lifecycle(self):

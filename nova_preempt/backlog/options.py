@@ -14,7 +14,7 @@
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import controller
 from nova_preempt.core.backlog import order as core_order
-from nova_preempt.core.backlog import passes as core_passes
+from nova_preempt.core.backlog import passes
 from nova_preempt.core.batch import model as batch
 
 OFF = 'off'
@@ -34,19 +34,15 @@ def lifecycle(options):
         retry_s=options.retry_interval_s)
 
 
-def passes(options):
-    """A core.backlog.passes.Options, of the same."""
-    return core_passes.Options(
-        most_starts=options.starts_per_pass,
-        most_of_project=options.starts_per_pass_and_project,
-        hold_after_s=options.hold_after_s,
-        most_holds=options.most_holds)
-
-
 def controlling(options):
     """A core.backlog.controller.Options, of the same."""
     return controller.Options(
-        passes(options), lifecycle(options), options.pass_interval_s)
+        passes.Options(
+            most_starts=options.starts_per_pass,
+            most_of_project=options.starts_per_pass_and_project,
+            hold_after_s=options.hold_after_s,
+            most_holds=options.most_holds),
+        lifecycle(options), options.pass_interval_s)
 
 
 def placing(options):

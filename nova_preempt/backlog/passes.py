@@ -18,6 +18,7 @@ import time
 import stevedore
 
 from nova_preempt.backlog import options as backlog_options
+from nova_preempt.backlog import rooms as read_rooms
 from nova_preempt.core.backlog import estimate
 from nova_preempt.core.backlog import passes
 from nova_preempt.core.backlog import room as core_room
@@ -37,21 +38,21 @@ class CloudReader:
     :param database: a nova_preempt.db.Database
     :param rooms: a nova_preempt.backlog.rooms.Rooms
     :param ranking: returns the core.backlog.order.Order
-    :param groups: a nova_preempt.backlog.groups.Groups
+    :param resident: see nova_preempt.backlog.rooms.known_groups
     :param batch: a nova_preempt.backlog.batch.Batch, or None
     :param places: returns the core.backlog.places.Places of now, or None
     :param quotas: a nova_preempt.backlog.limits.Limits
     :param monotonic: returns seconds of a clock that is never set
     """
 
-    def __init__(self, options, database, rooms, ranking, groups,
+    def __init__(self, options, database, rooms, ranking, resident,
                  quotas, batch=None, places=lambda: None,
                  monotonic=time.monotonic):
         self._options = options
         self._database = database
         self._rooms = rooms
         self.ranking = ranking
-        self._groups = groups
+        self._resident = resident
         self._batch = batch
         self._places = places
         self.quotas = quotas
@@ -67,7 +68,8 @@ class CloudReader:
         places = self._places()
         rooms = self._rooms.all(places)
         # One by one hosts are for Nova to choose, whoever is together.
-        groups = self._groups.known(waiting, rooms) if self._batch else {}
+        groups = read_rooms.known_groups(
+            waiting, rooms, self._resident) if self._batch else {}
         rooms = core_room.with_members(rooms, groups.values())
         return passes.Cloud(
             rooms, groups, places, self._rooms.departures(),

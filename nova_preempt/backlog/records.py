@@ -12,14 +12,18 @@
 """Writing down what has become of requests, and telling it."""
 
 import dataclasses
+import secrets
 
+from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import chosen
 from nova_preempt.core.backlog import servers
 from nova_preempt.db import backlog as db
 from nova_preempt.db import backlog_sealed
+from nova_preempt.db import chosen_hosts
 
 LOG = logging.getLogger(__name__)
 
@@ -76,6 +80,28 @@ class Records:
         begun = boot_outcome.begun(request, boot, forgotten)
         self._told(begun, request.state)
         return begun
+
+    def choose(self, request, boot, hosts, until):
+        """Write the hosts down that were chosen for a boot, under a secret.
+
+        :param hosts: {host: how many servers}
+        :param until: how long they are chosen, naive and in UTC
+        :returns: the scheduler hints with which the boot gets them. None where
+            none were chosen, or they cannot be written down: Nova chooses then
+        """
+        if not hosts:
+            return {}
+        secret = secrets.token_urlsafe()
+        try:
+            chosen_hosts.keep(self._database, secret, chosen.Choice(
+                request.project_id, request.user_id, boot.flavor_id,
+                boot.count, request.uuid, boot.number, hosts, until))
+        except db_exc.DBError as exc:
+            LOG.warning('Nova chooses hosts for request %(uuid)s: what was '
+                        'chosen cannot be written down: %(exc)s',
+                        {'uuid': request.uuid, 'exc': exc})
+            return {}
+        return {chosen.HINT: secret}
 
     def _told(self, request, old_state):
         metrics.BACKLOG_CHANGES.labels(request.state).inc()

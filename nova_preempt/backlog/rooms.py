@@ -13,14 +13,19 @@
 
 import math
 
+from nova_preempt.cloud import groups as cloud_groups
 from nova_preempt.core import actions
 from nova_preempt.core import capacity
+from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import places as core_places
 from nova_preempt.core.backlog import room as core
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import leases
+
+# A rule that allows more is none; and solvers count in 64 bits.
+_MOST = 2**31 - 1
 
 
 class Rooms:
@@ -57,21 +62,17 @@ class Rooms:
         by_node = self._known.servers.by_node()
         found = []
         for host, providers in rooms:
-            room = core.with_power(_room(
+            found.append(core.with_ends(_room(
                 host, providers,
                 places.free_s(host.name) if places else math.inf),
-                host.asleep, wakes)
-            if room is None:
-                continue
-            found.append(core.with_leavers(room, (
-                core.Leaver(
-                    _freed(providers, uuid, policy.action(server)),
+                host.asleep, wakes, (core.End(
                     departures.left_s(server, policy.action,
-                                 lambda it: it.uptime_us(now)),
+                                      lambda it: it.uptime_us(now)),
+                    _freed(providers, uuid, policy.action(server)),
                     may_preempt and policy.may_give_way(server, now))
-                for uuid, server in sorted(
-                    by_node.get(host.name, {}).items()))))
-        return found
+                    for uuid, server in sorted(
+                        by_node.get(host.name, {}).items()))))
+        return [room for room in found if room is not None]
 
     def departures(self):
         """Return the core's ExpectedDepartures, as it is now."""
@@ -101,6 +102,35 @@ def load_places(conf):
     return lambda: core_places.Places(
         known.view(), eviction_policy.get_guard(
             conf.preemption, conf.reservation.guard_s))
+
+
+def known_groups(requests, rooms, resident, find=cloud_groups.find):
+    """{core groups.key(): core Group} of those with strict policies.
+
+    Read at once, and not at all where nobody has one. What is deleted, or
+    another's, or has a soft policy, is not there.
+
+    :param requests: core Requests that wait
+    :param rooms: core Rooms of the hosts that are in use
+    :param resident: given the uuid of a server, returns the
+        nova_preempt.reservation.occupancy.Resident, None if it is on no node
+    """
+    found = {item.uuid: groups.own(item) for item in requests
+             if item.apart and item.servers}
+    names = {groups.named(item) for item in requests
+             if not item.apart} - {''}
+    if not names:
+        return found
+    hosts = {room.host for room in rooms}
+    for uuid, group in find(names, groups.STRICT).items():
+        found[uuid] = groups.Group(
+            uuid, group.policy, min(group.max_server_per_host, _MOST),
+            group.members,
+            group.policy == groups.AFFINITY and any(
+                there.node not in hosts
+                for there in map(resident, group.members) if there),
+            group.project_id)
+    return found
 
 
 def _freed(providers, uuid, action):

@@ -20,8 +20,6 @@ from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt import rpc
 from nova_preempt.backlog import batch
-from nova_preempt.backlog import choices
-from nova_preempt.backlog import groups
 from nova_preempt.backlog import launcher
 from nova_preempt.backlog import limits
 from nova_preempt.backlog import loop
@@ -96,15 +94,14 @@ class Backlog:
                         process.pauses, lambda: conf.energy.demand_wakes),
             functools.cache(lambda: load_order(
                 options, classes and classes.claims(process.db))),
-            groups.Groups(inventory.occupancy.get),
+            inventory.occupancy.get,
             limits.Limits(acting, time.monotonic), batch.load(options),
             rooms.load_places(conf))
         self._loop = loop.Loop(
             options, process.db, tracker.Tracker(
                 process.db, server_reader.ServerReader(process.decisions),
                 acting, written), cloud,
-            launcher.Launcher(options, acting, written, self._now,
-                              choices.Choices(options, process.db)))
+            launcher.Launcher(options, acting, written, self._now))
         if options.enabled:
             # What is wrong is to be known at once.
             cloud.ranking()

@@ -267,18 +267,17 @@ class IndexedCloud(memory.MemoryCloud):
         found = []
         for number, host in enumerate(self._in_order):
             free = self._amounts(self._free, number)
-            one = room.with_power(room.Room(
-                host.name, free, free, self._amounts(self._capacity, number),
-                consumers=frozenset(host.allocations),
-                free_s=free_s(host.name)), off(host.name), wakes)
-            if one is None:
-                continue
-            found.append(room.with_leavers(
-                one,
-                (room.Leaver(frees(server, host.allocations[uuid]),
-                             ends_in_s(server), may_end(server))
+            found.append(room.with_ends(
+                room.Room(host.name, free, free,
+                          self._amounts(self._capacity, number),
+                          consumers=frozenset(host.allocations),
+                          free_s=free_s(host.name)),
+                off(host.name), wakes,
+                (room.End(ends_in_s(server),
+                          frees(server, host.allocations[uuid]),
+                          may_end(server))
                  for uuid, server in host.servers.items())))
-        return found
+        return [each for each in found if each is not None]
 
     def put(self, host: memory.MemoryHost, uuid: str,
             resources: Mapping[str, int], server: Server | None = None

@@ -34,13 +34,13 @@ from nova_preempt.core.reservation import leases
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class End:
-    """A server that is known to end.
+    """What a preemptible server leaves when it ends.
 
-    :param in_s: after its notice
+    :param in_s: in how many seconds, after its notice; None if nobody knows
     :param reclaimable: whether who preempts may have its room before
     """
 
-    in_s: int
+    in_s: int | None
     resources: Resources
     reclaimable: bool = False
 
@@ -140,7 +140,7 @@ class Room:
         left = self.view(alternative)
         if capacity.fits(alternative.resources, left):
             return 0
-        for end in sorted(self.ends, key=lambda e: e.in_s):
+        for end in sorted(self.ends, key=lambda end: end.in_s or 0):
             if end.reclaimable and not alternative.preemptible:
                 continue  # it was counted
             left = capacity.total((left, end.resources))
@@ -156,49 +156,25 @@ def several(alternative: model.Alternative, count: int) -> model.Alternative:
     })
 
 
-def with_power(
-    room: Room, off: candidates.Off | None, wakes: bool
+def with_ends(
+    room: Room, off: candidates.Off | None, wakes: bool, ends: Iterable[End]
 ) -> Room | None:
-    """Return the room of a host that may be off, None where nobody wakes it.
+    """Return the room of a host, with what its preemptible servers leave.
 
     :param off: None: it is on
     :param wakes: whether normal servers that find no host wake one
+    :param ends: of all preemptible servers there
+    :returns: None where it is off, and nobody wakes it
     """
-    if off is None:
-        return room
-    if off.why_late or not wakes:
+    if off is not None and (off.why_late or not wakes):
         return None
-    return dataclasses.replace(room, off=True)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Leaver:
-    """A preemptible server that may leave a host.
-
-    :param frees: what its end frees
-    :param in_s: when it ends, see End; None if nobody knows
-    :param reclaimable: whether it may be made to end now
-    """
-
-    frees: Resources
-    in_s: int | None
-    reclaimable: bool
-
-
-def with_leavers(room: Room, leavers: Iterable[Leaver]) -> Room:
-    """Return a room with what is reclaimable in it, and its ends."""
-    leavers = list(leavers)
+    ends = list(ends)
     return dataclasses.replace(
-        room,
-        reclaimable=capacity.total(
-            (room.free, *(each.frees for each in leavers if each.reclaimable))
-        ),
-        ends=tuple(
-            End(each.in_s, each.frees, each.reclaimable)
-            for each in leavers
-            if each.in_s is not None
-        ),
-    )
+        room, off=off is not None,
+        reclaimable=capacity.total((
+            room.free, *(each.resources for each in ends
+                         if each.reclaimable))),
+        ends=tuple(each for each in ends if each.in_s is not None))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@
 
 import unittest
 
-from nova_preempt.backlog import groups
+from nova_preempt.backlog import rooms
 from nova_preempt.cloud import groups as cloud_groups
 from nova_preempt.core.backlog import groups as core
 from nova_preempt.core.backlog import model
@@ -30,7 +30,6 @@ class TestGroups(unittest.TestCase):
         self.asked = []
         self.found = {}
         self.nodes = {}
-        self.groups = groups.Groups(self.resident, self.find)
 
     def resident(self, uuid):
         node = self.nodes.get(uuid)
@@ -45,8 +44,10 @@ class TestGroups(unittest.TestCase):
         self.found[uuid] = cloud_groups.ServerGroup(
             uuid, project_id, policy, most, frozenset(members))
 
-    def known(self, *requests, rooms=('a', 'b')):
-        return self.groups.known(requests, [host(name, 1) for name in rooms])
+    def known(self, *requests, hosts=('a', 'b')):
+        return rooms.known_groups(
+            requests, [host(name, 1) for name in hosts], self.resident,
+            self.find)
 
     def test_nobody_has_one(self):
         self.assertEqual({}, self.known())

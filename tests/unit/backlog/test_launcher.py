@@ -42,8 +42,8 @@ class TestAway(unittest.TestCase):
             secret_key_file='')
         self.launcher = launcher.Launcher(
             self.options,
-            self.users, self.records, lambda: base.NOW,
-            mock.Mock(**{'hints.return_value': {}}))
+            self.users, self.records, lambda: base.NOW)
+        self.records.choose.return_value = {}
         self.requests = {str(number): base.request(str(number))
                          for number in range(100)}
         self.records.body.side_effect = lambda uuid: self.requests[uuid].body
