@@ -33,7 +33,7 @@ class Rooms:
 
     :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param options: [preemption] of the configuration
-    :param known: a nova_preempt.handover.knowledge.Knowledge
+    :param known: a nova_preempt.handover.parts.Knowledge
     :param clock: returns now, timezone-aware
     :param pauses: a nova_preempt.pauses.Pauses
     :param wakes: returns whether servers that find no host wake hosts

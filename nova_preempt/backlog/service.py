@@ -63,7 +63,7 @@ class Backlog:
 
     :param conf: nova.conf.CONF
     :param process: a nova_preempt.handover.parts.Process
-    :param known: a nova_preempt.handover.knowledge.Knowledge
+    :param known: a nova_preempt.handover.parts.Knowledge
     :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param trusts: by default those of Keystone
     :param make_nova: see users.Users

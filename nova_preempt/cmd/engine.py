@@ -95,7 +95,7 @@ def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
         found, options, inventory, leadership,
         lambda ends: lifecycle.Lifecycle(
             conf, process, clients, found.known, ends, inventory, sight),
-        power=power, backlog=backlog_service.Backlog(
+        power, backlog_service.Backlog(
             conf, process, found.known, inventory, trusts,
             classes=qos, nova=clients.nova, **backlog),
         works=(qos.works(process.db, cells, found.known.promised) if qos

@@ -35,7 +35,7 @@ class HeadroomKeeper:
     """Ends preemptible servers until there is enough free.
 
     :param process: a nova_preempt.handover.parts.Process
-    :param known: a nova_preempt.handover.knowledge.Knowledge
+    :param known: a nova_preempt.handover.parts.Knowledge
     :param stuck: returns the uuids of victims that lately did not end
     :param ends: a nova_preempt.engine.evictions.Evictions
     """

@@ -16,6 +16,7 @@ PeriodicWorker, of fixed spacings, does not know; and what fails is tried again
 after a pause, where oslo.service's DynamicLoopingCall tries it again at once.
 """
 
+import dataclasses
 import threading
 import time
 
@@ -53,7 +54,6 @@ class PeriodicTasks:
         self._interval_s = interval_s
         self._monotonic = monotonic
         self._due_at = {}
-        self._failing = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(
             target=self.run, name=tasks[0][0], daemon=True)
@@ -105,16 +105,8 @@ class PeriodicTasks:
         """Do a piece of work; return how long it is to the next time."""
         try:
             wait_s = self._health.run(name, work)
-        except Exception as exc:
+        except Exception:  # noqa: BLE001 (Health has told)
             wait_s = RETRY_S
-            if name in self._failing:
-                LOG.warning('%(name)s still fails: %(exc)s',
-                            {'name': name, 'exc': exc})
-            else:
-                LOG.exception('%s failed; it is tried again.', name)
-            self._failing.add(name)
-        else:
-            self._failing.discard(name)
         return wait_s if pause_s is None else pause_s
 
 
@@ -152,7 +144,11 @@ class Health:
         try:
             result = work()
         except Exception as exc:
-            if not task.error:
+            if task.error:
+                LOG.warning('%(name)s still fails: %(exc)s',
+                            {'name': name, 'exc': exc})
+            else:
+                LOG.exception('%s failed; it is tried again.', name)
                 task.failed_at = self._monotonic()
             task.error = str(exc) or type(exc).__name__
             metrics.ENGINE_FAILURES.labels(name).inc()
@@ -179,13 +175,19 @@ class Health:
                           for name, task in sorted(tasks.items())}}
 
 
+@dataclasses.dataclass
 class _Task:
+    """How a task goes.
 
-    def __init__(self):
-        self.began_at = None      # monotonic, while it is being done
-        self.failed_at = 0        # the same, of the first failure in a row
-        self.done_at = None       # when it went well last, for people
-        self.error = ''
+    :ivar began_at: monotonic, while it is being done
+    :ivar failed_at: the same, of the first failure in a row
+    :ivar done_at: when it went well last, for people
+    """
+
+    began_at: float | None = None
+    failed_at: float = 0
+    done_at: float | None = None
+    error: str = ''
 
     def problem(self, now):
         """Return why a task counts as unhealthy, '' if it does not.

@@ -11,8 +11,6 @@
 # under the License.
 """The service around the tasks: who acts, how often, and what if it fails."""
 
-import time
-
 from oslo_log import log as logging
 
 from nova_preempt.db import database
@@ -104,12 +102,11 @@ class Engine:
     """
 
     def __init__(self, parts, options, inventory, leadership,
-                 make_lifecycle, monotonic=time.monotonic, power=None,
-                 backlog=None, works=(), returning=None):
+                 make_lifecycle, power, backlog, works=(), returning=None):
         self.parts = parts
         self.inventory = inventory
         self._leadership = leadership
-        self.health = periodic.Health(monotonic)
+        self.health = periodic.Health()
         process, clients = parts.process, parts.clients
         known, handover = parts.known, parts.handover
         self.evictions = evictions.Evictions(
@@ -117,18 +114,19 @@ class Engine:
             evictions.THREADS, known.providers.left)
         self.power = power
         self.backlog = backlog
-        self.lifecycle = make_lifecycle(self.evictions)
+        self.lifecycle = lifecycle = make_lifecycle(self.evictions)
+        # Each in a thread of its own; the inventory of each engine is kept.
         self._timed = (
             periodic.PeriodicTasks([('inventory', inventory.keep, None)],
                                    self.health),
-            self._make_timed('reservations: moments', self._unless_paused(
-                self.lifecycle.lease_events.run)),
-            self._make_timed('reservations: chores', self._unless_paused(
-                self.lifecycle.reconciler.run)),
-            *(self._make_timed(name, work)
-              for more in (*(part.works for part in (power, backlog) if part),
-                           works)
-              for name, work in more))
+            *(periodic.PeriodicTasks([(name, work, None)], self.health,
+                                     leadership)
+              for name, work in (
+                  ('reservations: moments',
+                   self._unless_paused(lifecycle.lease_events.run)),
+                  ('reservations: chores',
+                   self._unless_paused(lifecycle.reconciler.run)),
+                  *power.works, *backlog.works, *works)))
         old = expiry.Expiry(process, known.servers, clients, self.evictions,
                             leadership.holds)
         cleaner = janitor.Janitor(
@@ -141,8 +139,7 @@ class Engine:
         returns = restorer.Restorer(process.decisions, clients, known.headroom,
                                     handover.events, options,
                                     returning=returning,
-                                    wanted=backlog.coming_back if backlog
-                                    else frozenset)
+                                    wanted=backlog.coming_back)
         # Those with a pause of their own have it here, in seconds.
         self.rounds = periodic.PeriodicTasks([
             (work.__qualname__, work, pause_s) for work, pause_s in (
@@ -155,12 +152,7 @@ class Engine:
                 (cycles.Cycles(process.db).look, CYCLES_S),
                 # Last: it waits for a cell that hangs for a minute.
                 (cleaner.clean, AUDIT_INTERVAL_S))
-        ], self.health, leadership, options.interval_s, monotonic)
-
-    def _make_timed(self, name, work):
-        """Make a task that only the leading engine runs, in its own thread."""
-        return periodic.PeriodicTasks([(name, work, None)], self.health,
-                                      self._leadership)
+        ], self.health, leadership, options.interval_s)
 
     def _unless_paused(self, work):
         def run():
@@ -177,12 +169,9 @@ class Engine:
         self.rounds.run()
         for work in self._timed:
             work.stop()
-        self._leadership.close()
-        self.evictions.close()
-        self.lifecycle.close()
-        for part in (self.power, self.backlog):
-            if part:
-                part.close()
+        for part in (self._leadership, self.evictions, self.lifecycle,
+                     self.power, self.backlog):
+            part.close()
 
     def run_once(self):
         """Every task whose time has come, if it is this engine's turn."""

@@ -46,18 +46,14 @@ class Budgets:
         # {server uuid: ids of its groups}
         self._groups: dict[str, set[int]] = {}
 
-    @property
-    def project_budget(self) -> int:
-        budget: int = self._options.project_budget
-        return budget
-
-    @property
-    def group_budget(self) -> int:
-        budget: int = self._options.group_budget
-        return budget
-
     def __bool__(self) -> bool:
-        return bool(self.project_budget or self.group_budget)
+        return bool(self._options.project_budget or self._options.group_budget)
+
+    def _left(self, ending: Mapping[str, str], groups: Mapping[str, set[int]]
+              ) -> core.Budgets:
+        """The budgets where these are ending, {uuid of a server: project}."""
+        return core.Budgets(self._options.project_budget,
+                            self._options.group_budget, ending, groups)
 
     def read(self) -> core.Budgets | None:
         """What is left now, as core Budgets; None if none is set."""
@@ -65,12 +61,11 @@ class Budgets:
             return None
         ending = self._decisions.get_ending(self._since())
         self._learn_groups(set(ending))
-        return core.Budgets(self.project_budget, self.group_budget, ending,
-                            self._groups)
+        return self._left(ending, self._groups)
 
     def refresh(self) -> None:
         """Read the groups of all servers anew, in the background."""
-        if self.group_budget:
+        if self._options.group_budget:
             self._groups = groups.get_groups(self._uuids())
 
     def _uuids(self) -> set[str]:
@@ -84,7 +79,7 @@ class Budgets:
 
     def _learn_groups(self, uuids: set[str]) -> None:
         """Make sure that the groups of these and all others are known."""
-        if self.group_budget:
+        if self._options.group_budget:
             # A server does not change its groups.
             self._groups |= groups.get_groups(
                 (self._uuids() | uuids) - self._groups.keys())
@@ -100,15 +95,14 @@ class Budgets:
         projects = {victim.server_uuid: victim.project_id
                     for victim in victims}
         in_groups: dict[str, set[int]] = collections.defaultdict(set)
-        if self.group_budget:
+        if self._options.group_budget:
             for group_id, uuids in groups.get_members(set().union(
                     *groups.get_groups(set(projects)).values())).items():
                 for uuid in uuids:
                     in_groups[uuid].add(group_id)
 
         def check(ending: Mapping[str, str]) -> None:
-            over = core.Budgets(self.project_budget, self.group_budget,
-                                ending, in_groups).exceeded(projects)
+            over = self._left(ending, in_groups).exceeded(projects)
             if over:
                 raise decisions.OverBudget(over)
 

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 import datetime
 import os
 from typing import Any, TypeAlias
@@ -24,14 +24,23 @@ from oslo_utils import timeutils
 
 from nova_preempt import db
 from nova_preempt import exceptions
+from nova_preempt import headroom
 from nova_preempt import pauses
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import one_time_devices
 from nova_preempt.cloud import placement
+from nova_preempt.cloud import providers
+from nova_preempt.cloud import servers
+from nova_preempt.cloud import trees
+from nova_preempt.core.energy import steps
+from nova_preempt.core.scheduling import policy
+from nova_preempt.db import energy as db_energy
+from nova_preempt.db import hints
 from nova_preempt.db import schema
+from nova_preempt.handover import budgets
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import handover
-from nova_preempt.handover import knowledge
 from nova_preempt.handover import owner
 
 #: Returns now, timezone-aware.
@@ -41,6 +50,10 @@ Clock: TypeAlias = Callable[[], datetime.datetime]
 #: How often schedulers and engines look for preemptions that a crash left half
 #: done, in seconds. Their own are also repaired when they start.
 REPAIR_S = 60
+
+
+# More uuids than this are not asked for one by one.
+_MANY = 500
 
 
 class Process:
@@ -87,6 +100,60 @@ class Process:
         self.owner.close()
 
 
+class Knowledge:
+    """Servers, providers, and what bounds the end of servers.
+
+    :param process: a Process
+    :param clients: a nova_preempt.cloud.clients.Clients
+    :param notice_limit_s: see eviction_policy.Policies
+    :param promised: see eviction_policy.Policies
+    """
+
+    def __init__(self, process: Process, clients: clients.Clients,
+                 notice_limit_s: float | None = None,
+                 promised: eviction_policy.Promised | None = None) -> None:
+        self._db = process.db
+        self.providers = providers.ProviderCache(clients.placement)
+        self.trees = trees.TreeCache(clients.placement, self.providers)
+        self.headroom = headroom.Headroom(
+            process.options, clients.placement, self.providers,
+            trees=self.trees)
+        self.promised = promised
+        self.servers = servers.ServerCache(
+            clients.get_cells, self._hinted, self.providers.left,
+            class_of=promised.class_of if promised else None,
+            devices=one_time_devices.OneTimeDevices(clients.placement))
+        self.budgets = budgets.Budgets(process.options, process.decisions,
+                                       self.servers)
+        self._policies = eviction_policy.Policies(
+            process.options, process.decisions, notice_limit_s, promised)
+
+    def policy(self) -> policy.Policy:
+        """The core.scheduling.policy.Policy, as it is now."""
+        return self._policies.current()
+
+    def _hinted(self, uuids: Collection[str]) -> Collection[str]:
+        if not uuids:
+            return set()
+        return hints.get(self._db, uuids if len(uuids) <= _MANY else None)
+
+    def refresh(self) -> None:
+        """Read what may have changed."""
+        if self.promised:
+            self.servers.note_classes(self.promised.refresh())
+        self.servers.refresh()
+        self._policies.refresh()
+        self.budgets.refresh()
+        self.headroom.refresh()
+        # Servers are on some; for those that sleep requests come.
+        nodes = self.servers.by_node().keys() | db_energy.get_power(
+            self._db, steps.COMING).keys()
+        if self.headroom:
+            self.providers.refresh(None)
+        elif nodes:
+            self.providers.refresh(nodes)
+
+
 class Parts:
     """The four, for whoever makes a service of them to give out.
 
@@ -109,7 +176,7 @@ class Parts:
             get_cells)
         # What servers of a class were promised, None if there are no classes.
         self.qos = eviction_policy.load_classes(conf)
-        self.known = knowledge.Knowledge(
+        self.known = Knowledge(
             self.process, self.clients, notice_limit_s,
             self.qos and self.qos.promised(self.process.db, clock))
         self.clients.nova.is_away = self.known.servers.is_away

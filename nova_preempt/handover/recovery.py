@@ -42,8 +42,6 @@ from nova_preempt.handover import victim_space
 
 LOG = logging.getLogger(__name__)
 
-STOP = 'stop'
-
 # After these a server leaves its host.
 _LAST_CALLS = ('force_delete', 'shelve', 'shelve_offload')
 
@@ -285,12 +283,10 @@ class Recovery:
             if victim.status not in decisions.ENDED:
                 status = forced.get(victim.server_uuid) or self._close(
                     decision, victim, victim in there)
-                ended_at = None
-                if status != decisions.ENDING:
-                    ended_at = timeutils.utcnow()
                 self._decisions.update_victim(
                     decision.uuid, victim.server_uuid, status,
-                    ended_at=ended_at)
+                    ended_at=None if status == decisions.ENDING
+                    else timeutils.utcnow())
 
     def _close(self, decision: decisions.Decision, victim: decisions.Victim,
                was_there: bool) -> str:
@@ -319,11 +315,12 @@ class Recovery:
         :raises NotYet: it is not stopped yet
         """
         uuid = victim.server_uuid
-        if victim.asked == STOP and server.task_state == 'powering-off':
+        was_stopped = victim.asked == core_actions.STOP
+        if was_stopped and server.task_state == 'powering-off':
             raise NotYet(f'server {uuid} is still being stopped')
         if victim_space.is_locked_by_us(server):
             self._nova.unlock(uuid)
-        if victim.asked == STOP and server.vm_state == 'stopped':
+        if was_stopped and server.vm_state == 'stopped':
             LOG.info('Starting server %s, which was stopped to give way and '
                      'need not.', uuid)
             self._nova.start(uuid)
@@ -381,7 +378,7 @@ class Recovery:
                       seen.locked_by))
         LOG.error(_SPACE_TAKEN[locked],
                   {'server': uuid, 'uuid': decision.uuid})
-        if victim.asked == STOP and seen.vm_state == 'stopped':
+        if victim.asked == core_actions.STOP and seen.vm_state == 'stopped':
             if not locked:
                 self._nova.lock(uuid, victim_space.LOCKED)
             victim_space.leave_stopped(self._placement, uuid)

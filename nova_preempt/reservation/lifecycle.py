@@ -63,7 +63,7 @@ class Lifecycle:
     :param conf: nova.conf.CONF
     :param process: a nova_preempt.handover.parts.Process
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param known: a nova_preempt.handover.knowledge.Knowledge
+    :param known: a nova_preempt.handover.parts.Knowledge
     :param ends: a nova_preempt.engine.evictions.Evictions
     :param hosts: an Inventory
     :param sight: see healing.Healing

@@ -47,7 +47,7 @@ class Reader:
     """Reads hosts, and what is on them.
 
     :param process: a nova_preempt.handover.parts.Process
-    :param known: a nova_preempt.handover.knowledge.Knowledge
+    :param known: a nova_preempt.handover.parts.Knowledge
     :param options: [reservation] of the configuration
     :param inventory: a nova_preempt.reservation.inventory.Inventory
     :param migration: a nova_preempt.reservation.migration.Migration

@@ -58,11 +58,10 @@ ROOM_LINES = {
 ABOVE_ROOM_LINES = {
     '': 555, 'api': 2609, 'backlog': 1551, 'classes': 422, 'client': 1211,
     'cloud': 2599, 'cmd': 2314, 'conf': 1703, 'core': 14362, 'db': 2599,
-    'embedded': 1204, 'engine': 911, 'handover': 2319, 'power': 1920,
+    'embedded': 1204, 'engine': 898, 'handover': 2303, 'power': 1920,
     'reservation': 1856, 'scheduler': 2741, 'sdk': 637, 'simulator': 6651,
 }
 ABOVE_FILE_LINES = {
-    'nova_preempt/handover/recovery.py': 403,
 }
 ABOVE_FUNCTION_LINES = {}
 ABOVE_ATTRIBUTES = {

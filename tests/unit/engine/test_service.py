@@ -152,9 +152,10 @@ class TestEngine(testtools.TestCase):
     def make(self, leadership):
         parts = mock.Mock()
         parts.known.refresh.__qualname__ = 'Knowledge.refresh'
+        parts.repair.__qualname__ = 'Parts.repair'
         return service.Engine(
             parts, mock.Mock(threads=1, interval_s=3600), mock.Mock(),
-            leadership, mock.Mock())
+            leadership, mock.Mock(), mock.Mock(works=()), mock.Mock(works=()))
 
     def test_nothing_of_a_round_waits_for_the_audit(self):
         """It waits for a cell that hangs, which takes a minute."""

@@ -330,7 +330,7 @@ class Cloud:
                 tzinfo=datetime.timezone.utc))
 
     def known(self):
-        """What stands in for a handover.knowledge.Knowledge."""
+        """What stands in for a handover.parts.Knowledge."""
         view = SimpleNamespace(get=lambda uuid: self.get_preemptible(uuid))
         budgets = SimpleNamespace(read=lambda: SimpleNamespace(
             caps=lambda servers: self.caps))

@@ -18,7 +18,7 @@ from oslo_utils import timeutils
 from nova_preempt.cloud import placement
 from nova_preempt.core import model
 from nova_preempt.db import energy as db_energy
-from nova_preempt.handover import knowledge
+from nova_preempt.handover import parts
 from tests.unit.power import world
 
 
@@ -31,7 +31,7 @@ class TestKnowledge(world.WorldTestCase):
         client.list_providers.return_value = listed
         client.get_provider_state.side_effect = (
             lambda uuid, known: model.Provider(uuid, 1, {}, {}))
-        known = knowledge.Knowledge(
+        known = parts.Knowledge(
             mock.Mock(db=self.db, options=self.conf.preemption),
             mock.Mock(placement=client))
         known.servers = mock.Mock(by_node=lambda: {'a': []})
