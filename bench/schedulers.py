@@ -73,7 +73,7 @@ class FreeTerminator:
     """Ends servers at once: their end is no part of the decision."""
 
     def end(self, decisions, check=None, chosen_at=None):
-        return values.Memory({}, 0.0)
+        return values.Memory({}, 0)
 
 
 def _nova_defaults():

@@ -202,7 +202,7 @@ class InstancePoller:
 def _make_reading(cell, read, clocks):
     """The SharedReading of a cell; see InstancePoller."""
     def read_states(uuids, now):
-        return {uuid: dataclasses.replace(server, read_at=now)
+        return {uuid: dataclasses.replace(server, read_us=round(now * 1e6))
                 for uuid, server in read(cell, uuids).items()}
 
     return SharedReading(f'cell {cell.identity}', read_states,

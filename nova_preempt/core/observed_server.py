@@ -31,7 +31,7 @@ class ObservedServer:
     What was not read has its default. ``ended_at``: when it was deleted, None
     while it exists. ``locked_by``: "owner", "admin", or '' if it is not
     locked. ``flavor``: the flavor's name. ``fault``: why it is in vm_state
-    error. ``status``: what Nova's API says of its state. ``read_at``: when it
+    error. ``status``: what Nova's API says of its state. ``read_us``: when it
     was read, by the clock of whoever waits for it.
     """
 
@@ -55,7 +55,7 @@ class ObservedServer:
     fault: str = ""
     status: str = ""
     locked_reason: str | None = None
-    read_at: float = dataclasses.field(default=0.0, compare=False)
+    read_us: int = dataclasses.field(default=0, compare=False)
 
     @property
     def is_deleting(self) -> bool:

@@ -97,10 +97,10 @@ class EvictionView:
             LOG.warning('Nobody is asked to end: %s', exc)
             return None
 
-    def is_fresh(self, uuid: str, now: float) -> bool:
+    def is_fresh(self, uuid: str, now_us: int) -> bool:
         """Whether a victim was seen so lately that one may act by it."""
         seen, _ = self._facts['seen'][uuid]
-        return controller.is_fresh(seen.read_at, now)
+        return controller.is_fresh(seen.read_us, now_us)
 
     def look_at_server(self, uuid: str, max_age_s: float) -> None:
         try:

@@ -186,13 +186,10 @@ class Work:
     def _now_us(self) -> int:
         return round(self._terminator.monotonic() * SECOND)
 
-    def _now(self) -> float:
-        """The time in seconds, in whole microseconds."""
-        return self._now_us() / SECOND
-
     def _age_s(self) -> float:
-        return controller.pause_s(self._now() - self.memory.acted_at,
-                                  instance_poller.POLL_INTERVAL_S)
+        return controller.pause_s(
+            (self._now_us() - self.memory.acted_us) / SECOND,
+            instance_poller.POLL_INTERVAL_S)
 
     def _carry_out(self, intent: values.Intent) -> None:
         """Do something; some of it is left to the next round if it fails."""
@@ -237,10 +234,10 @@ class Work:
         decision, _ = self._victims[uuid]
         is_wanted = self._view.why_unwanted(decision.uuid) == ''
         self._check_all()
-        now = self._now()
-        if not is_wanted or not self._view.is_fresh(uuid, now):
+        now_us = self._now_us()
+        if not is_wanted or not self._view.is_fresh(uuid, now_us):
             return False
-        self.memory = dataclasses.replace(self.memory, acted_at=now)
+        self.memory = dataclasses.replace(self.memory, acted_us=now_us)
         return True
 
     # -- notices -----------------------------------------------------------
@@ -262,7 +259,7 @@ class Work:
         # The others are written down first: no guest ends before the time
         # that it is told.
         self.memory = self.memory.note(
-            uuid, notice_until=self._now() + victim.notice_s)
+            uuid, notice_until_us=self._now_us() + victim.notice_s * SECOND)
         terminator.decisions.update_victim(
             decision.uuid, uuid, db_decisions.NOTICED, deadline=deadline)
         terminator.events.notice(decision, dataclasses.replace(
@@ -296,7 +293,7 @@ class Work:
         if not self._may_act(uuid):
             return
         self.memory = self.memory.note(uuid, asked=method,
-                                       asked_at=self.memory.acted_at)
+                                       asked_us=self.memory.acted_us)
         try:
             getattr(self._terminator.clients.nova, method)(uuid)
         except nova_api.NovaError as exc:
@@ -307,7 +304,7 @@ class Work:
                      {'uuid': uuid, 'exc': exc})
         if method == 'live_migrate':
             # It may have taken long: what was read before says nothing.
-            self.memory = self.memory.note(uuid, asked_at=self._now())
+            self.memory = self.memory.note(uuid, asked_us=self._now_us())
 
     def _lock(self, intent: values.Lock) -> None:
         uuid = intent.victim
@@ -315,9 +312,9 @@ class Work:
             # Before: the answer may be lost, and our lock not count.
             self.memory = self.memory.note(uuid, asked=ending.LOCK)
             self._terminator.clients.nova.lock(uuid, victim_space.LOCKED)
-            now = self._now()
+            now_us = self._now_us()
             self.memory = dataclasses.replace(
-                self.memory.note(uuid, locked_at=now), acted_at=now)
+                self.memory.note(uuid, locked_us=now_us), acted_us=now_us)
 
     def _close(self, intent: values.Close) -> None:
         """Free what was held for a victim, and note what became of it."""

@@ -69,7 +69,7 @@ class Decision:
     shown: dict[str, ObservedServer | None] = dataclasses.field(
         default_factory=dict)
     memory: values.Memory = dataclasses.field(
-        default_factory=lambda: values.Memory({}, 0.0))
+        default_factory=lambda: values.Memory({}, 0))
     waiters: list[tuple[Server, set[str], Attempt]] = dataclasses.field(
         default_factory=list)
 
@@ -197,9 +197,8 @@ class OpenDecisions:
                 {uuid: actions.choose(each.victims[uuid].terms.action,
                                       allowed)
                  for uuid in each.memory.pending},
-                max(0, round(max(
-                    progress.notice_until for progress
-                    in each.memory.pending.values()) * SECOND) - now_us)
+                max(0, max(progress.notice_until_us for progress
+                           in each.memory.pending.values()) - now_us)
                 / SECOND)
                 for each in decisions),
             tuple(server.kind.resources for server, waits_on

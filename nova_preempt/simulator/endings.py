@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-import math
 
 from nova_preempt.core import actions
 from nova_preempt.core import wanted as core_wanted
@@ -202,7 +201,7 @@ class Endings:
         uuid, now_us = victim.boot.id, self._parts.events.now_us
         kind, task, _, _ = _CALLS[method]
         decision.memory = decision.memory.note(
-            uuid, asked=method, asked_at=now_us / SECOND)
+            uuid, asked=method, asked_us=now_us)
         took_us = self._parts.drawn.us(kind)
         is_stopped = victim.state is State.STOPPED
         decision.shown[uuid] = ObservedServer(
@@ -247,7 +246,7 @@ class Endings:
         if uuid in decision.memory.pending:
             # The time that was drawn for a stop is that for its lock, too.
             decision.memory = decision.memory.note(
-                uuid, locked_at=-math.inf)
+                uuid, locked_us=-round(ending.LOCKED_S * SECOND))
         self._step(decision)
 
     def _leave(self, victim: Server, state: State, *, for_good: bool) -> None:

@@ -27,6 +27,7 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import placement as placement_api
 from nova_preempt.core.eviction import controller
+from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import notifications
@@ -163,7 +164,7 @@ class Terminator:
         return vm_state and ObservedServer(
             'a', vm_state, task_state,
             None if vm_state == 'shelved_offloaded' else 'h0',
-            read_at=self.now)
+            read_us=round(self.now * SECOND))
 
     def sleep(self, seconds):
         self.now = round(self.now + seconds, 6)

@@ -49,9 +49,9 @@ _SHARE = 0.1
 
 def begin(victims: Iterable[values.Victim], now_us: int) -> Memory:
     """Return the Memory of victims to which nothing has been done yet."""
-    now = now_us / SECOND
-    return Memory({victim.uuid: Progress(now + victim.notice_s)
-                   for victim in victims}, now)
+    return Memory({
+        victim.uuid: Progress(now_us + round(victim.notice_s * SECOND))
+        for victim in victims}, now_us)
 
 
 def step(observed: Observed, memory: Memory, now_us: int) -> Step:
@@ -62,8 +62,7 @@ def step(observed: Observed, memory: Memory, now_us: int) -> Step:
     if not memory.has_notice:
         return _give_notice(observed, memory, now_us)
     known = memory.unwanted
-    found = _step(observed, _drop_unwanted(observed, memory),
-                  now_us / SECOND)
+    found = _step(observed, _drop_unwanted(observed, memory), now_us)
     spared = tuple(values.Spare(uuid, why) for uuid, why
                    in found.memory.unwanted.items() if uuid not in known)
     return dataclasses.replace(found, intents=(*spared, *found.intents),
@@ -109,66 +108,67 @@ def _drop_unwanted(observed: Observed, memory: Memory) -> Memory:
     return dataclasses.replace(memory, unwanted=unwanted)
 
 
-def _step(observed: Observed, memory: Memory, now: float) -> Step:
+def _step(observed: Observed, memory: Memory, now_us: int) -> Step:
     looks: tuple[values.Look, ...] = tuple(
         values.LookAtServer(uuid) for uuid in memory.pending
         if uuid not in observed.seen)
     if looks:
         return controller.Step(looks, memory)
-    memory = _note_seen(observed, memory, now)
+    memory = _note_seen(observed, memory, now_us)
     waiting = [uuid for uuid, progress in memory.pending.items()
-               if progress.acting_since is None]
+               if progress.acting_since_us is None]
     if waiting and may_begin(
             [(memory.pending[uuid], *observed.seen[uuid])
-             for uuid in waiting], now):
+             for uuid in waiting], now_us):
         looks = _looks_at_hosts(observed,
                                 map(observed.victims.__getitem__, waiting))
         if looks:
             return controller.Step(looks, memory)
         memory = dataclasses.replace(memory.note_all(
-            {uuid: {"acting_since": now} for uuid in waiting}), acted_at=now)
-    memory, steps = _next_steps(observed, memory, now)
+            {uuid: {"acting_since_us": now_us} for uuid in waiting}),
+            acted_us=now_us)
+    memory, steps = _next_steps(observed, memory, now_us)
     looks = tuple(_looks(observed, memory, steps))
     if looks:
         return controller.Step(looks, memory)
     return _act(observed, memory, steps)
 
 
-def _note_seen(observed: Observed, memory: Memory, now: float) -> Memory:
+def _note_seen(observed: Observed, memory: Memory, now_us: int) -> Memory:
     """Remember since when victims are as they were just seen."""
-    found: dict[str, dict[str, float | None]] = {}
+    found: dict[str, dict[str, int | None]] = {}
     for uuid, progress in memory.pending.items():
         seen, known = observed.seen[uuid]
         terms = observed.victims[uuid].terms
         for name, is_so in (
-                ("gone_at", ending.is_gone(seen, terms)),
-                ("offloaded_at", seen is not None and ending.is_held(seen))):
+                ("gone_us", ending.is_gone(seen, terms)),
+                ("offloaded_us", seen is not None and ending.is_held(seen))):
             if known and is_so != (getattr(progress, name) is not None):
-                found.setdefault(uuid, {})[name] = now if is_so else None
+                found.setdefault(uuid, {})[name] = now_us if is_so else None
     return memory.note_all(found) if found else memory
 
 
-def _next_steps(observed: Observed, memory: Memory, now: float
+def _next_steps(observed: Observed, memory: Memory, now_us: int
                 ) -> tuple[Memory, dict[str, ending.Step]]:
     """Return the next step with each, and what follows where NEXT is one."""
-    steps = {uuid: _next_step(observed, memory, uuid, now)
+    steps = {uuid: _next_step(observed, memory, uuid, now_us)
              for uuid in memory.pending}
     over = [uuid for uuid, found in steps.items() if found.what is What.NEXT]
     if over:
         memory = dataclasses.replace(memory.note_all({
-            uuid: {"migration_over": True, "asked": "", "asked_at": 0.0}
-            for uuid in over}), acted_at=now)
-        steps.update((uuid, _next_step(observed, memory, uuid, now))
+            uuid: {"migration_over": True, "asked": "", "asked_us": 0}
+            for uuid in over}), acted_us=now_us)
+        steps.update((uuid, _next_step(observed, memory, uuid, now_us))
                      for uuid in over)
     return memory, steps
 
 
-def _next_step(observed: Observed, memory: Memory, uuid: str, now: float
+def _next_step(observed: Observed, memory: Memory, uuid: str, now_us: int
                ) -> ending.Step:
     seen, known = observed.seen[uuid]
     terms = observed.victims[uuid].terms
     return ending.next_step(
-        seen, terms, memory.pending[uuid], now, known=known,
+        seen, terms, memory.pending[uuid], now_us, known=known,
         holds=observed.holds.get(uuid),
         host_up=uuid not in memory.unwarned
         and observed.hosts.get(terms.host))
@@ -257,23 +257,23 @@ def _lost_hosts(observed: Observed, memory: Memory
 
 def _wake_at_us(observed: Observed, memory: Memory) -> int | None:
     """Return when the notices are over, or else a victim is too late."""
-    notices = [each.notice_until for each in memory.pending.values()
-               if each.acting_since is None]
+    notices = [each.notice_until_us for each in memory.pending.values()
+               if each.acting_since_us is None]
     if notices:
-        return round(max(notices) * SECOND)
-    return min((round((each.acting_since
-                       + ending.patience_s(observed.victims[uuid].terms))
-                      * SECOND)
+        return max(notices)
+    return min((each.acting_since_us + round(
+                    ending.patience_s(observed.victims[uuid].terms) * SECOND)
                 for uuid, each in memory.pending.items()
-                if each.acting_since is not None), default=None)
+                if each.acting_since_us is not None), default=None)
 
 
 def notice_is_over(
-    progress: Progress, seen: ObservedServer | None, known: bool, now: float
+    progress: Progress, seen: ObservedServer | None, known: bool,
+    now_us: int,
 ) -> bool:
     """Tell whether it is late enough, or nobody needs more time."""
-    if progress.acting_since is not None or ending.has_passed(
-            0, progress.notice_until, now):
+    if progress.acting_since_us is not None or ending.has_passed(
+            0, progress.notice_until_us, now_us):
         return True
     # With a task it may be on its way back.
     return known and (
@@ -286,7 +286,8 @@ def notice_is_over(
 
 
 def may_begin(
-    victims: Iterable[tuple[Progress, ObservedServer | None, bool]], now: float
+    victims: Iterable[tuple[Progress, ObservedServer | None, bool]],
+    now_us: int,
 ) -> bool:
     """Tell whether the victims of a request may be asked to end.
 
@@ -295,17 +296,17 @@ def may_begin(
     ``victims``: of each what notice_is_over() takes.
     """
     return all(
-        notice_is_over(progress, seen, known, now)
+        notice_is_over(progress, seen, known, now_us)
         for progress, seen, known in victims
     )
 
 
-def is_fresh(read_at: float, now: float) -> bool:
+def is_fresh(read_us: int, now_us: int) -> bool:
     """Tell whether a look at a victim is so recent that one may act by it.
 
-    ``read_at``: when it was read, which others may have done before.
+    ``read_us``: when it was read, which others may have done before.
     """
-    return now - read_at <= FRESH_S
+    return now_us - read_us <= FRESH_S * SECOND
 
 
 def pause_s(waited_s: float, interval_s: float) -> float:

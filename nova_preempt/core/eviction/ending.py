@@ -147,24 +147,24 @@ class Terms:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the end of a victim is; times are of one clock.
+    """How far the end of a victim is; times are by one clock.
 
-    ``acting_since``: when the notice of all was over. ``asked``,
-    ``asked_at``: what Nova was asked for last. ``migration_over``: whether it
+    ``acting_since_us``: when the notice of all was over. ``asked``,
+    ``asked_us``: what Nova was asked for last. ``migration_over``: whether it
     cannot be moved.
-    ``gone_at``: when Nova was first seen to know it no more.
-    ``offloaded_at``: when it was first seen offloaded, and held by its host.
-    ``locked_at``: when it was locked, as it was stopped.
+    ``gone_us``: when Nova was first seen to know it no more.
+    ``offloaded_us``: when it was first seen offloaded, and held by its host.
+    ``locked_us``: when it was locked, as it was stopped.
     """
 
-    notice_until: float
-    acting_since: float | None = None
+    notice_until_us: int
+    acting_since_us: int | None = None
     asked: str = ""
-    asked_at: float = 0.0
+    asked_us: int = 0
     migration_over: bool = False
-    gone_at: float | None = None
-    offloaded_at: float | None = None
-    locked_at: float | None = None
+    gone_us: int | None = None
+    offloaded_us: int | None = None
+    locked_us: int | None = None
 
     @property
     def has_begun(self) -> bool:
@@ -174,14 +174,14 @@ class Progress:
     @property
     def may_be_locked(self) -> bool:
         """Whether Nova was asked to lock it; the answer may be lost."""
-        return self.asked == LOCK or self.locked_at is not None
+        return self.asked == LOCK or self.locked_us is not None
 
 
 def next_step(
     seen: ObservedServer | None,
     terms: Terms,
     progress: Progress,
-    now: float,
+    now_us: int,
     *,
     known: bool = True,
     holds: bool | None = None,
@@ -194,7 +194,7 @@ def next_step(
     it is gone), in Placement; None if nobody has looked. ``host_up``: whether
     the compute service of its host is up; None if nobody has looked.
     """
-    step = _next_step(seen, terms, progress, now, known=known, holds=holds)
+    step = _next_step(seen, terms, progress, now_us, known=known, holds=holds)
     asks = step.what is What.ASK and step.detail in _LAST_CALLS
     if terms.for_good or not (asks or step == WAIT):
         return step
@@ -211,24 +211,24 @@ def host_is_down(host: str) -> str:
 
 
 def _next_step(
-    seen: ObservedServer | None, terms: Terms, progress: Progress, now: float,
+    seen: ObservedServer | None, terms: Terms, progress: Progress, now_us: int,
     *, known: bool, holds: bool | None,
 ) -> Step:
     if known:
         if seen is None or is_gone(seen, terms):
-            return _gone(progress, now, holds)
-        step = _away(seen, terms, progress, now, holds)
+            return _gone(progress, now_us, holds)
+        step = _away(seen, terms, progress, now_us, holds)
         if step != WAIT:
             return step
         if _is_kept_by_lock(seen, terms, progress):
             return Step(What.KEEP, "it is locked")
-    if progress.acting_since is None:
+    if progress.acting_since_us is None:
         return WAIT
-    if has_passed(patience_s(terms), progress.acting_since, now):
+    if has_passed(patience_s(terms), progress.acting_since_us, now_us):
         return Step(What.GIVE_UP)
     if not known or seen is None or is_away(seen, terms):
         return WAIT
-    return _act(seen, terms, progress, now)
+    return _act(seen, terms, progress, now_us)
 
 
 def patience_s(terms: Terms) -> float:
@@ -236,9 +236,9 @@ def patience_s(terms: Terms) -> float:
     return terms.timeout_s + (terms.migrate_timeout_s if terms.migrate else 0)
 
 
-def has_passed(seconds: float, since: float, now: float) -> bool:
-    """Tell whether it is so long ago; to the microsecond."""
-    return round((now - since - seconds) * SECOND) >= 0
+def has_passed(seconds: float, since_us: int, now_us: int) -> bool:
+    """Tell whether it is so long ago."""
+    return now_us - since_us >= round(seconds * SECOND)
 
 
 def _is_kept_by_lock(
@@ -295,32 +295,32 @@ def is_held(seen: ObservedServer) -> bool:
     return is_offloaded(seen) and seen.host is not None
 
 
-def _gone(progress: Progress, now: float, holds: bool | None) -> Step:
+def _gone(progress: Progress, now_us: int, holds: bool | None) -> Step:
     if holds is None:
         return _LOOK
     if not holds:
         return Step(What.DONE, GONE)
     # Nova frees the space of a server just after it knows it no more.
-    if not _is_since(progress.gone_at, now):
+    if not _is_since(progress.gone_us, now_us):
         return WAIT
     return Step(What.FREE, GONE)
 
 
-def _is_since(when: float | None, now: float) -> bool:
+def _is_since(when_us: int | None, now_us: int) -> bool:
     """Tell whether Nova has had the time to finish since then."""
-    return when is not None and has_passed(ASK_AGAIN_S, when, now)
+    return when_us is not None and has_passed(ASK_AGAIN_S, when_us, now_us)
 
 
 def _away(
-    seen: ObservedServer, terms: Terms, progress: Progress, now: float,
+    seen: ObservedServer, terms: Terms, progress: Progress, now_us: int,
     holds: bool | None,
 ) -> Step:
     if not is_away(seen, terms):
         return WAIT
     if seen.vm_state == "resized":
         # What is left of it here is kept for the case that it comes back.
-        return _ask("confirm_resize", progress, now)
-    if is_held(seen) and not _is_since(progress.offloaded_at, now):
+        return _ask("confirm_resize", progress, now_us)
+    if is_held(seen) and not _is_since(progress.offloaded_us, now_us):
         return WAIT
     if holds is None:
         return _LOOK
@@ -329,32 +329,32 @@ def _away(
     return Step(What.DONE, SHELVED if is_offloaded(seen) else MIGRATED)
 
 
-def _ask(what: str, progress: Progress, now: float) -> Step:
+def _ask(what: str, progress: Progress, now_us: int) -> Step:
     """Ask Nova for something, not too often."""
     if progress.asked == what and not has_passed(
-            ASK_AGAIN_S, progress.asked_at, now):
+            ASK_AGAIN_S, progress.asked_us, now_us):
         return WAIT
     return Step(What.ASK, what)
 
 
 def _follow_migration(
-    seen: ObservedServer, terms: Terms, progress: Progress, now: float
+    seen: ObservedServer, terms: Terms, progress: Progress, now_us: int
 ) -> Step:
     if seen.task_state is not None:
-        late = has_passed(terms.migrate_timeout_s, progress.asked_at, now)
+        late = has_passed(terms.migrate_timeout_s, progress.asked_us, now_us)
         return Step(What.ASK, "abort_migration") if late else WAIT
     # What was read before Nova has shown that it has begun says nothing: who
     # gives up now would end a server on its way.
-    if seen.read_at - progress.asked_at >= BEGUN_S:
+    if has_passed(BEGUN_S, progress.asked_us, seen.read_us):
         return _NEXT
     return WAIT
 
 
 def _act(
-    seen: ObservedServer, terms: Terms, progress: Progress, now: float
+    seen: ObservedServer, terms: Terms, progress: Progress, now_us: int
 ) -> Step:
     if progress.asked in ("live_migrate", "abort_migration"):
-        return _follow_migration(seen, terms, progress, now)
+        return _follow_migration(seen, terms, progress, now_us)
     if seen.task_state in _LEAVING or (
         seen.vm_state == _OFFLOADED and seen.task_state is not None
     ):
@@ -364,26 +364,26 @@ def _act(
         if seen.vm_state == "active":
             return Step(What.ASK, "live_migrate")
         return _NEXT
-    return _end(seen, terms, progress, now)
+    return _end(seen, terms, progress, now_us)
 
 
 def _end(
-    seen: ObservedServer, terms: Terms, progress: Progress, now: float
+    seen: ObservedServer, terms: Terms, progress: Progress, now_us: int
 ) -> Step:
     call = core_actions.next_call(
         terms.action, terms.allowed, seen.vm_state
     )
     if call == "force_delete":
-        return _ask(call, progress, now)
+        return _ask(call, progress, now_us)
     if call is None or seen.task_state is not None:
         return WAIT
     if call != eligibility.THERE:
-        return _ask(call, progress, now)
+        return _ask(call, progress, now_us)
     if seen.vm_state != "stopped":
         return WAIT
-    if progress.locked_at is None:
+    if progress.locked_us is None:
         return Step(What.LOCK, STOPPED)
     # Its owner may have started it after we looked and before it was locked.
-    if seen.read_at - progress.locked_at < LOCKED_S:
+    if not has_passed(LOCKED_S, progress.locked_us, seen.read_us):
         return WAIT
     return Step(What.LEAVE_STOPPED, STOPPED)

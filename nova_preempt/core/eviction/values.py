@@ -70,10 +70,10 @@ class Observed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """How far the evictions are; times are in seconds, by the edge's clock.
+    """How far the evictions are; times are by the edge's clock.
 
     ``pending``: {uuid of a victim that has not ended: its Progress}.
-    ``closed``: the Progress of others. ``acted_at``: when something changed
+    ``closed``: the Progress of others. ``acted_us``: when something changed
     last by what was done here. ``has_notice``: whether all have been given
     notice, but ``unwarned``: their hosts were down. ``stuck``: uuids of those
     that did not end in time. ``unwanted``: {uuid of a decision: why nobody
@@ -83,7 +83,7 @@ class Memory:
     """
 
     pending: Mapping[str, Progress]
-    acted_at: float
+    acted_us: int
     closed: tuple[Progress, ...] = ()
     has_notice: bool = False
     unwarned: frozenset[str] = frozenset()

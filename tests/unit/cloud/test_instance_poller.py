@@ -70,10 +70,10 @@ class TestWatch(unittest.TestCase):
         self.watch.add(['a', 'b'])
         self.watch.get('a')
         self.now = 0.2
-        self.assertEqual(0.0, self.watch.get('b').read_at)
-        self.assertEqual(0.2, self.watch.get('b', 0.1).read_at)
+        self.assertEqual(0, self.watch.get('b').read_us)
+        self.assertEqual(200_000, self.watch.get('b', 0.1).read_us)
         # All others profit.
-        self.assertEqual(0.2, self.watch.get('a').read_at)
+        self.assertEqual(200_000, self.watch.get('a').read_us)
         self.assertEqual(2, self.read.call_count)
 
     def test_new_ones_are_read_at_once(self):

@@ -53,7 +53,7 @@ class FakeTerminator:
         self.noticed.append(decision.uuid)
         if len(self.noticed) == self._expected:
             self.all_noticed.set()
-        work = mock.Mock(spec=terminator.Work, memory=values.Memory({}, 0.0))
+        work = mock.Mock(spec=terminator.Work, memory=values.Memory({}, 0))
         work.step.side_effect = self.step
         work.pause_s.return_value = 0.001
         work.close.side_effect = lambda: self.closed.append(decision.uuid)

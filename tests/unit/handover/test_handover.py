@@ -50,7 +50,7 @@ class TestSeveralServers(unittest.TestCase):
                 keeps=lambda decisions: self.keeps))
 
     def settle(self):
-        return self.handover.settle(self.claimed, values.Memory({}, 0.0))
+        return self.handover.settle(self.claimed, values.Memory({}, 0))
 
     def found(self):
         return [(each.status, each.owner) for each

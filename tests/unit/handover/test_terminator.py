@@ -66,6 +66,10 @@ class Clock:
     def sleep(self, seconds):
         self.now = round(self.now + seconds, 6)
 
+    @property
+    def now_us(self):
+        return round(self.now * 1_000_000)
+
 
 class FakeCloud:
     """Servers that do what is asked after as many seconds as they are told.
@@ -141,7 +145,7 @@ class FakeCloud:
     def _state(self, uuid, task_state):
         return ObservedServer(
             uuid, self.vm_states[uuid], task_state, self.hosts[uuid],
-            read_at=self.clock.now)
+            read_us=self.clock.now_us)
 
 
 class TestTerminator(unittest.TestCase):
@@ -439,10 +443,10 @@ class TestTerminator(unittest.TestCase):
         """It was read before this victim was looked at."""
         cloud = self.cloud({'a': 1})
         old = ObservedServer(
-            'a', 'active', None, 'host1', read_at=96.0)
+            'a', 'active', None, 'host1', read_us=96_000_000)
         self.poller.get.side_effect = lambda uuid, max_age_s: (
             old if self.clock.now < 102 else ObservedServer(
-                'a', 'shelved_offloaded', read_at=self.clock.now))
+                'a', 'shelved_offloaded', read_us=self.clock.now_us))
 
         def hang(_decision, _uuid, status, **values):
             if status == db_decisions.ENDING:
@@ -722,7 +726,7 @@ class TestTerminator(unittest.TestCase):
 
         cloud.live_migrate = migrate
         old = ObservedServer(
-            'a', 'active', None, 'host1', read_at=self.clock.now)
+            'a', 'active', None, 'host1', read_us=self.clock.now_us)
         self.poller.get.side_effect = lambda uuid, max_age_s: (
             old if self.clock.now < 100.5 else cloud.get(uuid))
         self.assertEqual(set(), self.end(cloud, 'a'))
@@ -735,7 +739,7 @@ class TestTerminator(unittest.TestCase):
         self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 20})
         old = ObservedServer(
-            'a', 'active', None, 'host1', read_at=self.clock.now)
+            'a', 'active', None, 'host1', read_us=self.clock.now_us)
         self.poller.get.side_effect = lambda uuid, max_age_s: (
             old if self.clock.now < 110 else cloud.get(uuid))
         self.assertEqual(set(), self.end(cloud, 'a', action='migrate'))
@@ -820,7 +824,7 @@ class TestTerminator(unittest.TestCase):
             real(uuid) if self.clock.now < when or uuid not in uuids
             else ObservedServer(
                 'a', vm_state, task_state, host, locked_by=locked_by,
-                read_at=self.clock.now))
+                read_us=self.clock.now_us))
 
     def test_shelved_by_its_owner(self):
         cloud = self.cloud({'a': 1})
@@ -867,7 +871,7 @@ class TestTerminator(unittest.TestCase):
                     uuid, 'active',
                     *((task_state, 'host1')           # noqa: B023
                       if self.clock.now < start + 40  # noqa: B023
-                      else (None, 'host2')), read_at=self.clock.now))
+                      else (None, 'host2')), read_us=self.clock.now_us))
             self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
             self.assertEqual({}, cloud.asked)
 

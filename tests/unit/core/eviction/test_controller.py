@@ -21,9 +21,9 @@ from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction import values
 from nova_preempt.core.model import SECOND
 
-HERE = observed_server.ObservedServer('a', 'active', None, 'h', read_at=0.0)
+HERE = observed_server.ObservedServer('a', 'active', None, 'h', read_us=0)
 ON_ITS_WAY = observed_server.ObservedServer(
-    'a', 'active', 'deleting', 'h', read_at=0.0)
+    'a', 'active', 'deleting', 'h', read_us=0)
 
 
 def victim(uuid, notice_s=0, decision='d', host='h'):
@@ -57,7 +57,7 @@ class TestController(unittest.TestCase):
 
     def ask(self, uuid, at_s):
         self.memory = self.memory.note(uuid, asked='force_delete',
-                                       asked_at=float(at_s))
+                                       asked_us=at_s * SECOND)
 
     def test_notice_comes_first(self):
         found = self.step(0)

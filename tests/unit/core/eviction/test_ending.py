@@ -21,6 +21,7 @@ from nova_preempt.core import observed_server
 from nova_preempt.core.eviction import controller
 from nova_preempt.core.eviction import ending
 from nova_preempt.core.eviction.ending import What
+from nova_preempt.core.model import SECOND
 
 STATES = ('active', 'paused', 'stopped', 'suspended', 'rescued', 'resized',
           'error', 'shelved', 'soft-delete', 'shelved_offloaded', 'building')
@@ -31,16 +32,17 @@ HOSTS = ('here', 'there', None)
 
 TERMS = ending.Terms('here', 'delete', ('delete', 'shelve', 'stop'),
                      timeout_s=60, migrate_timeout_s=30)
-NOTICED = ending.Progress(notice_until=100.0)
-ACTING = ending.Progress(notice_until=100.0, acting_since=100.0)
+NOTICED = ending.Progress(notice_until_us=100 * SECOND)
+ACTING = dataclasses.replace(NOTICED, acting_since_us=100 * SECOND)
 
 
 def step(vm_state='active', task_state=None, host='here', terms=TERMS,
          progress=ACTING, now=100.0, locked_by='', host_up=True, **kwargs):
     return ending.next_step(
         observed_server.ObservedServer(
-            'a', vm_state, task_state, host, locked_by=locked_by, read_at=now),
-        terms, progress, now, host_up=host_up, **kwargs)
+            'a', vm_state, task_state, host, locked_by=locked_by,
+            read_us=round(now * SECOND)),
+        terms, progress, round(now * SECOND), host_up=host_up, **kwargs)
 
 
 def every_state():
@@ -87,10 +89,11 @@ class TestNextStep(unittest.TestCase):
 
     def test_offloaded_but_its_host_has_not_let_go(self):
         """Unless its compute has died just then."""
-        def offloaded(offloaded_at, now, **kwargs):
+        def offloaded(offloaded_s, now, **kwargs):
             return step('shelved_offloaded', None, 'here', now=now,
                         progress=dataclasses.replace(
-                            ACTING, offloaded_at=offloaded_at), **kwargs)
+                            ACTING, offloaded_us=offloaded_s and round(
+                                offloaded_s * SECOND)), **kwargs)
 
         self.assertEqual(What.WAIT, offloaded(None, 100.0).what)
         self.assertEqual(What.WAIT, offloaded(100.0, 109.9,
@@ -106,11 +109,12 @@ class TestNextStep(unittest.TestCase):
 
     def test_gone(self):
         def gone(progress=ACTING, now=100.0, **kwargs):
-            return ending.next_step(None, TERMS, progress, now, **kwargs)
+            return ending.next_step(None, TERMS, progress,
+                                    round(now * SECOND), **kwargs)
 
         self.assertEqual(What.LOOK, gone().what)
         self.assertEqual(ending.Step(What.DONE, 'gone'), gone(holds=False))
-        since = dataclasses.replace(ACTING, gone_at=100.0)
+        since = dataclasses.replace(ACTING, gone_us=100 * SECOND)
         self.assertEqual(What.WAIT, gone(since, 109.9, holds=True).what)
         self.assertEqual(ending.Step(What.FREE, 'gone'),
                          gone(since, 110.0, holds=True))
@@ -122,7 +126,7 @@ class TestNextStep(unittest.TestCase):
                          step('deleted', terms=plain, holds=False))
         # Its host still counts its devices and NUMA cells.
         asked = dataclasses.replace(ACTING, asked='force_delete',
-                                    asked_at=100.0)
+                                    asked_us=100 * SECOND)
         self.assertEqual(What.WAIT, step('deleted', progress=asked).what)
         self.assertEqual(What.WAIT, step('deleted', 'deleting', terms=plain,
                                          progress=asked).what)
@@ -158,13 +162,14 @@ class TestNextStep(unittest.TestCase):
                 (NOTICED, 90.0, What.WAIT), (ACTING, 159.0, What.WAIT),
                 (ACTING, 160.0, What.GIVE_UP)):
             self.assertEqual(what, ending.next_step(
-                None, TERMS, progress, now, known=False).what)
+                None, TERMS, progress, round(now * SECOND), known=False).what)
 
     def test_who_is_stopped_is_locked_first_and_looked_at_again(self):
         """Its owner may have started it just before."""
         terms = dataclasses.replace(TERMS, action='stop')
-        locked = dataclasses.replace(ACTING, asked='stop', asked_at=100.0,
-                                     locked_at=103.0)
+        locked = dataclasses.replace(
+            ACTING, asked='stop', asked_us=100 * SECOND,
+            locked_us=103 * SECOND)
         for vm_state, task_state, progress, now, what in (
                 ('stopped', None, ACTING, 103.0, What.LOCK),
                 ('stopped', None, locked, 103.9, What.WAIT),
@@ -178,7 +183,7 @@ class TestNextStep(unittest.TestCase):
 
     def test_asked_again_now_and_then(self):
         asked = dataclasses.replace(ACTING, asked='force_delete',
-                                    asked_at=100.0)
+                                    asked_us=100 * SECOND)
         for now, what in ((109.0, What.WAIT), (110.0, What.ASK)):
             self.assertEqual(what, step(progress=asked, now=now).what)
 
@@ -194,7 +199,7 @@ class TestNextStep(unittest.TestCase):
     def test_a_lock_that_was_set_in_the_notice(self):
         kept = ending.Step(What.KEEP, 'it is locked')
         for progress in (NOTICED, ACTING, dataclasses.replace(
-                ACTING, asked='confirm_resize', asked_at=100.0)):
+                ACTING, asked='confirm_resize', asked_us=100 * SECOND)):
             self.assertEqual(kept, step(progress=progress, locked_by='admin'))
             self.assertNotEqual(kept, step(progress=progress,
                                            locked_by='owner'))
@@ -206,7 +211,7 @@ class TestNextStep(unittest.TestCase):
         for asked in ('force_delete', 'shelve', 'stop', 'live_migrate'):
             self.assertNotEqual(What.KEEP, step(
                 locked_by='admin', progress=dataclasses.replace(
-                    ACTING, asked=asked, asked_at=100.0)).what)
+                    ACTING, asked=asked, asked_us=100 * SECOND)).what)
         for state in (('stopped', None, 'there'), ('active', 'shelving'),
                       ('shelved_offloaded', None, None)):
             self.assertNotEqual(What.KEEP,
@@ -214,7 +219,7 @@ class TestNextStep(unittest.TestCase):
         # Our own: it is stopped, and locked for that.
         self.assertEqual(What.LEAVE_STOPPED, step(
             'stopped', terms=dataclasses.replace(TERMS, action='stop'),
-            progress=dataclasses.replace(ACTING, locked_at=90.0),
+            progress=dataclasses.replace(ACTING, locked_us=90 * SECOND),
             locked_by='admin').what)
 
     def test_nobody_ends_on_a_host_that_is_down(self):
@@ -224,7 +229,7 @@ class TestNextStep(unittest.TestCase):
             self.assertEqual(What.LOOK_AT_HOST,
                              step(terms=terms, host_up=None).what)
             for progress in (NOTICED, ACTING, dataclasses.replace(
-                    ACTING, asked='force_delete', asked_at=100.0)):
+                    ACTING, asked='force_delete', asked_us=100 * SECOND)):
                 self.assertEqual(kept, step(terms=terms, progress=progress,
                                             host_up=False))
             self.assertEqual(What.ASK, step(host_up=None, terms=(
@@ -243,24 +248,26 @@ class TestNextStep(unittest.TestCase):
 
     def test_the_longest_notice_counts_for_all(self):
         seen = observed_server.ObservedServer('a', 'active', None, 'here')
-        soon = dataclasses.replace(NOTICED, notice_until=10.0)
+        soon = dataclasses.replace(NOTICED, notice_until_us=10 * SECOND)
         for now, known, expected in ((10.0, True, False), (100.0, True, True),
                                      (100.0, False, True)):
             self.assertEqual(expected, controller.may_begin(
-                [(soon, seen, known), (NOTICED, seen, known)], now))
+                [(soon, seen, known), (NOTICED, seen, known)],
+                round(now * SECOND)))
         # Nobody needs the rest of its notice.
         self.assertTrue(controller.may_begin(
-            [(soon, seen, True), (NOTICED, None, True)], 10.0))
+            [(soon, seen, True), (NOTICED, None, True)], 10 * SECOND))
 
     def test_what_was_seen_long_ago_says_nothing(self):
-        self.assertTrue(controller.is_fresh(100.0, 102.0))
-        self.assertFalse(controller.is_fresh(100.0, 118.0))
+        self.assertTrue(controller.is_fresh(100 * SECOND, 102 * SECOND))
+        self.assertFalse(controller.is_fresh(100 * SECOND, 118 * SECOND))
 
     def test_notice(self):
         def over(vm_state, now=90.0, known=True, task_state=None):
             seen = vm_state and observed_server.ObservedServer(
                 'a', vm_state, task_state, 'here')
-            return controller.notice_is_over(NOTICED, seen, known, now)
+            return controller.notice_is_over(NOTICED, seen, known,
+                                             round(now * SECOND))
 
         for vm_state in ('active', 'paused', 'rescued'):
             self.assertFalse(over(vm_state))
@@ -281,7 +288,7 @@ class TestNextStep(unittest.TestCase):
             terms = dataclasses.replace(TERMS, action=action,
                                         migrate=migrate)
             progress = dataclasses.replace(ACTING, asked=asked,
-                                           asked_at=100.0)
+                                           asked_us=100 * SECOND)
             for state in every_state():
                 self.assertIsInstance(
                     step(*state, terms, progress, 135.0, holds=holds),
