@@ -55,6 +55,50 @@ class _Known:
     read_s: float       # when the question was asked, monotonic
 
 
+class _Thread:
+    """Asks again and again, and at once where somebody waits for it.
+
+    :param ask: called with the leases to ask after, too
+    :ivar first: is set once the first question is answered
+    """
+
+    def __init__(self, ask):
+        self.pid = os.getpid()
+        self._ask = ask
+        self._lock = threading.Lock()
+        self._urgent = threading.Event()
+        self._stopped = False
+        # Of the question that comes next:
+        self._asked_after = set()
+        self._answered = self.first = threading.Event()
+        threading.Thread(target=self._run, name='leases', daemon=True).start()
+
+    def ask_soon(self, lease_ids):
+        """Return an Event of a question that has not been asked yet."""
+        with self._lock:
+            if len(self._asked_after) < _MANY:
+                self._asked_after.update(lease_ids)
+            self._urgent.set()
+            return self._answered
+
+    def stop(self):
+        self._stopped = True
+        self._urgent.set()
+
+    def _run(self):
+        while not self._stopped:
+            with self._lock:
+                self._urgent.clear()
+                answered, self._answered = self._answered, threading.Event()
+                lease_ids, self._asked_after = self._asked_after, set()
+            self._ask(lease_ids)
+            answered.set()
+            # One that asks in a loop is not served faster than this.
+            if self._urgent.wait(REFRESH_S) and not self._stopped:
+                time.sleep(PAUSE_S)
+        self._answered.set()
+
+
 class LeaseCache:
     """The leases, kept fresh in the background.
 
@@ -74,27 +118,18 @@ class LeaseCache:
         self._known = None
         self._complained_s = None
         self._error = ''          # why the last question had no answer
-        self._reset()
-
-    def _reset(self):
-        self._pid = None
+        self._thread = None
         self._started_s = None
-        self._condition = threading.Condition()
-        self._stopped = False
-        self._begun = 0           # how many questions were asked
-        self._ended = 0           # to how many of them the answer is known
-        self._urgent = False
-        self._asked_after = set()
 
     # -- what requests call ----------------------------------------------
 
     def view(self):
         """A core LeaseView of what is known. Waits only for the very first."""
         self.start()
+        if self._known is None and not self._error:
+            self._thread.first.wait(
+                max(0, self._started_s + WAIT_S - self._monotonic()))
         known = self._known
-        if known is None and not self._ended:
-            self._wait_for(1, self._started_s + WAIT_S - self._monotonic())
-            known = self._known
         fresh = known is not None and (
             self._monotonic() - known.read_s <= MAX_AGE_S)
         if not fresh:
@@ -129,59 +164,27 @@ class LeaseCache:
         self.start()
         if self._error:
             return False
-        with self._condition:
-            if len(self._asked_after) < _MANY:
-                self._asked_after.update(lease_ids)
-            self._urgent = True
-            number = self._begun + 1
-            self._condition.notify_all()
-        return self._wait_for(number, WAIT_S) and not self._error
-
-    def _wait_for(self, number, timeout_s):
-        with self._condition:
-            return self._condition.wait_for(
-                lambda: self._ended >= number or self._stopped,
-                max(0, timeout_s))
+        return (self._thread.ask_soon(lease_ids).wait(WAIT_S)
+                and not self._error)
 
     # -- the thread ------------------------------------------------------
 
     def start(self):
         """Start the thread, once in each process: a fork leaves it behind."""
-        if self._pid == os.getpid():
+        if self._is_started():
             return
         with _LOCK:
-            if self._pid == os.getpid():
-                return
-            self._reset()
-            self._started_s = self._monotonic()
-            self._pid = os.getpid()
-            threading.Thread(target=self._run, name='leases',
-                             daemon=True).start()
+            if not self._is_started():
+                self._started_s = self._monotonic()
+                self._thread = _Thread(self._ask)
+
+    def _is_started(self):
+        return self._thread is not None and self._thread.pid == os.getpid()
 
     def stop(self):
         """Ask no more."""
-        with self._condition:
-            self._stopped = True
-            self._condition.notify_all()
-
-    def _run(self):
-        while not self._stopped:
-            self._ask(self._begin())
-            with self._condition:
-                self._ended = self._begun
-                self._condition.notify_all()
-                self._condition.wait_for(
-                    lambda: self._urgent or self._stopped, REFRESH_S)
-                # One that asks in a loop is not served faster than this.
-                if self._urgent:
-                    self._condition.wait_for(lambda: self._stopped, PAUSE_S)
-
-    def _begin(self):
-        with self._condition:
-            self._begun += 1
-            self._urgent = False
-            lease_ids, self._asked_after = self._asked_after, set()
-            return lease_ids
+        if self._thread is not None:
+            self._thread.stop()
 
     def _ask(self, lease_ids):
         """Ask the service once and keep its answer."""
@@ -203,11 +206,9 @@ class LeaseCache:
         known = self._known
         if known is not None and known.found is found:
             leases = known.leases
-        elif isinstance(found, core.Leases):
-            leases = found
         else:
-            # Only what is new of them costs more than a look.
-            leases = (known.leases if known else core.Leases()).replaced(found)
+            leases = (found if isinstance(found, core.Leases)
+                      else core.Leases(found))
         past = [self._service.get(lease_id) for lease_id in sorted(lease_ids)
                 if leases.get(lease_id) is None]
         # The next change forgets them again.

@@ -140,20 +140,6 @@ class Leases:
         made._update({lease.id: lease for lease in changed}, gone)
         return made
 
-    def replaced(self, leases: Iterable[Lease]) -> Leases:
-        """Return the Leases of these alone; what is equal is not new."""
-        found = {lease.id: lease for lease in leases}
-        known = self._by_id
-        return self.updated(
-            [
-                lease
-                for lease in found.values()
-                if known.get(lease.id) is not lease
-                and known.get(lease.id) != lease
-            ],
-            known.keys() - found.keys(),
-        )
-
     def _update(
         self, changed: Mapping[str, Lease], gone: Iterable[str]
     ) -> None:
@@ -200,10 +186,6 @@ class Leases:
                 key=lambda lease: (lease.start_s, lease.id),
             )
         )
-
-    def __len__(self) -> int:
-        """Return how many there are."""
-        return len(self._by_id)
 
     def __eq__(self, other: object) -> bool:
         """Return whether they are the same leases on the same hosts."""

@@ -65,8 +65,7 @@ class Fixed(leases.LeaseCache):
                          monotonic or Clock())
 
     def start(self):
-        if not self._ended:
-            self._ended = 1
+        if self._known is None and not self._error:
             self.ask()
 
     def refresh(self, lease_ids=()):
