@@ -170,7 +170,7 @@ class _View:
             coming += [
                 core.Server(uuid, host.host, (), 'building', None)
                 for uuid in sorted(self.inventory.occupants(
-                    self.hosts[host.host]).consumers - known)
+                    self.hosts[host.host]) - known)
                 if self.reservation.uuid in occupancy.reservations_of(uuid)]
         return coming
 

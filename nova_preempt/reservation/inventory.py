@@ -30,7 +30,6 @@ from nova_preempt.cloud import providers as provider_cache
 from nova_preempt.core.energy import steps
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import observed
-from nova_preempt.core.reservation import occupancy
 from nova_preempt.core.reservation import properties
 from nova_preempt.handover import claim
 
@@ -211,19 +210,17 @@ class Inventory:
             return False
         try:
             # What the cells say is newer: it may have become free since.
-            return any(occupancy.is_empty(occupancy.Occupants(
-                           consumers=frozenset(self._consumers(host, read)),
-                           servers=frozenset(item.uuid
-                                             for item in residents)),
-                           preemptible)
-                       for read in (self._known, self._providers.read))
+            return any(
+                self._consumers(host, read).union(
+                    item.uuid for item in residents) <= preemptible
+                for read in (self._known, self._providers.read))
         except placement_api.PlacementError as exc:
             LOG.warning('Whether host %(host)s is free cannot be told: '
                         '%(exc)s', {'host': host.name, 'exc': exc})
             return False
 
     def occupants(self, host):
-        """The core's Occupants of a host; Placement is asked now.
+        """The uuids of what is on a host, or comes; Placement is asked now.
 
         Who moves has a consumer of its migration where it comes from, and is
         one itself where it goes; so is a server whose victims still end.
@@ -232,11 +229,10 @@ class Inventory:
         """
         # Before Placement: afterwards a server may have its space itself.
         claimants = self._claimants()
-        return occupancy.Occupants(
-            consumers=frozenset(claimants.get(uuid, uuid) for uuid in
-                                self._consumers(host, self._providers.read)),
-            servers=frozenset(
-                item.uuid for item in self.occupancy.on_node(host.name)))
+        found = {claimants.get(uuid, uuid) for uuid
+                 in self._consumers(host, self._providers.read)}
+        return found.union(
+            item.uuid for item in self.occupancy.on_node(host.name))
 
     def _known(self, provider_uuid):
         return (self._providers.known(provider_uuid)

@@ -19,7 +19,6 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core.reservation import drain
 from nova_preempt.core.reservation import intents
-from nova_preempt.core.reservation import occupancy
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import migration as moving
 
@@ -151,8 +150,8 @@ class View:
                         {'host': name, 'uuid': self.reservation.uuid,
                          'exc': exc})
             return None
-        self._occupants[name] = (found.consumers | found.servers) - servers
-        return occupancy.is_empty(found, servers)
+        self._occupants[name] = found - servers
+        return not self._occupants[name]
 
     def candidates(self):
         return self._reader.healing.candidates(self.reservation, self._hosts)

@@ -48,14 +48,11 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """The same made exact; the window has no end if that is None."""
+    """The same made exact."""
 
     host_properties: list
     quantity: int
-    duration_s: int
-    window_start_s: int
-    window_end_s: int | None
-    immediate: bool
+    window: admission.AskedWindow
     name: str
     end_action: str
     before_end_s: int
@@ -80,8 +77,7 @@ def make_wanted(request, options, now_s):
     check_changes(name=request.name, end_action=end_action,
                   before_end_s=before_end_s)
     return Wanted(_properties(request.host_properties), request.quantity,
-                  window.duration_s, window.start_s, window.end_s,
-                  window.immediate, request.name, end_action, before_end_s)
+                  window, request.name, end_action, before_end_s)
 
 
 def _window(request, now_s):

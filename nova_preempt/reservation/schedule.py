@@ -25,7 +25,6 @@ from oslo_utils import uuidutils
 from nova_preempt import exceptions
 from nova_preempt import plugins
 from nova_preempt.core.reservation import admission
-from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import model
 from nova_preempt.db import reservations
 from nova_preempt.reservation import limits
@@ -79,8 +78,8 @@ class Schedule:
         :raises ReservationLimit: the project may not have so much
         :raises NoAnswer: the inventory does not answer
         """
-        search = self._search(context, project_id, request)
-        found = search.find(self.reservations.calendar())
+        _, search = self._search(context, project_id, request)
+        found = search.find(self._hosts(search, self.reservations.calendar()))
         if found is None:
             return None
         search.check(found, self.reservations.list(
@@ -96,29 +95,50 @@ class Schedule:
         :raises: as preview()
         :raises NoHostsForReservation: there is no such time
         """
-        search = self._search(context, project_id, request, details)
-        wanted = search.wanted
-        end_s = wanted.window_end_s
+        wanted, search = self._search(context, project_id, request)
+        window = wanted.window
+
+        def choose(calendar):
+            hosts = self._hosts(search, calendar)
+            found = search.find(hosts)
+            if found is None:
+                raise exceptions.NoHostsForReservation(
+                    _explain(search, hosts, details))
+            return found
+
         return self.reservations.grant(model.Reservation(
             uuid=uuidutils.generate_uuid(), project_id=project_id,
             user_id=user_id, name=wanted.name,
             host_properties=wanted.host_properties,
-            quantity=wanted.quantity, duration_s=wanted.duration_s,
-            window_start=model.from_s(wanted.window_start_s),
-            window_end=None if end_s is None else model.from_s(end_s),
+            quantity=wanted.quantity, duration_s=window.duration_s,
+            window_start=model.from_s(window.start_s),
+            window_end=(None if window.end_s is None
+                        else model.from_s(window.end_s)),
             end_action=wanted.end_action, before_end_s=wanted.before_end_s),
-            search.find_or_fail, search.check, search.check_created)
+            choose, search.check, search.check_created)
 
-    def _search(self, context, project_id, request, details=True):
+    def _search(self, context, project_id, request):
+        """The Wanted of a Request, and an admission.Search for it."""
         self._check_enabled('made')
         now_s = self._now_s()
         wanted = requested.make_wanted(request, self._options, now_s)
+        window = wanted.window
         of_project = limits.Limits.load(self._conf, self._db, project_id)
-        of_project.check_request(wanted.quantity, wanted.duration_s,
-                                 wanted.window_start_s - now_s)
+        of_project.check_request(wanted.quantity, window.duration_s,
+                                 window.start_s - now_s)
         hosts = self._inventory.find_hosts(context, wanted.host_properties)
-        return _Search(wanted, hosts, of_project, self._options,
-                       self._ranking, now_s, details)
+        return wanted, admission.Search(
+            window, wanted.quantity, [admission.Offer(
+                host['name'], host['flops_per_watt'], host['vacant'])
+                for host in hosts],
+            of_project, self._ranking, now_s,
+            now_s + self._options.evacuation_lead_s)
+
+    def _hosts(self, search, calendar):
+        """The hosts that can be reserved, each with when it is taken."""
+        default = self._options.reservable_default
+        return search.hosts(calendar.busy, lambda name: (
+            calendar.is_reservable(name, default)))
 
     def change(self, uuid, project_id=None, *, end_at=None, **changes):
         """Change an open reservation.
@@ -199,81 +219,23 @@ class Schedule:
         return self.reservations.get(uuid)
 
 
-class _Search:
-    """A search for one request, again and again as the calendar changes.
-
-    :param wanted: an asked.Wanted
-    :param hosts: the answer of the inventory
-    """
-
-    def __init__(self, wanted, hosts, of_project, options, ranking, now_s,
-                 details=True):
-        self.wanted = wanted
-        self._offers = [admission.Offer(
-            host['name'], host['flops_per_watt'], host['vacant'])
-            for host in hosts]
-        self._limits = of_project
-        self._default = options.reservable_default
-        self._ranking = ranking
-        self._now_s = now_s
-        self._details = details
-        # Before this, only hosts that are vacant now.
-        self._emptied_s = now_s + options.evacuation_lead_s
-
-    def find(self, calendar):
-        """A core.reservation.calendar.Window, None if there is none."""
-        return self._find(calendar, self.wanted.window_end_s)
-
-    def find_or_fail(self, calendar):
-        """The same, raising NoHostsForReservation."""
-        found = self.find(calendar)
-        if found is None:
-            raise exceptions.NoHostsForReservation(self._explain(calendar))
-        return found
-
-    def check(self, found, others):
-        """Refuse what the project may not have; see grant()."""
-        self._limits.check_usage(self.wanted.quantity, found.start_s,
-                                 found.end_s, others)
-
-    def check_created(self, count):
-        """Refuse one more where so many were made lately; see grant()."""
-        self._limits.check('max_created_per_day', 1, count)
-
-    def _find(self, calendar, window_end_s):
-        wanted = self.wanted
-        window_end_s = admission.last_end_s(
-            window_end_s, self._now_s, wanted.duration_s,
-            self._limits.get('max_advance_s'))
-        return core.find(
-            self._candidates(calendar), window_start_s=wanted.window_start_s,
-            window_end_s=window_end_s, duration_s=wanted.duration_s,
-            quantity=wanted.quantity, ranking=self._ranking)
-
-    def _candidates(self, calendar):
-        """The hosts that can be reserved, each with when it is taken."""
-        return admission.candidates(
-            self._offers, calendar.busy,
-            lambda name: calendar.is_reservable(name, self._default),
-            self._emptied_s)
-
-    def _explain(self, calendar):
-        wanted = self.wanted
-        matching = len(self._candidates(calendar))
-        if matching < wanted.quantity:
-            return (f'{wanted.quantity} hosts are asked for, and '
-                    f'{matching} match that can be reserved.')
-        start, end = (time_s if time_s is None else _iso(time_s) for time_s
-                      in (wanted.window_start_s, wanted.window_end_s))
-        when = ('now' if wanted.immediate else f'after {start}'
-                if end is None else f'between {start} and {end}')
-        text = (f'No {wanted.quantity} of {matching} matching hosts are free '
-                f'for {wanted.duration_s} s {when}')
-        if not self._details:
-            return f'{text}. A preview with a later end_time may find one.'
-        later = self._find(calendar, None)
-        return text + (f'; {_iso(later.start_s)} is the earliest time.'
-                       if later else '.')
+def _explain(search, hosts, details):
+    """Say why no hosts are found."""
+    window, quantity, matching = search.window, search.quantity, len(hosts)
+    if matching < quantity:
+        return (f'{quantity} hosts are asked for, and {matching} match that '
+                'can be reserved.')
+    start, end = (time_s if time_s is None else _iso(time_s) for time_s
+                  in (window.start_s, window.end_s))
+    when = ('now' if window.immediate else f'after {start}'
+            if end is None else f'between {start} and {end}')
+    text = (f'No {quantity} of {matching} matching hosts are free for '
+            f'{window.duration_s} s {when}')
+    if not details:
+        return f'{text}. A preview with a later end_time may find one.'
+    later = search.find(hosts, at_any_time=True)
+    return text + (f'; {_iso(later.start_s)} is the earliest time.'
+                   if later else '.')
 
 
 def _iso(time_s):

@@ -25,7 +25,6 @@ import dataclasses
 from nova_preempt.core.backlog import places
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import admission
-from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import leases
 from nova_preempt.core.reservation import limits
@@ -120,34 +119,27 @@ class Reservations:
         allowed.check_request(event.hosts, window.duration_s,
                               window.start_s - now_s)
         matches = host_query.parse(event.query).matches
-        hosts = admission.candidates(
-            [admission.Offer(host.name, host.flops_per_watt,
-                             self._cloud.is_vacant(host.name))
-             for host in self._book.hosts.values()
-             if self._cloud.is_usable(host.name)
-             and matches(host.properties)],
-            self._book.leases.busy,
-            lambda name: self._book.hosts[name].reservable,
-            now_s + options.evacuation_lead_s)
+        search = admission.Search(
+            window, event.hosts, [
+                admission.Offer(host.name, host.flops_per_watt,
+                                self._cloud.is_vacant(host.name))
+                for host in self._book.hosts.values()
+                if self._cloud.is_usable(host.name)
+                and matches(host.properties)],
+            allowed, options.ranking, now_s, now_s + options.evacuation_lead_s)
         made = self._made.setdefault(event.project, collections.deque())
         while made and made[0] <= self._parts.events.now_us - _DAY_US:
             made.popleft()
-        allowed.check('max_created_per_day', 1, len(made))
-        found = calendar.find(
-            hosts, window_start_s=window.start_s,
-            window_end_s=admission.last_end_s(
-                window.end_s, now_s, window.duration_s,
-                allowed.get('max_advance_s')),
-            duration_s=window.duration_s, quantity=event.hosts,
-            ranking=options.ranking)
+        search.check_created(len(made))
+        hosts = search.hosts(self._book.leases.busy,
+                             lambda name: self._book.hosts[name].reservable)
+        found = search.find(hosts)
         if found is None:
             raise Refused(
                 f'no {event.hosts} of {len(hosts)} matching hosts are free '
                 f'for {window.duration_s} s')
-        allowed.check_usage(
-            event.hosts, found.start_s, found.end_s,
-            [each for each in self._book.opened.values()
-             if each.project_id == event.project])
+        search.check(found, [each for each in self._book.opened.values()
+                             if each.project_id == event.project])
         made.append(self._parts.events.now_us)
         start_at, end_at = map(model.from_s, (found.start_s, found.end_s))
         return model.Reservation(

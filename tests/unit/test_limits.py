@@ -57,9 +57,9 @@ ROOM_LINES = {
 }
 ABOVE_ROOM_LINES = {
     '': 555, 'api': 2609, 'backlog': 1551, 'classes': 422, 'client': 1211,
-    'cloud': 2599, 'cmd': 2314, 'conf': 1703, 'core': 14362, 'db': 2599,
+    'cloud': 2599, 'cmd': 2314, 'conf': 1703, 'core': 14339, 'db': 2599,
     'embedded': 1204, 'engine': 898, 'handover': 2303, 'power': 1920,
-    'reservation': 1856, 'scheduler': 2741, 'sdk': 637, 'simulator': 6651,
+    'reservation': 1814, 'scheduler': 2741, 'sdk': 637, 'simulator': 6641,
 }
 ABOVE_FILE_LINES = {
 }
@@ -77,7 +77,6 @@ ABOVE_ATTRIBUTES = {
     'nova_preempt.power.figure_cache.FigureCache': 13,
     'nova_preempt.power.switching.Switcher': 11,
     'nova_preempt.reservation.inventory.Inventory': 18,
-    'nova_preempt.reservation.leases.LeaseCache': 18,
     'nova_preempt.reservation.occupancy.Occupancy': 14,
     'nova_preempt.simulator.cloud.IndexedCloud': 18,
     'nova_preempt.simulator.power.Power': 15,

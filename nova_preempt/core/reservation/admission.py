@@ -14,11 +14,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 import dataclasses
 import enum
 
 from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import limits
 from nova_preempt.core.reservation import model
 
 #: A start that has passed by no more than this is now: clocks differ, and a
@@ -94,61 +95,69 @@ class Offer:
     vacant: bool
 
 
-def candidates(
-    offers: Iterable[Offer],
-    busy: Mapping[str, tuple[calendar.Interval, ...]],
-    is_reservable: Callable[[str], bool],
-    emptied_s: int,
-) -> list[calendar.ReservableHost]:
-    """Return the hosts that can be reserved, each with when it is taken.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Search:
+    """A search for the hosts of a request, on one calendar after the other.
 
-    :param emptied_s: before then only those that are vacant now
+    :ivar offers: the hosts that match
+    :ivar limits: those of the project that asks
+    :ivar emptied_s: before then only hosts that are vacant now
     """
-    return [
-        calendar.ReservableHost(
-            offer.name,
-            busy.get(offer.name, ()),
-            offer.flops_per_watt,
-            None if offer.vacant else emptied_s,
-        )
-        for offer in offers
-        if is_reservable(offer.name)
-    ]
 
+    window: AskedWindow
+    quantity: int
+    offers: Collection[Offer]
+    limits: limits.Limits
+    ranking: calendar.Ranking
+    now_s: int
+    emptied_s: int
 
-def last_end_s(
-    window_end_s: int | None,
-    now_s: int,
-    duration_s: int,
-    max_advance_s: int | None,
-) -> int | None:
-    """Return when a reservation ends at the latest, None if at any time.
+    def hosts(
+        self, busy: Mapping[str, tuple[calendar.Interval, ...]],
+        is_reservable: Callable[[str], bool],
+    ) -> list[calendar.ReservableHost]:
+        """Return the hosts that can be reserved, each with when it is taken.
 
-    :param window_end_s: what is asked for, None for nothing
-    :param max_advance_s: how far ahead it may begin, None for any time
-    """
-    if max_advance_s is None:
-        return window_end_s
-    allowed_s = now_s + max_advance_s + duration_s
-    return allowed_s if window_end_s is None else min(window_end_s, allowed_s)
+        :param busy: when hosts are leased
+        """
+        return [
+            calendar.ReservableHost(
+                offer.name, busy.get(offer.name, ()), offer.flops_per_watt,
+                None if offer.vacant else self.emptied_s)
+            for offer in self.offers if is_reservable(offer.name)]
 
+    def find(
+        self, hosts: Sequence[calendar.ReservableHost], *,
+        at_any_time: bool = False,
+    ) -> calendar.Window | None:
+        """Return when and where it can be granted, None if it cannot.
 
-def hosts_at_once(
-    reservations: Iterable[model.Reservation], start_s: int, end_s: int
-) -> int:
-    """Return how many hosts these have at most at any time of [start_s,
-    end_s)."""
-    changes = []
-    for each in reservations:
-        begin_s, finish_s = max(each.start_s, start_s), min(each.end_s, end_s)
-        if begin_s < finish_s:
-            changes += [(begin_s, each.quantity), (finish_s, -each.quantity)]
-    most = hosts = 0
-    # At the same second, hosts are given back before others are taken.
-    for _time_s, change in sorted(changes):
-        hosts += change
-        most = max(most, hosts)
-    return most
+        :param at_any_time: whether the window may have any end
+        """
+        window, ends_s = self.window, []
+        if window.end_s is not None and not at_any_time:
+            ends_s.append(window.end_s)
+        max_advance_s = self.limits.get("max_advance_s")
+        if max_advance_s is not None:
+            ends_s.append(self.now_s + max_advance_s + window.duration_s)
+        return calendar.find(
+            hosts, window_start_s=window.start_s,
+            window_end_s=min(ends_s, default=None),
+            duration_s=window.duration_s, quantity=self.quantity,
+            ranking=self.ranking)
+
+    def check(self, found: calendar.Window,
+              others: Collection[model.Reservation]) -> None:
+        """Refuse what the project may not have.
+
+        :param others: its other open reservations
+        """
+        self.limits.check_usage(self.quantity, found.start_s, found.end_s,
+                                others)
+
+    def check_created(self, count: int) -> None:
+        """Refuse another one where so many were made within 24 hours."""
+        self.limits.check("max_created_per_day", 1, count)
 
 
 class NewEnd(enum.Enum):

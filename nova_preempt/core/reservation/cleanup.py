@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
-import enum
 from typing import Protocol, TypeAlias
 
 from nova_preempt.core import controller
@@ -43,14 +42,6 @@ _LATE = 0.5
 #: After this share a server that could not be shelved is deleted, too, where
 #: another reservation needs its host.
 _LAST = 0.9
-
-
-class Fate(enum.Enum):
-    """What becomes of a server."""
-
-    END = "end"
-    STAY = "stay"  # it has no business there: whoever put it there knows why
-    PASS = "pass"  # it is none of this reservation's
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -170,16 +161,21 @@ def step(
 
 
 def _own(view: View) -> tuple[list[Server], list[Intent]]:
-    """Return its servers that are still there, and who else is."""
+    """Return its servers that are still there, and who else is.
+
+    A server that another reservation has there, too, goes on. Others have no
+    business on a host that the reservation had to the end: whoever put them
+    there knows why.
+    """
     left: list[Server] = []
     intents: list[Intent] = []
     for host in view.reservation.hosts:
         for server in view.servers(host.host):
-            found = fate(view.reservation, host, server.named, view.running,
-                         preemptible=server.preemptible)
-            if found is Fate.STAY:
-                intents.append(LeaveAlone(server.uuid, server.host))
-            elif found is Fate.END:
+            if view.reservation.uuid not in server.named:
+                if host.status != model.LOST and not server.preemptible:
+                    intents.append(LeaveAlone(server.uuid, server.host))
+            elif not any(_has(view.running.get(uuid), host.host)
+                         for uuid in server.named):
                 left.append(server)
     return left, intents
 
@@ -212,28 +208,6 @@ def _remember(
     return Memory(since_us, {
         uuid: when_us for uuid, when_us in asked_us.items()
         if uuid in there or now_us - when_us < ASK_AGAIN_S * SECOND})
-
-
-def fate(
-    reservation: model.Reservation,
-    host: model.Assignment,
-    named: Collection[str],
-    running: Mapping[str, model.Reservation],
-    *,
-    preemptible: bool,
-) -> Fate:
-    """Say what becomes of a server on a host of a reservation.
-
-    :param named: the ids of the reservations that it names
-    :param running: others that have started, by their ids
-    """
-    if reservation.uuid not in named:
-        if host.status == model.LOST or preemptible:
-            return Fate.PASS
-        return Fate.STAY
-    if any(_has(running.get(uuid), host.host) for uuid in named):
-        return Fate.PASS
-    return Fate.END
 
 
 def _has(reservation: model.Reservation | None, host: str) -> bool:

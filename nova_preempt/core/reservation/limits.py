@@ -14,9 +14,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from nova_preempt.core.reservation import admission
 from nova_preempt.core.reservation import model
 
 #: Names of options in [reservation], and of what a project may have of its
@@ -94,8 +93,23 @@ class Limits:
     ) -> None:
         """Refuse more hosts at once than the project may have."""
         if self.get("max_hosts") is not None:
-            self.check(
-                "max_hosts",
-                quantity,
-                admission.hosts_at_once(others, start_s, end_s),
-            )
+            self.check("max_hosts", quantity,
+                       hosts_at_once(others, start_s, end_s))
+
+
+def hosts_at_once(
+    reservations: Iterable[model.Reservation], start_s: int, end_s: int
+) -> int:
+    """Return how many hosts these have at most at any time of [start_s,
+    end_s)."""
+    changes = []
+    for each in reservations:
+        begin_s, finish_s = max(each.start_s, start_s), min(each.end_s, end_s)
+        if begin_s < finish_s:
+            changes += [(begin_s, each.quantity), (finish_s, -each.quantity)]
+    most = hosts = 0
+    # At the same second, hosts are given back before others are taken.
+    for _time_s, change in sorted(changes):
+        hosts += change
+        most = max(most, hosts)
+    return most

@@ -27,7 +27,6 @@ from nova_preempt.cloud import placement
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import model as rows
 from nova_preempt.core.reservation import observed as core_observed
-from nova_preempt.core.reservation import occupancy as core_occupancy
 from nova_preempt.db import moves as db_moves
 from nova_preempt.db import reservations as db
 from nova_preempt.reservation import cleanup
@@ -267,9 +266,7 @@ class Cloud:
     def occupants(self, host):
         if host.name in self.unreadable:
             raise placement.PlacementError('500')
-        return core_occupancy.Occupants(
-            frozenset(self.on(host.name) | self.foreign[host.name]),
-            frozenset(self.on(host.name)))
+        return self.on(host.name) | self.foreign[host.name]
 
     def is_vacant(self, host, counts):
         return not counts.get(host.name, (0, 0))[1] and not any(

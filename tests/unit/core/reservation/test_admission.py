@@ -16,6 +16,7 @@ import unittest
 
 from nova_preempt.core.reservation import admission
 from nova_preempt.core.reservation import calendar
+from nova_preempt.core.reservation import limits
 from nova_preempt.core.reservation import model
 
 
@@ -67,22 +68,34 @@ class TestAskedWindow(unittest.TestCase):
 
 class TestGrant(unittest.TestCase):
 
-    def test_candidates(self):
-        offers = [admission.Offer('a', 2.0, True),
-                  admission.Offer('b', None, False),
-                  admission.Offer('c', None, True)]
+    def search(self, end_s=None, max_advance_s=-1):
+        return admission.Search(
+            admission.AskedWindow(1000, end_s, 60, False), 1,
+            [admission.Offer('a', 2.0, True),
+             admission.Offer('b', None, False),
+             admission.Offer('c', None, True)],
+            limits.Limits({**dict.fromkeys(limits.LIMITS, -1),
+                           'max_advance_s': max_advance_s}),
+            calendar.best_fit, 1000, 1900)
+
+    def test_hosts(self):
         self.assertEqual(
             [calendar.ReservableHost('a', ((1, 2),), 2.0, None),
-             calendar.ReservableHost('b', (), None, 900)],
-            admission.candidates(offers, {'a': ((1, 2),)}, 'ab'.__contains__,
-                                 900))
+             calendar.ReservableHost('b', (), None, 1900)],
+            self.search().hosts({'a': ((1, 2),)}, 'ab'.__contains__))
 
     def test_last_end(self):
-        for window_end_s, max_advance_s, expected in (
-                (None, None, None), (500, None, 500), (None, 300, 1360),
-                (500, 300, 500), (2000, 300, 1360), (None, 0, 1060)):
-            self.assertEqual(expected, admission.last_end_s(
-                window_end_s, 1000, 60, max_advance_s))
+        """A host that is free from 1400 on."""
+        host = calendar.ReservableHost('a', ((900, 1400),))
+        for end_s, max_advance_s, expected, later in (
+                (None, -1, True, True), (1459, -1, False, True),
+                (1460, -1, True, True), (None, 399, False, False),
+                (None, 400, True, True), (1500, 300, False, False),
+                (1459, 400, False, True)):
+            search = self.search(end_s, max_advance_s)
+            self.assertEqual((expected, later), (
+                search.find([host]) is not None,
+                search.find([host], at_any_time=True) is not None))
 
     def test_hosts_at_once(self):
         for reservations, expected in (
@@ -91,7 +104,7 @@ class TestGrant(unittest.TestCase):
                 # One gives back what the next one takes.
                 ([reservation(0, 1500, 2), reservation(1500, 3000, 3)], 3),
                 ([reservation(0, 1501, 2), reservation(1500, 3000, 3)], 5)):
-            self.assertEqual(expected, admission.hosts_at_once(
+            self.assertEqual(expected, limits.hosts_at_once(
                 reservations, 1000, 2000))
 
 

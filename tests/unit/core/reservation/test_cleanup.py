@@ -30,35 +30,6 @@ def reservation(uuid, *hosts, status=model.ENDED):
             model.Assignment(name, START, END, how) for name, how in hosts))
 
 
-class TestFate(unittest.TestCase):
-
-    def fate(self, *named, how=model.READY, preemptible=False, running=()):
-        mine = reservation('r1', ('h1', how))
-        return cleanup.fate(mine, mine.hosts[0], named,
-                            {item.uuid: item for item in running},
-                            preemptible=preemptible)
-
-    def test_its_own_ends(self):
-        self.assertIs(cleanup.Fate.END, self.fate('r1'))
-        self.assertIs(cleanup.Fate.END, self.fate('r1', how=model.LOST))
-
-    def test_others_stay(self):
-        self.assertIs(cleanup.Fate.STAY, self.fate())
-        self.assertIs(cleanup.Fate.STAY, self.fate('r2'))
-        for values in ({'preemptible': True}, {'how': model.LOST}):
-            self.assertIs(cleanup.Fate.PASS, self.fate(**values))
-
-    def test_one_that_another_reservation_has(self):
-        for status, host, how, expected in (
-                (model.ACTIVE, 'h1', model.READY, cleanup.Fate.PASS),
-                (model.ACTIVE, 'h2', model.READY, cleanup.Fate.END),
-                (model.ACTIVE, 'h1', model.LOST, cleanup.Fate.END),
-                (model.ENDED, 'h1', model.READY, cleanup.Fate.END)):
-            with self.subTest(status=status, host=host, how=how):
-                self.assertIs(expected, self.fate('r1', 'r2', running=[
-                    reservation('r2', (host, how), status=status)]))
-
-
 def server(uuid, *named, host='h1', vm_state='active', **values):
     return cleanup.Server(uuid, host, named, vm_state,
                           values.pop('task_state', None), **values)
@@ -84,6 +55,40 @@ class View:
 
     def homeless(self, coming):
         return coming
+
+
+class TestWhoEnds(unittest.TestCase):
+
+    def intents(self, *named, how=model.READY, preemptible=False, running=()):
+        """Return the kinds of intents for a server that is there."""
+        step = cleanup.step(
+            View((server('a', *named, preemptible=preemptible),),
+                 reservation=reservation('r1', ('h1', how)),
+                 running={item.uuid: item for item in running}),
+            cleanup.Memory(), 0)
+        return [type(each) for each in step.intents]
+
+    def test_its_own(self):
+        for how in (model.READY, model.LOST):
+            self.assertEqual([cleanup.EndServer], self.intents('r1', how=how))
+
+    def test_others_stay(self):
+        for named in ((), ('r2',)):
+            self.assertEqual([cleanup.LeaveAlone, cleanup.Release],
+                             self.intents(*named))
+        for values in ({'preemptible': True}, {'how': model.LOST}):
+            self.assertEqual([cleanup.Release], self.intents(**values))
+
+    def test_one_that_another_reservation_has(self):
+        for status, host, how, expected in (
+                (model.ACTIVE, 'h1', model.READY, cleanup.Release),
+                (model.ACTIVE, 'h2', model.READY, cleanup.EndServer),
+                (model.ACTIVE, 'h1', model.LOST, cleanup.EndServer),
+                (model.ENDED, 'h1', model.READY, cleanup.EndServer)):
+            with self.subTest(status=status, host=host, how=how):
+                self.assertEqual([expected], self.intents(
+                    'r1', 'r2', running=[reservation(
+                        'r2', (host, how), status=status)]))
 
 
 class TestStep(unittest.TestCase):
