@@ -21,6 +21,7 @@ from nova_preempt import exceptions
 from nova_preempt.classes import plugin
 from nova_preempt.conf import classes as conf_classes
 from nova_preempt.conf import preemption
+from nova_preempt.core.classes import margin
 from nova_preempt.handover import eviction_policy
 
 
@@ -53,6 +54,12 @@ class TestLoad(unittest.TestCase):
         self.assertEqual({'bronze'}, found.table.open)
         self.assertEqual((60_000_000, 120), (found.table.overhead_us,
                                              found.table.pass_period_s))
+
+    def test_the_default_of_the_period_is_that_of_the_core(self):
+        found = self.load(
+            'enabled = true',
+            'qos_class = name:gold, importance:1, availability:1')
+        self.assertEqual(margin.PASS_PERIOD_S, found.table.pass_period_s)
 
     def test_options_that_make_no_sense(self):
         for line, text in (

@@ -16,6 +16,7 @@ import dataclasses
 import unittest
 
 from nova_preempt.core.energy import controller
+from nova_preempt.core.energy import demand
 from nova_preempt.core.energy import forecast
 from nova_preempt.core.energy import observed
 from nova_preempt.core.energy import power
@@ -56,6 +57,8 @@ class Cloud:
         self.needed_s = {}
         self.promised = []
         self.busy = 0
+        self.coming = ''      # hosts to which servers are on their way
+        self.asked = {}       # what was asked for
 
     @property
     def in_state(self):
@@ -67,13 +70,15 @@ class Cloud:
                 if host.since_us > since_us]
 
     def is_empty(self, name):
-        return not self.states[name].servers
+        return name not in self.coming
 
     def needed(self, within_s):
+        self.asked['needed'] = within_s
         return {name: in_s for name, in_s in self.needed_s.items()
                 if in_s <= within_s}
 
     def loads(self, since_s, until_s):
+        self.asked['loads'] = until_s
         return [forecast.Load(until_s - 1, self.busy)]
 
 
@@ -108,6 +113,10 @@ class TestController(unittest.TestCase):
             host.state = (steps.WAKING if isinstance(intent, controller.Wake)
                           else steps.EMPTYING)
             host.since_us, host.idle_intervals = self.now_us, 0
+
+    def woken(self, cloud):
+        """Names of hosts that are woken in a step."""
+        return [intent.host for intent in self.step(cloud)[controller.Wake]]
 
     def slept(self, cloud, number=3):
         """Names of hosts that are put to sleep in steps a minute apart."""
@@ -166,6 +175,97 @@ class TestController(unittest.TestCase):
         cloud.hosts = None          # it is not asked for them
         self.assertEqual({}, self.step(cloud))
 
+    def test_stepped_again_at_the_same_time(self):
+        cloud = Cloud(a=Host())
+        self.step(cloud)
+        self.assertEqual({}, self.step(cloud))
+
+    def test_what_is_woken_takes_its_next_step_at_once(self):
+        cloud = Cloud(a=Host(steps.ASLEEP))
+        self.step(cloud)
+        self.now_us += 10 * SECOND
+        cloud.needed_s = {'a': 0}
+        self.assertEqual([controller.Advance(('a',))],
+                         self.step(cloud)[controller.Advance])
+
+    def test_as_many_as_a_minute_allows_and_the_others_in_the_next(self):
+        cloud = Cloud(**{name: Host(steps.ASLEEP) for name in 'abc'})
+        cloud.options = dataclasses.replace(
+            OPTIONS, max_wakes_per_minute=2, switch_interval_s=300)
+        cloud.busy = 3
+        found = []
+        for _ in range(4):
+            found.append(self.woken(cloud))
+            self.now_us += 30 * SECOND
+        self.assertEqual([['a', 'b'], [], ['c'], []], found)
+        self.assertEqual(3, self.memory.required)
+        # Nothing was left to do, so the next decision is not sooner.
+        cloud.states['d'], cloud.busy = Host(steps.ASLEEP), 4
+        self.now_us += 240 * SECOND - 60 * SECOND
+        self.assertEqual([], self.woken(cloud))
+        self.now_us += 60 * SECOND
+        self.assertEqual(['d'], self.woken(cloud))
+
+    def test_as_many_sleep_as_a_minute_allows(self):
+        cloud = Cloud(**{name: Host(idle_intervals=9) for name in 'abcd'})
+        cloud.options = dataclasses.replace(
+            OPTIONS, max_sleeps_per_minute=1, switch_interval_s=300)
+        cloud.busy = 2
+        self.assertEqual(['a', 'b'], self.slept(cloud, 4))
+
+    def test_aggregates_keep_their_minimum(self):
+        cloud = Cloud(**{name: Host(idle_intervals=9, aggregates=frozenset({
+            'rack'})) for name in 'abc'})
+        cloud.minimums = {'rack': 2}
+        self.assertEqual(['a'], self.slept(cloud))
+
+    def test_what_is_asked_of_the_calendar_and_of_what_was(self):
+        cloud = Cloud(a=Host(steps.ASLEEP), b=Host(steps.EMPTYING),
+                      c=Host(steps.ASLEEP), d=Host())
+        cloud.options = dataclasses.replace(OPTIONS, max_wakes_per_minute=1)
+        cloud.needed_s = {'a': 1000, 'c': 1000, 'd': 1000}
+        self.step(cloud)
+        # Three may have to wake, one after the other.
+        self.assertEqual({'needed': 900 + 3 * 70,
+                          'loads': self.now_us // SECOND + 1}, cloud.asked)
+        self.assertEqual(2 * 70, self.memory.queue_s)
+
+    def test_reserved_hosts_stay_on_while_others_have_to_wake(self):
+        cloud = Cloud(a=Host(idle_intervals=9), b=Host(steps.ASLEEP),
+                      c=Host(idle_intervals=9))
+        cloud.options = dataclasses.replace(OPTIONS, max_wakes_per_minute=1)
+        cloud.needed_s = {'a': 950, 'b': 960}
+        self.assertEqual(['c'], self.slept(cloud, 1))
+
+    def test_hosts_in_use_are_not_spare(self):
+        for values, up_s, states, woken in (
+                ({'servers': 1}, -100, 'ab', ['b']),
+                # Of one that is not known, it is not known either.
+                ({'servers': 1}, -100, 'b', ['b']),
+                ({}, -100, 'ab', []),
+                # Nova has no server there, and one is on its way to it.
+                ({'coming': 'a'}, -100, 'ab', ['b']),
+                # It was not looked at since it is up.
+                ({'coming': 'a'}, 0, 'ab', []),
+                ({'coming': 'a'}, 10, 'ab', [])):
+            with self.subTest(values, up_s=up_s):
+                self.memory = controller.Memory()
+                cloud = Cloud(a=Host(servers=values.get('servers', 0)),
+                              b=Host(steps.ASLEEP), c=Host(steps.WAKING))
+                cloud.coming = values.get('coming', '')
+                cloud.options = dataclasses.replace(
+                    OPTIONS, policy=power.Policy(spare=1))
+                self.step(cloud)
+                cloud.states['a'].since_us = self.now_us + up_s * SECOND
+                cloud.states['b'].state = steps.ASLEEP
+                cloud.states['c'].state = steps.FAILED
+                cloud.hosts = dict(cloud.states)
+                cloud.states = {name: host for name, host
+                                in cloud.states.items() if name in states}
+                cloud.states['c'] = cloud.hosts['c']
+                self.now_us += 20 * SECOND
+                self.assertEqual(woken, self.woken(cloud))
+
     def test_reservations_come_before_requests(self):
         cloud = Cloud(**{name: Host(steps.ASLEEP) for name in 'abc'})
         cloud.options = dataclasses.replace(OPTIONS, max_wakes_per_minute=2)
@@ -198,6 +298,10 @@ class TestController(unittest.TestCase):
         cloud.states['a'].state = steps.FAILED
         self.assertEqual([controller.Wake('b', '1 hosts are needed')],
                          self.step(cloud)[controller.Wake])
+        # It has been decided of that now.
+        cloud.states['c'], cloud.busy = Host(steps.ASLEEP), 2
+        self.now_us += 10 * SECOND
+        self.assertEqual([], self.woken(cloud))
 
     def test_hosts_are_missing(self):
         """Nothing is decided by half of the hosts."""
@@ -207,7 +311,8 @@ class TestController(unittest.TestCase):
 
     def test_hosts_that_nobody_knows_of(self):
         cloud = Cloud(a=Host(disabled=True, is_ours=True, up=False),
-                      b=Host(disabled=True, is_ours=True))
+                      b=Host(disabled=True, is_ours=True), c=Host(),
+                      d=Host(steps.ASLEEP, disabled=True, is_ours=True))
         known = dict(cloud.states)
         del cloud.states['b']
         cloud.states['gone'] = Host()
@@ -249,6 +354,44 @@ class TestTimes(unittest.TestCase):
                 ('x', 96), ('a', 166), ('b', 166), ('c', 236), ('ac', 236)):
             with self.subTest(names):
                 self.assertEqual(expected, controller.ready_s(cloud, names))
+        cloud.options = dataclasses.replace(OPTIONS, max_wakes_per_minute=1)
+        self.assertEqual(96, controller.ready_s(cloud, 'x'))
+
+    def test_hosts_that_are_off_and_whether_they_are_in_time(self):
+        cloud = Cloud(a=Host(steps.ASLEEP, since_us=-10 ** 12),
+                      b=Host(steps.WAKING, since_us=-321 * SECOND))
+        memory = controller.Memory(queue_s=70)
+
+        def off(name, **values):
+            found = controller.off(cloud, memory, 0, name, **values)
+            return found.why_late, found.patience_s
+
+        self.assertEqual(('', 390), off('a'))
+        self.assertEqual(('it has been waking for 321 s', 320), off('b'))
+        self.assertEqual(('paused', 390), off('a', stopped='paused'))
+        cloud.options = dataclasses.replace(OPTIONS, excluded=('a',))
+        self.assertIn('excluded_hosts', off('a')[0])
+
+    def test_hosts_that_will_be_on_for_a_request(self):
+        cloud = Cloud(a=Host(steps.ASLEEP), b=Host(steps.WAKING),
+                      c=Host(), d=Host(steps.WAKING, -MINUTE * 10),
+                      e=Host(steps.ASLEEP, is_operators=True))
+        cloud.efficiencies = {'a': 2.0}
+        self.assertEqual([
+            demand.Sleeper('a', 3, False, False, 2.0),
+            demand.Sleeper('b', 1, True, False, None),
+            demand.Sleeper('d', 2, True, True, None),
+        ], controller.sleepers(cloud, controller.Memory(), 0, {
+            'a': 3, 'b': 1, 'c': 1, 'd': 2, 'e': 1}))
+
+    def test_no_more_wake_for_a_request_than_may(self):
+        cloud = Cloud(a=Host(steps.ASLEEP), b=Host(steps.ASLEEP),
+                      c=Host(steps.WAKING, -10 * SECOND))
+        for most, expected in ((1, []), (2, ['a']), (3, ['a', 'b'])):
+            cloud.options = dataclasses.replace(
+                OPTIONS, max_wakes_per_minute=most)
+            self.assertEqual(expected, [
+                wake.host for wake in controller.wakes(cloud, 0, 'abc')])
 
     def test_left_in_this_minute(self):
         options = dataclasses.replace(

@@ -57,6 +57,7 @@ class TestEmptying(StepsTestCase):
 
     def test_only_what_stays_empty(self):
         self.acts(Act.WAIT, step('emptying', closed_s=9))
+        self.moves(step('emptying', closed_s=10), 'sleeping')
         self.acts(Act.LOOK, step('emptying', empty=None))
         self.moves(step('emptying', empty=False), 'on', 'has come',
                    enable=True)
@@ -77,6 +78,7 @@ class TestEmptying(StepsTestCase):
 class TestSleeping(StepsTestCase):
 
     def test_it_is_looked_before_each(self):
+        self.acts(Act.ASK_POWER, step('sleeping', power=Power.NOT_ASKED))
         self.acts(Act.LOOK, step('sleeping', empty=None))
         self.acts(Act.SHUT_DOWN, step('sleeping'))
         self.acts(Act.LOOK, step('sleeping', shut_down=True, empty=None))
@@ -99,6 +101,8 @@ class TestSleeping(StepsTestCase):
                             error='no route'),
                        'on', 'could not be powered off: no route',
                        enable=True)
+            self.acts(Act.WAIT, step('sleeping', age_s=359, power=power,
+                                     cut=True))
         # Not one whose service is down: it may be off.
         self.acts(Act.WAIT, step('sleeping', age_s=1199, up=False,
                                  power=Power.UNKNOWN))
@@ -149,6 +153,7 @@ class TestWaking(StepsTestCase):
     def test_up(self):
         self.moves(self.waking(up=True, reported=True), 'on', enable=True)
         self.acts(Act.WAIT, self.waking(up=True))
+        self.acts(Act.ASK_POWER, self.waking(power=Power.NOT_ASKED))
         self.acts(Act.POWER_ON, self.waking(power=Power.OFF))
         self.acts(Act.WAIT, self.waking(power=Power.UNKNOWN))
 
@@ -181,7 +186,7 @@ class TestFailed(StepsTestCase):
                                       power=Power.NOT_ASKED))
         for power in (Power.ON, Power.UNKNOWN):
             self.moves(step('failed', reported=True, power=power), 'waking',
-                       'late')
+                       'late', boots=steps.BOOTS)
 
     def test_it_is_tried_again_much_later(self):
         self.acts(Act.WAIT, step('failed', age_s=3599))
@@ -199,6 +204,19 @@ class TestOthers(StepsTestCase):
 
     def test_on(self):
         self.acts(Act.WAIT, step('on'))
+
+    def test_what_counts_among_the_wakes_of_a_minute(self):
+        for state, cycle, power, expected in (
+                ('waking', False, Power.OFF, True),
+                ('waking', False, Power.UNKNOWN, True),
+                ('waking', False, Power.ON, False),
+                ('waking', True, Power.ON, True),
+                ('on', True, Power.OFF, False),
+                ('on', False, Power.OFF, False)):
+            with self.subTest(state=state, cycle=cycle, power=power):
+                self.assertIs(expected, steps.is_limited(
+                    steps.Step(Act.MOVE, state, cycle=cycle),
+                    facts('asleep', power=power)))
 
     def test_disabled_by_us_and_forgotten(self):
         self.assertEqual('waking', steps.adopted(up=True))
