@@ -23,12 +23,14 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import random
 import tempfile
 import threading
 import time
 import types
 from typing import Any
+from unittest import mock
 
 from oslo_config import cfg
 import sqlalchemy as sa
@@ -48,6 +50,7 @@ from nova_preempt.cloud import user_nova
 import nova_preempt.conf
 from nova_preempt.core import model as core_model
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import passes as core_passes
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import backlog
 from nova_preempt.db import backlog_models
@@ -205,10 +208,10 @@ def main() -> int:
             'connection', args.database or f'sqlite:///{directory}/b.sqlite',
             'preemption_database')
         conf.set_override('order', args.order, 'backlog')
-        conf.set_override('starts_per_pass', args.starts, 'backlog')
-        conf.set_override('starts_per_pass_and_project', args.starts,
-                          'backlog')
-        return run(Bench(conf, args.hosts, args.flavors), args)
+        with mock.patch.object(
+                core_passes, 'Options', functools.partial(
+                    core_passes.Options, args.starts, args.starts)):
+            return run(Bench(conf, args.hosts, args.flavors), args)
 
 
 def run(bench: Bench, args: argparse.Namespace) -> int:

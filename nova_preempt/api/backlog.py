@@ -29,6 +29,10 @@ from nova_preempt.cloud import boot_schema
 from nova_preempt.core.backlog import model
 from nova_preempt.db import backlog
 
+#: How large the body of a request may be, as by default
+#: [oslo_middleware]max_request_body_size, which refuses what is larger anyway.
+MOST_BODY_BYTES = 114688
+
 # What in model.Request is called otherwise, or is no JSON.
 _NAMES = {'class': 'class_name'}
 _TIMES = ('not_before', 'not_after', 'back_until')
@@ -139,11 +143,10 @@ def _get(call):
 
 
 def _check_size(call):
-    most = call.services.conf.backlog.max_body_bytes
-    if len(call.request.body) > most:
+    if len(call.request.body) > MOST_BODY_BYTES:
         raise webob.exc.HTTPRequestEntityTooLarge(
             f'The body has {len(call.request.body)} bytes, which is more '
-            f'than {most}, the most.')
+            f'than {MOST_BODY_BYTES}, the most.')
 
 
 def _version(call):

@@ -19,6 +19,9 @@ from nova_preempt.core.batch import model as batch
 
 OFF = 'off'
 
+#: The part of the time between two passes that solvers may take in one, so
+#: that a pass is not late.
+SOLVER_SHARE = 0.4
 # So much longer than Nova's answer is waited for something may be under way.
 _PATIENCE = 3
 
@@ -29,19 +32,13 @@ def lifecycle(options):
     :param options: [backlog] of the configuration
     """
     return boot_outcome.Options(
-        undecided_s=_PATIENCE * options.ask_timeout_s,
-        building_s=options.build_timeout_s,
-        retry_s=options.retry_interval_s)
+        undecided_s=_PATIENCE * options.ask_timeout_s)
 
 
 def controlling(options):
     """A core.backlog.controller.Options, of the same."""
     return controller.Options(
-        passes.Options(
-            most_starts=options.starts_per_pass,
-            most_of_project=options.starts_per_pass_and_project,
-            hold_after_s=options.hold_after_s,
-            most_holds=options.most_holds),
+        passes.Options(hold_after_s=options.hold_after_s),
         lifecycle(options), options.pass_interval_s)
 
 
@@ -51,9 +48,7 @@ def placing(options):
         return None
     return batch.Options(
         mode=options.batch_mode,
-        score=options.batch_score,
-        most_at_once=options.batch_size,
-        time_limit_s=options.batch_time_limit_s)
+        time_limit_s=SOLVER_SHARE * options.pass_interval_s)
 
 
 def order(options, claims=None):
@@ -70,5 +65,4 @@ def order(options, claims=None):
             raise ValueError(
                 f'[backlog]priority_weights has {text!r} for {name}, which '
                 'is no whole number') from None
-    return core_order.Options(weights, options.linear_priorities,
-                              options.patience_s, claims)
+    return core_order.Options(weights, options.patience_s, claims)

@@ -57,13 +57,6 @@ Which request comes first: the name of an entry point in the group
              'reputation, cores and redundancy counts, as in '
              '"time:2,cores:0". Whole numbers; those that are not named, all '
              'by default, count 1.'),
-    cfg.BoolOpt(
-        'linear_priorities',
-        default=False,
-        help='Of ``promethee``: whether a priority that is higher by two '
-             'levels counts twice as much as one that is higher by one. '
-             'False, the default, is the published preference function: '
-             'higher is higher.'),
     cfg.IntOpt(
         'patience_s',
         default=86400,
@@ -89,7 +82,7 @@ distinct hosts by its redundancy. Set it alike for the API and the engine.
             ('off', 'one by one, each on the host that Nova chooses'),
             ('greedy', 'one by one, each on the host with the best score'),
             ('exact', ('by an integer program; what it does not settle in '
-                       'time goes one by one')),
+                       'two fifths of pass_interval_s goes one by one')),
         ],
         help="""
 Whether the requests that start in a pass are placed together, so that the
@@ -102,37 +95,6 @@ It needs ``nova-preempt[batch]`` for the engine, and ``nova-preempt-scheduler``
 with the same database for all requests; ``nova-scheduler`` would start servers
 where it likes.
 """),
-    cfg.StrOpt(
-        'batch_score',
-        default='dp',
-        choices=[
-            ('dp', ('what is asked for times what is free, summed up over '
-                    'resource classes: alike shapes meet')),
-            ('ml', ('what is asked for by what is free: the fullest host that '
-                    'does, so that large rooms stay')),
-        ],
-        help='What a good host is, where requests are placed together. The '
-             'default placed as many servers as the other on fewer hosts '
-             'where we measured it. Nova\'s weighers are not among these: '
-             'the engine has none.'),
-    cfg.FloatOpt(
-        'batch_time_limit_s',
-        default=2,
-        min=0.1,
-        max=3600,
-        help='How long solvers may take in a pass, in seconds, all together; '
-             'whoever is not placed by then is placed one by one. Two, the '
-             'default, is less than half of the usual time from one pass to '
-             'the next. They are seconds of the clock, so that a pass is not '
-             'late on a busy machine.'),
-    cfg.IntOpt(
-        'batch_size',
-        default=1000,
-        min=1,
-        max=8192,
-        help='How many servers are placed at once; more are placed in parts. '
-             'A thousand, the default, is about what the integer program '
-             'settles in its time on some thousand hosts.'),
     cfg.FloatOpt(
         'pass_interval_s',
         default=5,
@@ -173,15 +135,6 @@ for each request that has servers.
         help='How many servers one request may ask for. Nova makes all '
              'servers of a call at once, which keeps one of its conductors '
              'busy: a hundred, the default, takes it seconds.'),
-    cfg.IntOpt(
-        'max_body_bytes',
-        default=114688,
-        min=1024,
-        mutable=True,
-        help='How large the body of a request may be, in bytes. User data of '
-             'a server, the largest part, is 65,535 bytes of base64 at most. '
-             'The default is that of ``[oslo_middleware]'
-             'max_request_body_size``, which refuses what is larger anyway.'),
     cfg.StrOpt(
         'secret_key_file',
         default='',
@@ -198,23 +151,6 @@ Empty, the default, refuses requests that have any of these: nothing secret is
 written down in clear.
 """),
     cfg.IntOpt(
-        'starts_per_pass',
-        default=100,
-        min=1,
-        mutable=True,
-        help='How many requests are started in one look of the engine. Nova '
-             'takes about a second for each, and eight are asked for at the '
-             'same time: with a hundred, the default, the next look is not '
-             'late by more than a quarter of a minute.'),
-    cfg.IntOpt(
-        'starts_per_pass_and_project',
-        default=25,
-        min=1,
-        mutable=True,
-        help='How many of them are of one project. A quarter of '
-             '``starts_per_pass``, the default, leaves room in each look for '
-             'others.'),
-    cfg.IntOpt(
         'hold_after_s',
         default=3600,
         min=0,
@@ -226,16 +162,6 @@ written down in clear.
              'while they get nearer to enough. When they have been kept for '
              'a request for as long again, it comes first in every order. An '
              'hour, the default, lets most pass first.'),
-    cfg.IntOpt(
-        'most_holds',
-        default=10,
-        min=0,
-        mutable=True,
-        help='For how many requests hosts are kept free at the same time, '
-             'half of them of one project. '
-             'What is kept is idle until it is enough: ten, the default, are '
-             'few beside the hosts of a cloud. 0 keeps none, and a large '
-             'request may wait for ever.'),
     cfg.IntOpt(
         'ask_timeout_s',
         default=60,
@@ -251,24 +177,6 @@ that must not pass there.
 
 Keystone is waited for by ``[preemption]timeout``.
 """),
-    cfg.IntOpt(
-        'build_timeout_s',
-        default=3600,
-        min=0,
-        mutable=True,
-        help='How long a server of a request may take to be built, in '
-             'seconds, before it is deleted and started anew. An hour, the '
-             'default, is longer than large images take. 0 waits for any '
-             'time.'),
-    cfg.IntOpt(
-        'retry_interval_s',
-        default=30,
-        min=1,
-        mutable=True,
-        help='How long after Nova had no host, or no quota, for a request it '
-             'is asked again, in seconds. The pause doubles each time up to '
-             'ten minutes. Half a minute, the default, is about as long as a '
-             'server takes to leave.'),
 ]
 
 

@@ -17,7 +17,7 @@ transaction begins with a write.
 
 import collections
 import dataclasses
-import math
+import datetime
 
 import sqlalchemy as sa
 
@@ -90,7 +90,7 @@ def note_idle(database, idle, now, max_gap_s):
     """Count for how many intervals in a row hosts have been idle.
 
     :param idle: the names of those that are ON and idle; all others are not
-    :param max_gap_s: see core.energy.power.count_idle
+    :param max_gap_s: see core.energy.power.max_gap_s
     :returns: {host: intervals}
     """
     idle = set(idle)
@@ -99,14 +99,15 @@ def note_idle(database, idle, now, max_gap_s):
         # Nobody changes those that count before the new counts are there.
         session.execute(sa.update(table).where(table.idle_intervals > 0)
                         .values(idle_intervals=table.idle_intervals))
-        noted = {
-            host: power.Noted(intervals, _age_s(noted_at, now))
-            for host, intervals, noted_at in session.execute(sa.select(
-                table.host, table.idle_intervals, table.noted_at))}
-        counts = power.count_idle(noted, idle, max_gap_s)
+        noted = session.execute(sa.select(
+            table.host, table.idle_intervals, table.noted_at)).all()
+        since = now - datetime.timedelta(seconds=max_gap_s)
+        counts = power.count_idle({
+            host: intervals for host, intervals, noted_at in noted
+            if noted_at is not None and noted_at >= since}, idle)
         by_count = collections.defaultdict(list)
-        for host, item in noted.items():
-            if host in idle or item.intervals:
+        for host, intervals, _noted_at in noted:
+            if host in idle or intervals:
                 by_count[counts.get(host, 0)].append(host)
         for count, hosts in sorted(by_count.items()):
             values = {'idle_intervals': count}
@@ -118,12 +119,8 @@ def note_idle(database, idle, now, max_gap_s):
         session.add_all(
             table(host=host, state=steps.ON, since=now, noted_at=now,
                   idle_intervals=counts[host])
-            for host in sorted(idle - noted.keys()))
+            for host in sorted(idle - {host for host, *_ in noted}))
     return counts
-
-
-def _age_s(time, now):
-    return math.inf if time is None else (now - time).total_seconds()
 
 
 # -- figures and readings --------------------------------------------------

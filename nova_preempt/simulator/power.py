@@ -178,18 +178,17 @@ class Power:
                     self._move(name, steps.WAKING, why)
                 case controller.PutToSleep(name, why):
                     self._move(name, steps.EMPTYING, why)
-                case controller.NoteIdle(names, max_gap_s):
-                    self._note(names, max_gap_s)
+                case controller.NoteIdle(names):
+                    self._note(names)
                 case controller.ForgetPromises(names):
                     self.waking.forget(names)
                 case controller.Advance(names):
                     for name in names:
                         self._advance(name)
 
-    def _note(self, names: frozenset[str], max_gap_s: float) -> None:
-        counts = power.count_idle(
-            {name: power.Noted(self.states[name].idle_intervals)
-             for name in names}, names, max_gap_s)
+    def _note(self, names: frozenset[str]) -> None:
+        counts = power.count_idle({
+            name: self.states[name].idle_intervals for name in names}, names)
         on = 0
         for name, host in self.states.items():
             host.idle_intervals = counts.get(name, 0)

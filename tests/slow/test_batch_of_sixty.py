@@ -13,15 +13,18 @@
 
 import collections
 import dataclasses
+import functools
 import random
 import threading
 
+import fixtures
 import nova.conf
 
 from nova_preempt.cloud import user_nova
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import groups
 from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import passes
 from nova_preempt.core.backlog import room
 from nova_preempt.core.backlog import shortfalls
 
@@ -53,8 +56,10 @@ class TestSixty(test_backlog.BacklogTestCase):
         # The one that all others here begin with.
         service, = self.api.get_services(binary='nova-compute', host='host1')
         self.api.put_service(service['id'], {'status': 'disabled'})
-        self.flags(group='backlog', batch_mode='exact', batch_time_limit_s=30,
-                   starts_per_pass_and_project=100)
+        self.flags(group='backlog', batch_mode='exact', pass_interval_s=75)
+        self.useFixture(fixtures.MockPatchObject(
+            passes, 'Options', functools.partial(
+                passes.Options, most_of_project=100)))
         self.engine = self.start_engine()
         self.flavors = [self.create_flavor(f'f{number}', *size)
                         for number, size in enumerate(FLAVORS)]

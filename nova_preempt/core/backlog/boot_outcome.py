@@ -35,6 +35,11 @@ CODES = (NO_HOST, NO_ANSWER, QUOTA, REFUSED)
 
 #: So often Nova may find a conflict before that is taken for a no.
 _MOST_CONFLICTS = 5
+#: So long a server may take to be built: longer than large images take.
+BUILDING_S = 3600
+#: The pause after the first try that found no host: about as long as a server
+#: takes to leave.
+RETRY_S = 30
 
 NOT_WAITING: Mapping[str, Any] = {
     "position": None, "estimate_s": None, "waits_for": {}}
@@ -51,8 +56,8 @@ class Options:
     """
 
     undecided_s: float = 180
-    building_s: int = 3600
-    retry_s: int = 30
+    building_s: int = BUILDING_S
+    retry_s: int = RETRY_S
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -46,14 +46,12 @@ class Options:
     """What an operator may set about orders; each takes what it knows.
 
     :param weights: of priorities by name; 1 where nothing is said
-    :param linear: whether a priority that is two levels higher counts twice
     :param patience_s: who has waited for so long comes first, 0: nobody does
     :param claims: of classes of service, None where there are none; see
         nova_preempt.classes.claims
     """
 
     weights: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    linear: bool = False
     patience_s: int = 86400
     claims: Any = None
 

@@ -36,6 +36,12 @@ from nova_preempt.core.reservation import leases
 RESERVATION = "reservation"  # it names one that does not let it in
 WINDOW = "window"  # it is not to start yet
 
+#: Nova takes about a second for each start, and eight are asked for at a time.
+MOST_STARTS = 100
+MOST_OF_PROJECT = 25
+#: What is kept free is idle until it is enough.
+MOST_HOLDS = 10
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
@@ -47,10 +53,10 @@ class Options:
     :param most_holds: for so many requests at once
     """
 
-    most_starts: int = 500
-    most_of_project: int = 100
+    most_starts: int = MOST_STARTS
+    most_of_project: int = MOST_OF_PROJECT
     hold_after_s: int = 3600
-    most_holds: int = 10
+    most_holds: int = MOST_HOLDS
 
 
 @dataclasses.dataclass(frozen=True)

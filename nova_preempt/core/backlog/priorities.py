@@ -39,8 +39,8 @@ _NONE = model.Priorities()
 class Promethee:
     """PROMETHEE II over time, reputation, cores, redundancy and waiting time.
 
-    :param options: the weights of the four by name, the preference function,
-        and after how long a wait beats them all (0: never)
+    :param options: the weights of the four by name, and after how long a wait
+        beats them all (0: never)
     :raises ValueError: a weight of another name, a negative one, or none
         above 0
     """
@@ -52,11 +52,9 @@ class Promethee:
             raise ValueError(
                 f"a weight is named {unknown[0]!r}, it must be one of "
                 f"{', '.join(RESPECTS)}")
-        # Three levels lie 2 apart at most.
-        preference = 2 if options.linear else 1
         self._names = [name for name in RESPECTS if weights.get(name, 1)]
         self._criteria = [
-            promethee.Criterion(name, weights.get(name, 1), preference)
+            promethee.Criterion(name, weights.get(name, 1))
             for name in self._names]
         if not self._criteria:
             raise ValueError(

@@ -39,6 +39,8 @@ PROGRAM = "program"
 #: A batch is cut into parts of no more servers than this, whatever is set:
 #: sums of that many scores are exact in the numbers of each solver.
 MOST_AT_ONCE = 8192
+#: What the integer program settles in its time on some thousand hosts.
+BATCH_SIZE = 1000
 #: A score is no farther from 0.
 MOST_SCORE = 2**40
 
@@ -127,7 +129,7 @@ class Options:
 
     mode: str = EXACT
     score: str = DP
-    most_at_once: int = 1000
+    most_at_once: int = BATCH_SIZE
     time_limit_s: float = 2.0
     gap: float = 2e-3
 

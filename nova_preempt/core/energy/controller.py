@@ -96,7 +96,7 @@ class PutToSleep:
 class NoteIdle:
     """Count one more interval of idleness for these hosts, none for others.
 
-    :param max_gap_s: see core.energy.power.count_idle
+    :param max_gap_s: see core.energy.power.max_gap_s
     """
 
     hosts: frozenset[str]

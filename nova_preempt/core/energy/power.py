@@ -137,17 +137,6 @@ def due(starts: Iterable[Start], per_minute: int,
     return tuple(start.name for start in ordered[:last])
 
 
-@dataclasses.dataclass(frozen=True)
-class Noted:
-    """How often in a row a host was noted as idle.
-
-    :param age_s: how long ago that was the last time
-    """
-
-    intervals: int
-    age_s: float = 0.0
-
-
 def max_gap_s(step_interval_s: float) -> float:
     """For how long hosts may not be noted and be idle in a row all the same.
 
@@ -156,17 +145,15 @@ def max_gap_s(step_interval_s: float) -> float:
     return GAP * max(NOTE_INTERVAL_S, step_interval_s)
 
 
-def count_idle(noted: Mapping[str, Noted], idle: Collection[str],
-               max_gap_s: float) -> dict[str, int]:
+def count_idle(noted: Mapping[str, int],
+               idle: Collection[str]) -> dict[str, int]:
     """For how many intervals in a row, this one among them, hosts are idle.
 
-    :param noted: of each host the last time
+    :param noted: how many there were before, of hosts that were noted no
+        longer ago than max_gap_s()
     :param idle: the names of hosts that are idle now; all others begin anew
-    :param max_gap_s: with more since the last time it was not in a row
     """
-    return {name: 1 + (noted[name].intervals if name in noted
-                       and noted[name].age_s <= max_gap_s else 0)
-            for name in idle}
+    return {name: 1 + noted.get(name, 0) for name in idle}
 
 
 def required_hosts(hosts: Iterable[PowerHost], forecast: float,

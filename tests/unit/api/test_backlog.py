@@ -370,9 +370,8 @@ class TestRefused(BacklogTestCase):
         self.assert_nothing_is_kept()
 
     def test_size(self):
-        self.conf.set_override('max_body_bytes', 1024, 'backlog')
-        self.assertIn('more than 1024', self.create(
-            code=413, server={'user_data': 'A' * 1024}))
+        self.assertIn('more than 114688', self.create(
+            code=413, server={'user_data': 'A' * 114688}))
         self.assert_nothing_is_kept()
 
     def test_ladder(self):

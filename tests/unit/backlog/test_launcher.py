@@ -38,8 +38,7 @@ class TestAway(unittest.TestCase):
         super().setUp()
         self.users, self.records = mock.Mock(), mock.Mock()
         self.options = types.SimpleNamespace(
-            ask_timeout_s=60, build_timeout_s=3600, retry_interval_s=30,
-            secret_key_file='')
+            ask_timeout_s=60, secret_key_file='')
         self.launcher = launcher.Launcher(
             self.options,
             self.users, self.records, lambda: base.NOW)

@@ -60,10 +60,7 @@ class PassesTestCase(unittest.TestCase):
                 backlog_turns, name, getattr(self, f'{name}_turns')))
         self.turns, self.left = {}, NONE_LEFT
         self.options = types.SimpleNamespace(
-            pass_interval_s=5, starts_per_pass=500,
-            starts_per_pass_and_project=500, hold_after_s=3600,
-            most_holds=10, ask_timeout_s=60, build_timeout_s=3600,
-            retry_interval_s=30)
+            pass_interval_s=5, hold_after_s=3600, ask_timeout_s=60)
         self.tracker = mock.Mock(**{
             'clear.return_value': 0, 'record.return_value': set()})
         cloud = passes.CloudReader(

@@ -93,9 +93,7 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
         self.users = mock.Mock()
         self.loop = loop.Loop(
             types.SimpleNamespace(
-                ask_timeout_s=60, build_timeout_s=3600, retry_interval_s=30,
-                pass_interval_s=10, starts_per_pass=1, hold_after_s=0,
-                starts_per_pass_and_project=1, most_holds=1),
+                ask_timeout_s=60, pass_interval_s=10, hold_after_s=0),
             self.db, tracker.Tracker(
                 self.db, mock.Mock(look=lambda requests, now: {
                     'r1': servers.Seen(self.servers)} if requests else {}),

@@ -78,7 +78,7 @@ class TestBounds(unittest.TestCase):
                  for number in range(2)]
         small = [base.request(f'b{number:03}', project_id='p2')
                  for number in range(200)]
-        options = {'most_of_project': 500}
+        options = {'most_starts': 500, 'most_of_project': 500}
         found = Cloud(rooms, large + small, **options).look(0)
         self.assertEqual(200, len(found.starts))
         self.assertIn('more than may be kept',

@@ -61,7 +61,6 @@ class TestRank(unittest.TestCase):
         requests = [request('a', 2, 2, 1, 1), request('b', 1, 1, 2, 3),
                     request('c', 1, 1, 1, 1)]
         self.assertEqual(['a', 'b', 'c'], rank(requests))
-        self.assertEqual(['b', 'a', 'c'], rank(requests, linear=True))
 
     def test_those_alike_in_the_order_they_came_in(self):
         requests = [request('b', 2, 1, 1, 1, serial=7),

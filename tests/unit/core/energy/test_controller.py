@@ -211,7 +211,18 @@ class TestController(unittest.TestCase):
         cloud.options = dataclasses.replace(
             OPTIONS, max_sleeps_per_minute=1, switch_interval_s=300)
         cloud.busy = 2
-        self.assertEqual(['a', 'b'], self.slept(cloud, 4))
+        self.assertEqual([['a'], ['b'], []],
+                         [self.slept(cloud, 1) for _ in range(3)])
+
+    def test_nothing_is_decided_before_the_minute_is_over(self):
+        cloud = Cloud(**{name: Host(steps.ASLEEP) for name in 'abc'})
+        cloud.options = dataclasses.replace(
+            OPTIONS, max_wakes_per_minute=2, switch_interval_s=300)
+        for busy, required in ((3, 3), (2, 3), (2, 2), (1, 2)):
+            cloud.busy = busy
+            self.step(cloud)
+            self.assertEqual(required, self.memory.required)
+            self.now_us += 30 * SECOND
 
     def test_aggregates_keep_their_minimum(self):
         cloud = Cloud(**{name: Host(idle_intervals=9, aggregates=frozenset({
