@@ -53,7 +53,7 @@ def check(conf):
     if not conf.backlog.enabled:
         return
     try:
-        Sealing(conf.backlog).check()
+        Sealing(conf.backlog).keys()
     except NoKey:
         pass
     except BadKeys as exc:
@@ -76,7 +76,7 @@ class Sealing:
         """
         # With its uuid: nobody can put it into a request of their own.
         plain = json.dumps({'request': request_uuid, 'secrets': secrets})
-        return self._keys().encrypt(plain.encode()).decode()
+        return self.keys()[0].encrypt(plain.encode()).decode()
 
     def open(self, request, sealed):
         """Return {member of "server": value}, {} if the request has none.
@@ -92,7 +92,8 @@ class Sealing:
         if not token:
             raise CannotOpen('Its password and user data are not there.')
         try:
-            plain = json.loads(self._keys().decrypt(token.encode()))
+            plain = json.loads(
+                fernet.MultiFernet(self.keys()).decrypt(token.encode()))
         except fernet.InvalidToken:
             raise CannotOpen(
                 'Its password and user data cannot be decrypted: they were '
@@ -116,24 +117,21 @@ class Sealing:
         :raises CannotOpen: no key opens it
         :raises NoKey, BadKeys:
         """
-        keys = self._keys()
+        keys = self.keys()
         try:
-            keys.first.decrypt(token.encode())
+            keys[0].decrypt(token.encode())
         except fernet.InvalidToken:
             try:
-                return keys.rotate(token.encode()).decode()
+                return fernet.MultiFernet(keys).rotate(token.encode()).decode()
             except fernet.InvalidToken:
                 raise CannotOpen('No key opens it.') from None
         return token
 
-    def check(self):
-        """Read the keys.
+    def keys(self):
+        """Return the keys of the file; the first encrypts, each decrypts.
 
         :raises NoKey, BadKeys:
         """
-        self._keys()
-
-    def _keys(self):
         path = self._options.secret_key_file
         if not path:
             raise NoKey('[backlog]secret_key_file is not set.')
@@ -156,12 +154,4 @@ class Sealing:
         if not keys:
             raise BadKeys(f'[backlog]secret_key_file {path}: no key is in '
                           'it.')
-        return _Keys(keys)
-
-
-class _Keys(fernet.MultiFernet):
-    """The keys of the file. The first encrypts, each decrypts."""
-
-    def __init__(self, keys):
-        super().__init__(keys)
-        self.first = keys[0]
+        return keys

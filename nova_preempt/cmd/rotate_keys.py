@@ -76,7 +76,7 @@ def add_parsers(groups):
 def _rotate(_args):
     keys = sealing.Sealing(CONF.backlog)
     try:
-        keys.check()
+        keys.keys()
         found = look(db.Database(CONF), keys, renews=True)
     except (sealing.NoKey, sealing.BadKeys) as exc:
         raise exceptions.InvalidConfiguration(str(exc)) from exc
@@ -97,7 +97,7 @@ def check(conf, away):
         return upgradecheck.Result(code.SUCCESS)
     keys = sealing.Sealing(conf.backlog)
     try:
-        keys.check()
+        keys.keys()
         database = db.Database(conf)
         schema.check(database)
         found = look(database, keys)

@@ -73,7 +73,7 @@ Which request comes first: the name of an entry point in the group
 Whether a request may name a ladder of flavors (their extra spec
 ``preemptible:ladder``) and priorities in place of a flavor and a number. It
 then gets a number of cores by what is idle and who else waits, and copies on
-distinct hosts by its redundancy. Set it alike for the API and the engine.
+distinct hosts by its redundancy.
 """),
     cfg.StrOpt(
         'batch_mode',

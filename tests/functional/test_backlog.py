@@ -26,7 +26,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import user_nova
 
 # Nova's fixtures do not let numpy be imported any more.
-from nova_preempt.core.backlog import ladders  # noqa: F401 (see above)
+from nova_preempt.core.backlog import priorities  # noqa: F401 (see above)
 from nova_preempt.core.backlog import model
 from nova_preempt.core.reservation import calendar as core_calendar
 from nova_preempt.core.reservation import model as rows
@@ -287,8 +287,8 @@ class TestLife(BacklogTestCase):
         self.cancel(uuid, ends_servers=True)
         self.trusts.gone[f'{USER}:{PROJECT}'] = 'User has no access.'
         with mock.patch.object(
-                nova_api.NovaAPI, 'delete',
-                side_effect=nova_api.NotAllowed('policy')) as asked:
+                nova_api.NovaAPI, 'delete', mock.Mock(
+                    side_effect=nova_api.NotAllowed('policy'))) as asked:
             self.clear_up()
             self.step()
         self.trusts.gone.clear()

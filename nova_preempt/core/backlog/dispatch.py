@@ -31,7 +31,6 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import pauses
 from nova_preempt.core.backlog import shortfalls
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
-from nova_preempt.core.backlog.estimate import estimate_s
 from nova_preempt.core.backlog.estimate import to_s
 from nova_preempt.core.backlog.passes import Cloud
 from nova_preempt.core.backlog.passes import Note
@@ -188,10 +187,13 @@ class _Pass:
         """
         if waits_for.get("code") in shortfalls.NEVER:
             return None
-        missing = model.missing(request)
-        for name, amount in request.alternatives[0].resources.items():
+        missing, pace = model.missing(request), self._cloud.pace
+        wanted = request.alternatives[0].resources
+        for name, amount in wanted.items():
             ahead[name] = ahead.get(name, 0) + amount * missing
-        return estimate_s(request, ahead, self._now, self._cloud.pace)
+        wait_s = None if pace is None else pace.wait_s(
+            {name: ahead[name] for name in wanted})
+        return None if wait_s is None else max(wait_s, to_s(request.not_before, self._now))
 
     def _plan(self, ranked: Sequence[model.Request]) -> Plans:
         """Place requests together for which that is possible.

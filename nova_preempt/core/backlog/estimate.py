@@ -18,7 +18,6 @@ import dataclasses
 import datetime
 
 from nova_preempt.core import capacity
-from nova_preempt.core.backlog import model
 from nova_preempt.core.model import Resources
 
 #: Fewer starts than these say nothing about the next one.
@@ -74,23 +73,3 @@ def to_s(at: datetime.datetime | None, now: datetime.datetime) -> int:
     if at is None or at <= now:
         return 0
     return -((now - at) // datetime.timedelta(seconds=1))
-
-
-def estimate_s(
-    request: model.Request,
-    ahead: Resources,
-    now: datetime.datetime,
-    pace: Pace | None,
-) -> int | None:
-    """Return how long a request may still wait, None if nobody knows.
-
-    :param ahead: what is asked for until its turn, itself included
-    """
-    if pace is None:
-        return None
-    wait_s = pace.wait_s(
-        {name: ahead[name] for name in request.alternatives[0].resources}
-    )
-    if wait_s is None:
-        return None
-    return max(wait_s, to_s(request.not_before, now))

@@ -102,17 +102,17 @@ class TestSealing(unittest.TestCase):
                             ([key()[:-4]], 'line 1 is no key')):
             self.write(*lines)
             with self.assertRaisesRegex(sealing.BadKeys, text) as caught:
-                self.sealing.check()
+                self.sealing.keys()
             self.assertNotIn('nter2', str(caught.exception))
             self.assertIsNone(caught.exception.__cause__)
         self.path.unlink()
         with self.assertRaisesRegex(sealing.BadKeys, 'No such file'):
-            self.sealing.check()
+            self.sealing.keys()
         self.write(key(), key())
-        self.sealing.check()
+        self.sealing.keys()
         with self.assertRaises(sealing.NoKey):
             sealing.Sealing(types.SimpleNamespace(
-                secret_key_file='')).check()
+                secret_key_file='')).keys()
 
 
 if __name__ == '__main__':
