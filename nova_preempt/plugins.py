@@ -16,10 +16,11 @@ import stevedore
 from nova_preempt import exceptions
 
 
-def load(namespace, name, option):
+def load(namespace, name, option, hint=''):
     """The object of the entry point of this name.
 
     :param option: who names it, such as "[energy]forecast is"
+    :param hint: what may help where it cannot be loaded
     :raises InvalidConfiguration: there is none, or what it needs is not
         installed
     """
@@ -31,6 +32,6 @@ def load(namespace, name, option):
         return manager[name].plugin
     if name in broken:
         raise exceptions.InvalidConfiguration(
-            f'{option} {name!r}, which cannot be loaded: {broken[name]}')
+            f'{option} {name!r}, which cannot be loaded: {broken[name]}{hint}')
     raise exceptions.InvalidConfiguration(
         f'{option} {name!r}; known are: ' + ', '.join(sorted(manager.names())))

@@ -12,11 +12,10 @@
 """Reads the cloud as a pass over the backlog sees it."""
 
 import datetime
-import importlib.metadata
 import time
 
-import stevedore
-
+from nova_preempt import exceptions
+from nova_preempt import plugins
 from nova_preempt.backlog import options as backlog_options
 from nova_preempt.backlog import rooms as read_rooms
 from nova_preempt.core.backlog import estimate
@@ -95,22 +94,12 @@ def load_order(options, claims=None):
     """The core.backlog.order.Order that [backlog] names.
 
     :param claims: what classes of service say, None where there are none
-    :raises ValueError: there is none, or its options make no sense
+    :raises InvalidConfiguration: there is none, what it needs is not
+        installed, or its options make no sense
     """
-    known = sorted({item.name for item in importlib.metadata.entry_points(
-        group=ORDERS)})
-    if options.order not in known:
-        raise ValueError(f'[backlog]order is {options.order!r}, not one of '
-                         f'{", ".join(known)}')
+    order = plugins.load(ORDERS, options.order, '[backlog]order is',
+                         '; it comes with nova-preempt[classes]')
     try:
-        found = stevedore.DriverManager(
-            ORDERS, options.order, on_load_failure_callback=_cannot_load)
-    except ImportError as exc:
-        raise ValueError(
-            f'[backlog]order is {options.order}, but {exc.name} is not '
-            'installed: it comes with nova-preempt[classes]') from exc
-    return found.driver(backlog_options.order(options, claims))
-
-
-def _cannot_load(_manager, _entry_point, exc):
-    raise exc
+        return order(backlog_options.order(options, claims))
+    except ValueError as exc:
+        raise exceptions.InvalidConfiguration(str(exc)) from exc

@@ -16,7 +16,6 @@ import time
 
 import oslo_messaging as messaging
 
-from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt import rpc
 from nova_preempt.backlog import batch
@@ -92,7 +91,7 @@ class Backlog:
             options, process.db,
             rooms.Rooms(process.options, inventory, known, process.clock,
                         process.pauses, lambda: conf.energy.demand_wakes),
-            functools.cache(lambda: load_order(
+            functools.cache(lambda: passes.load_order(
                 options, classes and classes.claims(process.db))),
             inventory.occupancy.get,
             limits.Limits(acting, time.monotonic), batch.load(options),
@@ -166,14 +165,3 @@ def _start(start, request):
             'project_id': request.project_id,
             'flavor': names[start.flavor_id], 'count': start.count,
             'hosts': dict(start.hosts), 'reason': start.reason}
-
-
-def load_order(options, claims):
-    """See passes.load_order().
-
-    :raises InvalidConfiguration: there is none, or its options make no sense
-    """
-    try:
-        return passes.load_order(options, claims)
-    except ValueError as exc:
-        raise exceptions.InvalidConfiguration(str(exc)) from exc

@@ -19,8 +19,8 @@ from nova_preempt import exceptions
 from nova_preempt import headroom
 from nova_preempt import rpc
 from nova_preempt.backlog import batch
+from nova_preempt.backlog import passes
 from nova_preempt.backlog import sealing
-from nova_preempt.backlog import service as backlog_service
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import database
 from nova_preempt.handover import eviction_policy
@@ -49,7 +49,7 @@ def _lease_service(conf):
 def _order(conf):
     found = eviction_policy.load_classes(conf)
     if conf.backlog.enabled:
-        backlog_service.load_order(conf.backlog, found and found.claims(None))
+        passes.load_order(conf.backlog, found and found.claims(None))
 
 
 def _power(conf):

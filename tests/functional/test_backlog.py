@@ -24,10 +24,10 @@ from oslo_utils import uuidutils
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import user_nova
+from nova_preempt.core.backlog import model
 
 # Nova's fixtures do not let numpy be imported any more.
-from nova_preempt.core.backlog import priorities  # noqa: F401 (see above)
-from nova_preempt.core.backlog import model
+from nova_preempt.core.classes import promethee  # noqa: F401 (see above)
 from nova_preempt.core.reservation import calendar as core_calendar
 from nova_preempt.core.reservation import model as rows
 from nova_preempt.db import backlog

@@ -193,7 +193,8 @@ class _Pass:
             ahead[name] = ahead.get(name, 0) + amount * missing
         wait_s = None if pace is None else pace.wait_s(
             {name: ahead[name] for name in wanted})
-        return None if wait_s is None else max(wait_s, to_s(request.not_before, self._now))
+        return None if wait_s is None else max(
+            wait_s, to_s(request.not_before, self._now))
 
     def _plan(self, ranked: Sequence[model.Request]) -> Plans:
         """Place requests together for which that is possible.

@@ -102,28 +102,23 @@ _NO_FAULT = "Nova did not build it, and does not say why."
 _TOO_LONG = "Nova did not build it in time."
 
 
+@dataclasses.dataclass
 class _Judgement:
     """One look at one request."""
 
-    def __init__(
-        self,
-        request: model.Request,
-        there: Mapping[str, ObservedServer],
-        victims: Mapping[str, str],
-        now: datetime.datetime,
-        options: Options,
-    ) -> None:
-        self._request = request
-        self._there = there
-        self._victims = victims
-        self._now = now
-        self._options = options
+    _request: model.Request
+    _there: Mapping[str, ObservedServer]
+    _victims: Mapping[str, str]
+    _now: datetime.datetime
+    _options: Options
+
+    def __post_init__(self) -> None:
         self._values: dict[str, Any] = {}
         self._deletes: list[str] = []
         self._locked: list[str] = []
         self._over = ""
-        self.servers = {item.uuid: item for item in request.servers}
-        self._boots = {item.number: item for item in request.boots}
+        self.servers = {item.uuid: item for item in self._request.servers}
+        self._boots = {item.number: item for item in self._request.boots}
 
     # -- servers ---------------------------------------------------------
 

@@ -17,6 +17,7 @@ from unittest import mock
 
 from oslo_config import cfg
 
+from nova_preempt import exceptions
 from nova_preempt.backlog import passes
 from nova_preempt.classes import order as class_order
 from nova_preempt.conf import backlog as conf_backlog
@@ -49,8 +50,9 @@ class TestOrders(OrdersTestCase):
 
     def test_unknown(self):
         with self.assertRaisesRegex(
-                ValueError, r"\[backlog\]order is 'x', not one of "
-                            'fair_share, fifo, promethee, qos'):
+                exceptions.InvalidConfiguration,
+                r"\[backlog\]order is 'x'; known are: "
+                'fair_share, fifo, promethee, qos'):
             self.load(order='x')
 
     def test_weights(self):
@@ -58,13 +60,13 @@ class TestOrders(OrdersTestCase):
                               ({'tim': '1'}, "'tim', it must be one of"),
                               ({'time': '-1'}, 'weight of time is -1')):
             with self.subTest(weights), self.assertRaisesRegex(
-                    ValueError, text):
+                    exceptions.InvalidConfiguration, text):
                 self.load(order='promethee', priority_weights=weights)
 
     def test_by_promises(self):
         with self.assertRaisesRegex(
-                ValueError, r'\[backlog\]order is qos, but '
-                            r'\[classes\]enabled is false'):
+                exceptions.InvalidConfiguration,
+                r'\[backlog\]order is qos, but \[classes\]enabled is false'):
             self.load(order='qos')
         self.assertIsInstance(passes.load_order(self.conf.backlog, object()),
                               class_order.Qos)
@@ -76,7 +78,8 @@ class TestOrders(OrdersTestCase):
                               'core.backlog.priorities')):
                 missing[name] = None
         with mock.patch.dict(sys.modules, missing), self.assertRaisesRegex(
-                ValueError, r'it comes with nova-preempt\[classes\]'):
+                exceptions.InvalidConfiguration,
+                r'it comes with nova-preempt\[classes\]'):
             self.load(order='promethee')
         self.assertIsInstance(self.load(order='fifo'), order.FIFO)
 

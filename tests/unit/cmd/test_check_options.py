@@ -95,7 +95,7 @@ OF_ENGINE = (
     ('[reservation]\nranking = x',
      "[reservation]ranking is 'x'; known are: best_fit, energy, name"),
     ('[backlog]\nenabled = true\norder = x',
-     "[backlog]order is 'x', not one of fair_share, fifo, promethee, qos"),
+     "[backlog]order is 'x'; known are: fair_share, fifo, promethee, qos"),
     ('[backlog]\nenabled = true\norder = qos',
      '[backlog]order is qos, but [classes]enabled is false'),
     ('[backlog]\nenabled = true\npriority_weights = time:x',

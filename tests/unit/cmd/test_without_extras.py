@@ -97,8 +97,8 @@ class TestWithoutExtras(unittest.TestCase):
                 'numpy is needed: pip install nova-preempt[simulator]',
                 ('mode exact needs numpy, which cannot be imported: install '
                  'nova-preempt[batch]'),
-                ('[backlog]order is promethee, but numpy is not installed: '
-                 'it comes with nova-preempt[classes]'),
+                ("[backlog]order is 'promethee', which cannot be loaded: No "
+                 "module named 'numpy'; it comes with nova-preempt[classes]"),
                 'matplotlib is needed: pip install nova-preempt[report]',
                 ('numpy is needed: pip install '
                  'nova-preempt[simulator,batch,classes]'),
