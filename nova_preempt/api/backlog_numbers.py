@@ -55,8 +55,8 @@ _NUMBERS = _object({
 })
 STATISTICS_ANSWER = _object({'requests_statistics': _object({
     'hours': schemas.COUNT, 'since': schemas.TIME, 'total': _NUMBERS,
-    'classes': {'type': 'array', 'items': _object(
-        {'class': schemas.STRING, **_NUMBERS['properties']})}})})
+    'classes': schemas.array(_object(
+        {'class': schemas.STRING, **_NUMBERS['properties']}))})})
 
 REPORT_QUERY = _object({}, {
     'since': _described(schemas.TIME, 'A week before until if it is missing. '
@@ -68,16 +68,16 @@ _SHARE = {'type': ['number', 'null'], 'description':
           'was none.'}
 REPORT_ANSWER = _object({'requests_report': _object({
     'since': schemas.TIME, 'until': schemas.TIME,
-    'classes': {'type': 'array', 'items': _object({
+    'classes': schemas.array(_object({
         'class': schemas.STRING,
         'requests': schemas.COUNT,
         'running_s': schemas.COUNT,
         'waiting_s': schemas.COUNT,
         'starting_s': schemas.COUNT,
         'availability': _SHARE,
-        'series': {'type': 'array', 'items': _object({
+        'series': schemas.array(_object({
             'time': _described(schemas.TIME, 'The end of a part.'),
-            'availability': _SHARE})}})}})})
+            'availability': _SHARE}))}))})})
 
 
 @operation.serves('GET', '/v1/requests-statistics', policy.BACKLOG_STATISTICS,
@@ -108,15 +108,12 @@ def requests_statistics(call):
 
 def _numbers(states, waits, hours):
     waits = waits or history.Waits(0, None, None)
-    return {
-        'requests': sum(states.values()),
-        'requests_by_status': {state: states[state]
-                               for state in model.STATES if state in states},
-        'started': waits.started,
-        'started_per_hour': waits.started / hours,
-        'median_wait_s': waits.median_s,
-        'p95_wait_s': waits.p95_s,
-    }
+    return views.shown(
+        waits, _NUMBERS, {'median_wait_s': 'median_s', 'p95_wait_s': 'p95_s'},
+        requests=sum(states.values()),
+        requests_by_status={state: states[state]
+                            for state in model.STATES if state in states},
+        started_per_hour=waits.started / hours)
 
 
 @operation.serves('GET', '/v1/requests-report', policy.BACKLOG_STATISTICS,

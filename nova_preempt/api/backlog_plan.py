@@ -40,10 +40,9 @@ ANSWER = _object({'backlog_plan': _object({
         'project_id': schemas.STRING,
         'flavor': _described(schemas.STRING, 'Its name.'),
         'count': schemas.COUNT,
-        'hosts': {'type': 'array', 'description':
-                  'Empty where Nova is to choose.',
-                  'items': _object({'name': schemas.STRING,
-                                    'count': schemas.COUNT})}}, {
+        'hosts': schemas.array(_object(
+            {'name': schemas.STRING, 'count': schemas.COUNT}),
+            'Empty where Nova is to choose.')}, {
         'reason': _described(
             schemas.STRING, 'Why its hosts are for Nova to choose; empty '
                             'where they are chosen, and in the mode "off" '

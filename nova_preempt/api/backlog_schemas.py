@@ -77,10 +77,9 @@ CREATE = _object({'request': _object({
         'type': 'string', 'maxLength': 10, 'description':
         'The microversion of Nova that the body is for; what the header '
         f'says of compute, or else {boot_schema.DEFAULT} if it is missing.'},
-    'flavors': {'type': 'array', 'items': schemas.TEXT, 'minItems': 1,
-                'maxItems': _MAX_FLAVORS, 'description':
-                'Ids, in order of preference; flavorRef of the body if it is '
-                'missing.'},
+    'flavors': schemas.array(
+        schemas.TEXT, 'Ids, in order of preference; flavorRef of the body if '
+        'it is missing.', minItems=1, maxItems=_MAX_FLAVORS),
     'ladder': {**schemas.TEXT, 'maxLength': 64, 'description':
                'Of flavors, in place of flavors and counts: how many servers '
                'and of which flavor follows from the priorities when its '
@@ -126,8 +125,7 @@ _LISTED = {
     'compute_version': schemas.STRING,
     'count': schemas.COUNT,
     'least_count': schemas.COUNT,
-    'flavors': {'type': 'array', 'description': 'In order of preference.',
-                'items': FLAVOR},
+    'flavors': schemas.array(FLAVOR, 'In order of preference.'),
     'ladder': schemas.STRING,
     'class': schemas.STRING,
     'priorities': {'type': ['object', 'null']},
@@ -146,7 +144,7 @@ _LISTED = {
                                           'from 1.'),
     'estimate_s': _described(_WHOLE_NUMBER, 'How long it may still wait; '
                                             'null if nobody knows.'),
-    'servers': {'type': 'array', 'items': SERVER},
+    'servers': schemas.array(SERVER),
 }
 LISTED = _object(_LISTED)
 REQUEST = _object({
@@ -155,8 +153,7 @@ REQUEST = _object({
                        'data and files, as *** in their place. Once the '
                        'request is closed only what names its servers, image, '
                        'key, zone and host is there.'),
-    'history': {'type': 'array', 'description': 'The oldest first.',
-                'items': CHANGED},
+    'history': schemas.array(CHANGED, 'The oldest first.'),
 }, {'availability': classes.CLOCKS, 'promised_availability': classes.SHARE})
 REQUEST_ANSWER = _object({'request': REQUEST})
 REQUESTS_ANSWER = schemas.listing('requests', LISTED)

@@ -16,6 +16,7 @@ from oslo_utils import timeutils
 from nova_preempt.api import operation
 from nova_preempt.api import policy
 from nova_preempt.api import schemas
+from nova_preempt.api import views
 from nova_preempt.core.backlog import history
 from nova_preempt.core.times import microseconds
 from nova_preempt.db import class_servers
@@ -48,7 +49,7 @@ _CLASS = _object({
     'open': _described({'type': 'boolean'}, 'Whether any user may ask for '
                                             'it.'),
 })
-ANSWER = _object({'classes': {'type': 'array', 'items': _CLASS}})
+ANSWER = _object({'classes': schemas.array(_CLASS)})
 
 
 @operation.serves('GET', '/v1/classes', policy.CLASS_LIST, ANSWER, since=SINCE)
@@ -60,15 +61,9 @@ def list_classes(call):
 
 
 def _view(qos, table):
-    return {
-        'name': qos.name,
-        'importance': qos.importance,
-        'availability': float(qos.availability),
-        'safety_margin_s': qos.safety_margin_s,
-        'overhead_limit': float(qos.limit),
-        'least_run_s': qos.least_run_s,
-        'open': qos.name in table.open,
-    }
+    return views.shown(
+        qos, _CLASS, availability=float(qos.availability),
+        overhead_limit=float(qos.limit), open=qos.name in table.open)
 
 
 def shown(call, request, changes, servers):

@@ -112,10 +112,8 @@ def _measured(item):
 
 
 def _figures(figures, measured_at, source):
-    return {'flops': figures.flops, 'watts': figures.watts,
-            'idle_watts': figures.idle_watts,
-            'flops_per_watt': figures.flops_per_watt,
-            'measured_at': measured_at, 'source': source}
+    return views.shown(figures, schemas.FIGURES_OF_HOST,
+                       measured_at=measured_at, source=source)
 
 
 @operation.serves('PUT', '/v1/energy/hosts/{name}/figures',
@@ -246,6 +244,4 @@ def _point(samples):
         'time': views.time(samples[0].sampled_at),
         'watts': sum(watts) / len(watts) if watts else None,
         **{name: sum(getattr(item, name) for item in samples) / len(samples)
-           for name in ('watts_saved', 'hosts_on', 'hosts_busy',
-                        'hosts_asleep', 'cores_total', 'cores_off',
-                        'cores_used')}}
+           for name in schemas.MEANS}}

@@ -36,18 +36,21 @@ _NUMBER = {'type': 'number'}
 _NULLABLE = {'type': ['string', 'null']}
 
 INTERVAL = schemas.STATISTICS_QUERY
+#: Of the samples of each point.
+MEANS = ('watts_saved', 'hosts_on', 'hosts_busy', 'hosts_asleep',
+         'cores_total', 'cores_off', 'cores_used')
 
 FIGURES = schemas.make_object({'figures': schemas.make_object({}, {
     'flops': _FLOPS, 'watts': _WATTS, 'idle_watts': _IDLE_WATTS,
     'source': schemas.TEXT}, closed=True)}, closed=True)
 
-_FIGURES = schemas.make_object({
+FIGURES_OF_HOST = schemas.make_object({
     'flops': _FLOPS, 'watts': _WATTS, 'idle_watts': _IDLE_WATTS,
     'flops_per_watt': _number('flops / watts.'),
     'measured_at': {**_NULLABLE, 'description':
                     'null where a file of the operator has some of them.'},
     'source': schemas.STRING})
-FIGURES_ANSWER = schemas.make_object({'figures': _FIGURES})
+FIGURES_ANSWER = schemas.make_object({'figures': FIGURES_OF_HOST})
 
 _TOTALS = {
     'res_idle_core_s': {**_NUMBER, 'description':
@@ -73,23 +76,19 @@ ENERGY_ANSWER = schemas.make_object({'energy': schemas.make_object({
     'since': schemas.STRING,
     **_TOTALS})})
 
-HOSTS_ANSWER = schemas.make_object({'hosts': {
-    'type': 'array', 'items': schemas.make_object({
+HOSTS_ANSWER = schemas.make_object({'hosts': schemas.array(
+    schemas.make_object({
         'name': schemas.STRING,
         'state': {'type': 'string', 'enum': list(steps.STATES)},
         'since': _NULLABLE, 'reason': schemas.STRING,
-        'idle_intervals': {'type': 'integer', 'minimum': 0},
+        'idle_intervals': schemas.COUNT,
         'boot_s': _number('How long its last boot has taken.'),
         'watts_now': _number('As it was read last.'),
-        'figures': {**_FIGURES, 'type': ['object', 'null']}})}})
+        'figures': {**FIGURES_OF_HOST, 'type': ['object', 'null']}}))})
 
 REPORT_ANSWER = schemas.make_object({'report': schemas.make_object({
     'since': schemas.STRING, 'until': schemas.STRING, **_TOTALS,
-    'series': {
-        'type': 'array', 'maxItems': 1000,
-        'description': 'Means over equal numbers of samples.',
-        'items': schemas.make_object({
-            'time': schemas.STRING, 'watts': {'type': ['number', 'null']},
-            **dict.fromkeys(('watts_saved', 'hosts_on', 'hosts_busy',
-                             'hosts_asleep', 'cores_total', 'cores_off',
-                             'cores_used'), _NUMBER)})}})})
+    'series': schemas.array(schemas.make_object({
+        'time': schemas.STRING, 'watts': {'type': ['number', 'null']},
+        **dict.fromkeys(MEANS, _NUMBER)}),
+        'Means over equal numbers of samples.', maxItems=1000)})})

@@ -22,17 +22,16 @@ from nova_preempt.db import pauses as db
 _WHAT = {'type': 'string', 'enum': list(db.ALL)}
 
 PAUSE = schemas.make_object({'pause': schemas.make_object({
-    'reason': {**schemas.TEXT, 'description':
-               'Why, for others who look.'}}, closed=True)},
-    closed=True)
+    'reason': schemas.described(
+        schemas.TEXT, 'Why, for others who look.')},
+    closed=True)}, closed=True)
 
 _PAUSE = schemas.make_object({
     'what': _WHAT, 'since': schemas.STRING, 'reason': schemas.STRING,
     'user_id': schemas.STRING, 'project_id': schemas.STRING,
     'request_id': schemas.STRING})
 PAUSE_ANSWER = schemas.make_object({'pause': _PAUSE})
-PAUSES_ANSWER = schemas.make_object(
-    {'pauses': {'type': 'array', 'items': _PAUSE}})
+PAUSES_ANSWER = schemas.make_object({'pauses': schemas.array(_PAUSE)})
 
 
 @operation.serves('GET', '/v1/pauses', policy.PAUSE_LIST, PAUSES_ANSWER,

@@ -24,7 +24,7 @@ _object = schemas.make_object
 _MAX = 2 ** 31 - 1
 _SECONDS = {'type': 'integer', 'minimum': 0, 'maximum': _MAX}
 _FLAG = {'type': 'boolean'}
-_NAMES = {'type': 'array', 'items': schemas.STRING}
+_NAMES = schemas.array(schemas.STRING)
 #: Of one host.
 _MAX_EXTRA = 100
 # So large that nothing is, and still exact as a float.
@@ -107,7 +107,7 @@ RESERVATION = _object({
     'ready_at': _described(schemas.NULLABLE, 'When its hosts were empty.'),
     'released_at': _described(
         schemas.NULLABLE, 'When its servers were gone after its end.'),
-    'hosts': {'type': 'array', 'items': HELD_HOST},
+    'hosts': schemas.array(HELD_HOST),
 })
 RESERVATION_ANSWER = _object({'reservation': RESERVATION})
 RESERVATIONS_ANSWER = schemas.listing('reservations', RESERVATION)
@@ -122,8 +122,7 @@ PROPERTY = _object({
     'type': _described(schemas.STRING, 'number, text, boolean or list.'),
     'values': {'type': 'array', 'description': 'Some that were seen.'},
     'hidden': _described(_FLAG, 'Whether only administrators see it.')})
-PROPERTIES_ANSWER = _object(
-    {'properties': {'type': 'array', 'items': PROPERTY}})
+PROPERTIES_ANSWER = _object({'properties': schemas.array(PROPERTY)})
 PROPERTY_ANSWER = _object({'property': PROPERTY})
 CHANGE_PROPERTY = _object({'property': _object(
     {'hidden': _FLAG}, closed=True)}, closed=True)
@@ -149,8 +148,8 @@ HOST = _object({
     'properties': {'type': 'object'},
     'extra': _described({'type': 'object'},
                         'Those of properties that were set here.'),
-    'reservations': {'type': 'array', 'description':
-                     'The open ones, by their start.', 'items': BOOKING},
+    'reservations': schemas.array(
+        BOOKING, 'The open ones, by their start.'),
 })
 HOSTS_ANSWER = schemas.listing('hosts', HOST)
 HOST_ANSWER = _object({'host': HOST})
@@ -166,7 +165,7 @@ CHANGE_HOST = schemas.wished('host', {
                           'maxLength': 255},
         'additionalProperties': {'anyOf': [
             *_SCALAR['anyOf'], {'type': 'null'},
-            {'type': 'array', 'maxItems': _MAX_EXTRA, 'items': _SCALAR}]},
+            schemas.array(_SCALAR, maxItems=_MAX_EXTRA)]},
         'description': 'Properties to be set, or unset if null. Others '
                        'stay.'}}, minProperties=1)
 

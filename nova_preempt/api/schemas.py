@@ -34,6 +34,15 @@ def described(schema, description):
     return {**schema, 'description': description}
 
 
+def array(items, description='', **more):
+    """The schema of a list of such items.
+
+    :param more: further keywords
+    """
+    schema = {'type': 'array', 'items': items, **more}
+    return described(schema, description) if description else schema
+
+
 def make_object(required, optional=None, closed=False):
     """A schema; closed means that there are no other members."""
     schema = {'type': 'object', 'required': list(required),
@@ -54,8 +63,7 @@ def wished(name, members, **more):
 
 def listing(name, item):
     """The schema of the answer to who lists items of a schema."""
-    return make_object({name: {'type': 'array', 'items': item}},
-                       {f'{name}_links': LINKS})
+    return make_object({name: array(item)}, {f'{name}_links': LINKS})
 
 
 SINCE = described(TIME, 'The earliest time. UTC if no offset is given.')
@@ -82,9 +90,8 @@ STATISTICS_QUERY = make_object({}, {'since': SINCE, 'until': UNTIL},
                                closed=True)
 
 CHANCES_QUERY = make_object({
-    'flavor': {'type': 'array', 'items': TEXT, 'minItems': 1,
-               'maxItems': MAX_FLAVORS,
-               'description': 'Id or name; may be given several times.'},
+    'flavor': array(TEXT, 'Id or name; may be given several times.',
+                    minItems=1, maxItems=MAX_FLAVORS),
 }, {
     'availability_zone': described(TEXT, 'All of them if it is missing.'),
 }, closed=True)
@@ -106,8 +113,7 @@ _COUNT_OR_NULL = {'type': ['integer', 'null'], 'minimum': 0}
 _COST_US = {'type': 'integer', 'description': 'Cost, in microseconds.'}
 NULLABLE = {'type': ['string', 'null']}
 _COUNTS = {'type': 'object', 'additionalProperties': COUNT}
-LINKS = {'type': 'array', 'items': make_object(
-    {'rel': STRING, 'href': STRING})}
+LINKS = array(make_object({'rel': STRING, 'href': STRING}))
 
 VICTIM = make_object({
     'server_id': STRING, 'project_id': STRING, 'user_id': STRING,
@@ -129,10 +135,7 @@ PREEMPTION = make_object({
                        'project or if nobody took the space.',
         'properties': {'id': STRING, 'project_id': STRING,
                        'user_id': STRING, 'flavor': STRING}},
-    'victims': {
-        'type': 'array',
-        'description': 'Victims that belong to the project.',
-        'items': VICTIM},
+    'victims': array(VICTIM, 'Victims that belong to the project.'),
 }, {
     'request_id': STRING,
     'host': STRING,
@@ -149,32 +152,28 @@ EXPLAIN_ANSWER = make_object({'explain': make_object({
     'outcome': {'type': 'string',
                 'enum': ['free', 'preempts', 'no_valid_host']},
     'victim_count': COUNT,
-    'victims': {
-        'type': 'array',
-        'description': 'Victims that belong to the project.',
-        'items': make_object({
-            'server_id': STRING, 'project_id': STRING, 'flavor': STRING,
-            'cost_us': _COST_US})},
+    'victims': array(make_object({
+        'server_id': STRING, 'project_id': STRING, 'flavor': STRING,
+        'cost_us': _COST_US}),
+        'Victims that belong to the project.'),
 }, {
     'host': NULLABLE,
     'cost_us': _COST_US,
     'reason': STRING,
-    'considered': {'type': 'array', 'items': make_object({
+    'considered': array(make_object({
         'host': STRING, 'node': STRING, 'cost_us': _COST_US,
-        'victims': {'type': 'array', 'items': STRING}})},
+        'victims': array(STRING)})),
 })})
 
 SIMULATE_ANSWER = make_object({'preemption': make_object({'id': STRING})})
 
-CHANCES_ANSWER = make_object({'placement_chances': {
-    'type': 'array', 'items': make_object({
-        'flavor': STRING, 'availability_zone': NULLABLE,
-        'preemptible': described(
-            _COUNT_OR_NULL, 'How many preemptible servers would fit; '
-                            'null if what the flavor asks for is not known.'),
-        'normal': described(
-            _COUNT_OR_NULL,
-            'How many normal servers would.')})}})
+CHANCES_ANSWER = make_object({'placement_chances': array(make_object({
+    'flavor': STRING, 'availability_zone': NULLABLE,
+    'preemptible': described(
+        _COUNT_OR_NULL, 'How many preemptible servers would fit; null if '
+                        'what the flavor asks for is not known.'),
+    'normal': described(
+        _COUNT_OR_NULL, 'How many normal servers would.')}))})
 
 _NUMBERS = {
     'preemptions': COUNT,
@@ -188,14 +187,12 @@ _NUMBERS = {
 NUMBERS = make_object(_NUMBERS)
 STATISTICS_ANSWER = make_object({'statistics': make_object({
     'since': NULLABLE, 'until': NULLABLE, 'total': NUMBERS,
-    'flavors': {'type': 'array', 'items': make_object(
-        {'flavor': STRING, **_NUMBERS})}})})
+    'flavors': array(make_object({'flavor': STRING, **_NUMBERS}))})})
 
 _VERSION = make_object({
     'id': STRING, 'status': STRING, 'min_version': STRING,
     'max_version': STRING, 'links': LINKS})
-VERSIONS_ANSWER = make_object(
-    {'versions': {'type': 'array', 'items': _VERSION}})
+VERSIONS_ANSWER = make_object({'versions': array(_VERSION)})
 VERSION_ANSWER = make_object({'version': _VERSION})
 
 ERROR = make_object({'error': make_object({
