@@ -15,22 +15,19 @@ Who asks by a token alone has no catalog: then an id is taken as it is.
 """
 
 import re
-import urllib.parse
 import uuid
 
-from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import identity
 from openstack import exceptions as sdk_exc
 from osc_lib import exceptions
-
-from nova_preempt import segments
 
 #: What a call raises that was refused or not answered.
 FAILURES = (sdk_exc.SDKException, ks_exc.ClientException)
 
 # Without a catalog, or without the service in it.
 _NO_SERVICE = (ks_exc.EndpointNotFound, ks_exc.CatalogException,
-               ks_exc.DiscoveryFailure, ks_exc.MissingAuthPlugin)
+               ks_exc.DiscoveryFailure, sdk_exc.ServiceDiscoveryException)
 
 
 def is_uuid(name):
@@ -61,31 +58,15 @@ def project_id(command, name):
 
     :raises CommandError: there is none, or more than one
     """
-    service = _service(command, 'identity', version='3')
     try:
-        found = _get(service, f'/projects/{_segment(name)}')
-        if found.status_code == 200:
-            return found.json()['project']['id']
-        if found.status_code == 403:
-            return _without_looking(name)
-        found = _get(service, f'/projects?name={_quoted(name)}')
-    except _NO_SERVICE:
-        return name
-    if found.status_code == 403:
-        return _without_looking(name)
-    if found.status_code == 404:
-        return name     # that is no Keystone: there is no catalog
-    found.raise_for_status()
-    return _the_one('project', name, found.json().get('projects', ()))
-
-
-def _without_looking(name):
-    # Keystone's ids, as far as they are not an operator's own.
-    if not re.fullmatch('[0-9a-f]{32}', name.replace('-', '').lower()):
+        return _found(command, 'identity', 'project', name)
+    except sdk_exc.ForbiddenException:
+        # Keystone's ids, as far as they are not an operator's own.
+        if re.fullmatch('[0-9a-f]{32}', name.replace('-', '').lower()):
+            return name
         raise exceptions.CommandError(
             f'Keystone does not let you look for project {name!r}; take its '
-            'id.')
-    return name
+            'id.') from None
 
 
 def server_id(command, name):
@@ -97,18 +78,11 @@ def server_id(command, name):
     """
     if is_uuid(name):
         return name
-    service = _service(command, 'compute')
-    try:
-        found = _get(service, '/servers?name='
-                     + _quoted(f'^{re.escape(name)}$'))
-        servers = (found.json().get('servers', ())
-                   if found.status_code == 200 else ())
-    except _NO_SERVICE:
+    if not _has_catalog(command):
         raise exceptions.CommandError(
             f'{name!r} is no id of a server, and there is no Nova in the '
-            'catalog to look for its name.') from None
-    return _the_one('server', name, [
-        item for item in servers if item['name'] == name])
+            'catalog to look for its name.')
+    return _found(command, 'compute', 'server', name)
 
 
 def flavor_id(command, name):
@@ -116,53 +90,52 @@ def flavor_id(command, name):
 
     :raises CommandError: there is none
     """
-    return _id_of(command, 'flavor', name, 'compute', '/flavors')
+    return _found(command, 'compute', 'flavor', name)
 
 
 def image_id(command, name):
     """The same of an image; there may be more than one of a name."""
-    return name if is_uuid(name) else _id_of(
-        command, 'image', name, 'image', '/images', version='2')
+    return name if is_uuid(name) else _found(command, 'image', 'image', name)
 
 
 def network_id(command, name):
     """The same of a network."""
-    return name if is_uuid(name) else _id_of(
-        command, 'network', name, 'network', '/networks', version='2')
+    return name if is_uuid(name) else _found(
+        command, 'network', 'network', name)
 
 
-def _id_of(command, kind, name, service, path, **options):
-    """By its id, or else among those of its name."""
-    service = _service(command, service, **options)
+def _has_catalog(command):
+    return isinstance(command.app.client_manager.session.auth,
+                      identity.BaseIdentityPlugin)
+
+
+def _found(command, service, kind, name):
+    """The id of what openstacksdk finds by its id or name.
+
+    :raises ForbiddenException: it may not be looked for
+    """
+    if not _has_catalog(command):
+        return name
+    service = getattr(command.app.client_manager.sdk_connection, service)
     try:
-        found = _get(service, f'{path}/{_segment(name)}')
-        if found.status_code == 200:
-            found = found.json()
-            # Glance has no name for what it shows.
-            return found.get(kind, found)['id']
-        found = _get(service, f'{path}?name={_quoted(name)}')
+        return getattr(service, f'find_{kind}')(name, ignore_missing=False).id
+    except sdk_exc.DuplicateResource:
+        return _the_one(kind, name, [None, None])
+    except sdk_exc.NotFoundException:
+        return _the_one(kind, name, [])
     except _NO_SERVICE:
         return name
-    if found.status_code == 404:
-        return name     # nothing of that: there is no catalog
-    found.raise_for_status()
-    # Nova lists all flavors, whatever it is asked for.
-    return _the_one(kind, name, [
-        item for item in found.json()[f'{kind}s'] if item['name'] == name])
 
 
 def check_zone(command, name):
     """Refuse an availability zone that Nova does not have."""
-    if name is None:
+    if name is None or not _has_catalog(command):
         return
+    compute = command.app.client_manager.sdk_connection.compute
     try:
-        found = _get(_service(command, 'compute'), '/os-availability-zone')
-    except _NO_SERVICE:
+        zones = sorted(zone.name for zone in compute.availability_zones())
+    except (*FAILURES, *_NO_SERVICE):
         return
-    if found.status_code != 200:
-        return
-    zones = sorted(item['zoneName']
-                   for item in found.json()['availabilityZoneInfo'])
     if name not in zones:
         raise exceptions.CommandError(
             f'--availability-zone: there is no zone {name!r}; there are: '
@@ -187,25 +160,3 @@ def _the_one(kind, name, found):
     if not found:
         raise exceptions.CommandError(f'There is no {kind} {name!r}.')
     return found[0]['id']
-
-
-def _service(command, kind, **options):
-    manager = command.app.client_manager
-    return adapter.Adapter(
-        manager.session, service_type=kind, interface=manager.interface,
-        region_name=manager.region_name, **options)
-
-
-def _get(service, path):
-    return service.get(path, raise_exc=False)
-
-
-def _segment(name):
-    try:
-        return segments.segment(name)
-    except segments.NotASegment as exc:
-        raise exceptions.CommandError(str(exc)) from None
-
-
-def _quoted(name):
-    return urllib.parse.quote(name, safe='')

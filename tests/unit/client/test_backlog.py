@@ -350,14 +350,14 @@ class Cloud(test_lookup.Cloud):
     def __init__(self, case):
         super().__init__(case)
         for kind in ('image', 'network'):
-            self.endpoint(kind, f'{self.url}/{kind}/v2')
+            self.endpoint(kind, f'{self.url}/{kind}/v2.0')
 
     def answer(self, path, query, environ):
         parts = path.strip('/').split('/')
         for kind, known in self.named.items():
             if kind not in parts:
                 continue
-            if parts[-1] == kind:
+            if parts[-1] in (kind, 'detail'):
                 return '200 OK', {kind: [
                     {'id': key, 'name': name} for key, name in known.items()
                     # Nova lists them all.

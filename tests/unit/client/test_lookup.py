@@ -39,7 +39,7 @@ class Cloud:
         self.url = case.listen(self)
         self.token = ks_fixture.V3Token(user_id='u', project_id='p')
         self.endpoint('identity', f'{self.url}/v3')
-        self.endpoint('compute', f'{self.url}/compute')
+        self.endpoint('compute', f'{self.url}/compute/v2.1')
         self.endpoint('preemption', case.url)
 
     def endpoint(self, kind, url):
@@ -64,15 +64,25 @@ class Cloud:
             return '201 Created', self.token
         if path.startswith('/v3/projects'):
             return self.project(path, query)
-        if path.startswith('/compute/os-availability-zone'):
+        if path.startswith('/compute'):
+            return self.compute(path.removeprefix('/compute/v2.1'), query)
+        return '200 OK', {'version': ks_fixture.V3Discovery(
+            f'{self.url}/v3')}
+
+    def compute(self, path, query):
+        if path.startswith('/os-availability-zone'):
             return '200 OK', {'availabilityZoneInfo': [{'zoneName': 'az1'}]}
-        if path.startswith('/compute/servers'):
+        if path in ('/servers', '/servers/detail'):
             return '200 OK', {'servers': [
                 {'id': uuid, 'name': name}
                 for uuid, name in self.servers.items()
-                if query['name'].strip('^$').replace('\\', '') in name]}
-        return '200 OK', {'version': ks_fixture.V3Discovery(
-            f'{self.url}/v3')}
+                if query['name'] in name]}
+        if path.startswith('/servers/'):
+            return '404 Not Found', {}
+        return '200 OK', {'version': {
+            'id': 'v2.1', 'status': 'CURRENT', 'version': '2.96',
+            'min_version': '2.1', 'links': [
+                {'rel': 'self', 'href': f'{self.url}/compute/v2.1'}]}}
 
     def project(self, path, query):
         if not self.allowed:
@@ -82,7 +92,8 @@ class Cloud:
             return ('200 OK', {'project': {'id': name}}) if (
                 name in self.projects) else ('404 Not Found', {})
         return '200 OK', {'projects': [
-            {'id': project_id} for project_id, name in self.projects.items()
+            {'id': project_id, 'name': name}
+            for project_id, name in self.projects.items()
             if name == query['name']]}
 
 
