@@ -58,7 +58,7 @@ class Leadership:
         """
         try:
             holds = self._holds()
-        except database.ERRORS as exc:
+        except Exception as exc:  # noqa: BLE001 (whatever it is, go on)
             if not self._failing:
                 LOG.warning('Cannot tell which engine acts: %s', exc)
             self._failing = True

@@ -135,6 +135,14 @@ class TestLeadership(test_owner.OwnerTestCase):
         self.assertEqual(2, len(logs.output))
         self.assertEqual((True, False), self.holds())
 
+    def test_whatever_fails_nobody_acts(self):
+        """As a disk that is full: the thread that asks goes on."""
+        with (mock.patch.object(self.owners[0], 'get_leases',
+                                side_effect=OSError('no space')),
+              self.assertLogs('nova_preempt.engine.service', 'WARNING')):
+            self.assertFalse(self.first.holds())
+        self.assertTrue(self.first.holds())
+
     def test_closing_never_fails(self):
         self.first.close()
         with self.away('replace_leader'):
