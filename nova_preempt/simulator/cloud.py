@@ -23,9 +23,6 @@ import math
 import numpy as np
 
 from nova_preempt.core import capacity
-from nova_preempt.core.backlog import room
-from nova_preempt.core.backlog.room import Room
-from nova_preempt.core.energy.candidates import Off
 from nova_preempt.core.model import Host, Provider, Request, Server
 from nova_preempt.core.scheduling import cycle as cycles
 from nova_preempt.core.scheduling import policy as policies
@@ -246,38 +243,12 @@ class IndexedCloud(memory.MemoryCloud):
                     break
         return found
 
-    def rooms(
-            self, free_s: Callable[[str], float] = lambda name: math.inf,
-            ends_in_s: Callable[[Server], int | None] = lambda _: None,
-            may_end: Callable[[Server], bool] = lambda _: True,
-            frees: Callable[[Server, Mapping[str, int]],
-                            Mapping[str, int]] = lambda _, resources:
-            resources, off: Callable[[str], Off | None] = lambda name: None,
-            wakes: bool = False) -> list[Room]:
-        """What all hosts have, as passes over the backlog are told.
-
-        :param free_s: tells for how long nobody has reserved a host
-        :param ends_in_s: tells in how many seconds a preemptible server ends,
-            None if nobody knows
-        :param may_end: tells whether one may be made to end now
-        :param frees: tells what of its resources the end of one frees
-        :param off: tells the core Off of a host, None of one that is on
-        :param wakes: whether normal servers wake hosts
-        """
-        found = []
+    def amounts(self) -> Iterator[
+            tuple[memory.MemoryHost, dict[str, int], dict[str, int]]]:
+        """Yield each host with what is free of it, and what it has."""
         for number, host in enumerate(self._in_order):
-            free = self._amounts(self._free, number)
-            found.append(room.with_ends(
-                room.Room(host.name, free, free,
-                          self._amounts(self._capacity, number),
-                          consumers=frozenset(host.allocations),
-                          free_s=free_s(host.name)),
-                off(host.name), wakes,
-                (room.End(ends_in_s(server),
-                          frees(server, host.allocations[uuid]),
-                          may_end(server))
-                 for uuid, server in host.servers.items())))
-        return [each for each in found if each is not None]
+            yield (host, self._amounts(self._free, number),
+                   self._amounts(self._capacity, number))
 
     def put(self, host: memory.MemoryHost, uuid: str,
             resources: Mapping[str, int], server: Server | None = None

@@ -153,10 +153,6 @@ class Power:
             return None
         return controller.off(self, self.memory, self.now_us, name)
 
-    def for_rooms(self) -> dict[str, Any]:
-        """Return what IndexedCloud.rooms() is told of hosts that are off."""
-        return {'off': self.off, 'wakes': self.options.demand_wakes}
-
     # -- what is done ------------------------------------------------------
 
     def _step(self) -> None:

@@ -105,9 +105,7 @@ class Simulation:
             self._endings.decisions.others = self._power.waking.__len__
         self._waiting = None if options.backlog is None else (
             waiting.Waiting(self._parts, options.backlog, self._begin,
-                            self._reservations.places,
-                            dict if self._power is None
-                            else self._power.for_rooms))
+                            self._reservations.places, self._power))
 
     def run(self, trace: Iterable[traces.Event],
             until_us: int | None = None) -> dict[str, Any]:

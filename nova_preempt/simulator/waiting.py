@@ -17,11 +17,10 @@ became of the servers that it started.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 import dataclasses
 import datetime
 import math
-from typing import Any
 
 from nova_preempt.core import actions
 from nova_preempt.core import times
@@ -32,12 +31,15 @@ from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import order
 from nova_preempt.core.backlog import passes
 from nova_preempt.core.backlog import places as core_places
+from nova_preempt.core.backlog import room
 from nova_preempt.core.backlog import servers as core_servers
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
+from nova_preempt.core.backlog.room import Room
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.model import Server as Record
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import hints
+from nova_preempt.simulator import power
 from nova_preempt.simulator import servers
 from nova_preempt.simulator.events import Alarm
 from nova_preempt.simulator.events import Turn
@@ -66,18 +68,18 @@ class Waiting:
     :param start: called with a server and the name of its host, '' where any
         will do
     :param places: tells what a core Places is now, None without reservations
-    :param power: tells what IndexedCloud.rooms() is told of hosts that are off
+    :param fleet: switches hosts, None if all are always on
     """
 
     def __init__(self, parts: Parts, backlog: Backlog,
                  start: Callable[[Server, str], None],
                  places: Callable[[], core_places.Places | None],
-                 power: Callable[[], Mapping[str, Any]] = dict) -> None:
+                 fleet: power.Power | None = None) -> None:
         self._parts = parts
         self._backlog = backlog
         self._start = start
         self._places = places
-        self._power = power
+        self._fleet = fleet
         self._departures = ExpectedDepartures(
             parts.options.maximum_runtime_s, parts.options.policy.notice)
         # By id, in order of their requests.
@@ -154,17 +156,30 @@ class Waiting:
         return found
 
     def _cloud(self) -> passes.Cloud:
-        parts = self._parts
         places = self._places()
         return passes.Cloud(
-            parts.cloud.rooms(
-                (lambda name: math.inf) if places is None else places.free_s,
-                ends_in_s=self._ends_in_s, may_end=self._may_end,
-                **self._power(),
-                frees=lambda record, resources: actions.freed(
-                    resources, parts.options.policy.action(record))),
-            places=places, departures=self._departures,
-            planner=self._backlog.planner)
+            list(self._rooms(places)), places=places,
+            departures=self._departures, planner=self._backlog.planner)
+
+    def _rooms(self, places: core_places.Places | None) -> Iterator[Room]:
+        """Yield what hosts have, but for those that are not on in time."""
+        fleet = self._fleet
+        for host, free, has in self._parts.cloud.amounts():
+            found = room.with_ends(
+                Room(host.name, free, free, has,
+                     consumers=frozenset(host.allocations),
+                     free_s=math.inf if places is None
+                     else places.free_s(host.name)),
+                None if fleet is None else fleet.off(host.name),
+                fleet is not None and fleet.options.demand_wakes,
+                (room.End(
+                    self._ends_in_s(record), actions.freed(
+                        host.allocations[record.uuid],
+                        self._parts.options.policy.action(record)),
+                    self._may_end(record))
+                 for record in host.servers.values()))
+            if found is not None:
+                yield found
 
     def _ends_in_s(self, record: Record) -> int | None:
         known, now_us = self._parts.servers, self._parts.events.now_us
