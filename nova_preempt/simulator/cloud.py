@@ -69,7 +69,6 @@ class IndexedCloud(memory.MemoryCloud):
         # With all preemptible servers gone.
         self._at_best = self._capacity.copy()
         self._weight_row = self._row.get('MEMORY_MB', 0)
-        self._weight = self._free[self._weight_row]
         self._sign = 1 if spread else -1
         # To which servers may come: none is powered off.
         self._is_open = np.ones(len(self._in_order), dtype=bool)
@@ -174,7 +173,7 @@ class IndexedCloud(memory.MemoryCloud):
             if number is not None:
                 return None if number < 0 else self._in_order[number]
         fitting = self._fitting(self._free, request, takes)
-        weight = self._weight if self._sign > 0 else -self._weight
+        weight = self._sign * self._free[self._weight_row]
         number = int(np.where(fitting, weight, _LEAST).argmax())
         return self._in_order[number] if fitting[number] else None
 
@@ -184,11 +183,12 @@ class IndexedCloud(memory.MemoryCloud):
 
         -1 where there is none, None where all have to be looked at.
         """
+        free = self._free
         if not 0 < len(self._emptiest) <= 4 * len(self._in_order):
             self._emptiest = [(-weight, number) for number, weight
-                              in enumerate(self._weight.tolist())]
+                              in enumerate(free[self._weight_row].tolist())]
             heapq.heapify(self._emptiest)
-        heap, free = self._emptiest, self._free
+        heap = self._emptiest
         seen: list[tuple[int, int]] = []
         wanted = [(self._row[name], amount) for group in request.groups
                   for name, amount in group.wanted if name in self._row]
@@ -197,7 +197,7 @@ class IndexedCloud(memory.MemoryCloud):
         while heap and -heap[0][0] >= least:
             entry = heap[0]
             number = entry[1]
-            if (entry in seen or -entry[0] != self._weight[number]
+            if (entry in seen or -entry[0] != free[self._weight_row, number]
                     or not self._is_open[number]):
                 heapq.heappop(heap)
             elif takes[number] and all(
@@ -316,8 +316,8 @@ class IndexedCloud(memory.MemoryCloud):
     def _weigh(self, number: int) -> None:
         """Note what a host is ordered by now."""
         if self._emptiest:
-            heapq.heappush(self._emptiest,
-                           (-int(self._weight[number]), number))
+            heapq.heappush(self._emptiest, (
+                -int(self._free[self._weight_row, number]), number))
 
     def _fitting(self, free: floors.Amounts, request: Request,
                  where: floors.Mask | None = None) -> floors.Mask:

@@ -59,7 +59,7 @@ ABOVE_ROOM_LINES = {
     '': 555, 'api': 2580, 'backlog': 1523, 'classes': 422, 'client': 1170,
     'cloud': 2599, 'cmd': 2314, 'conf': 1611, 'core': 14319, 'db': 2598,
     'embedded': 1204, 'engine': 898, 'handover': 2302, 'power': 1920,
-    'reservation': 1814, 'scheduler': 2741, 'sdk': 637, 'simulator': 6640,
+    'reservation': 1814, 'scheduler': 2741, 'sdk': 637, 'simulator': 6623,
 }
 ABOVE_FILE_LINES = {
 }
@@ -71,14 +71,13 @@ ABOVE_ATTRIBUTES = {
     'nova_preempt.core.backlog.dispatch._Pass': 12,
     'nova_preempt.core.backlog.lifecycle._Judgement': 11,
     'nova_preempt.core.backlog.planning.Plans': 11,
-    'nova_preempt.core.batch.program.Program': 11,
     'nova_preempt.core.scheduling.shortlist.Shortlist': 13,
     'nova_preempt.handover.terminator.Terminator': 11,
     'nova_preempt.power.figure_cache.FigureCache': 13,
     'nova_preempt.power.switching.Switcher': 11,
     'nova_preempt.reservation.inventory.Inventory': 18,
     'nova_preempt.reservation.occupancy.Occupancy': 14,
-    'nova_preempt.simulator.cloud.IndexedCloud': 18,
+    'nova_preempt.simulator.cloud.IndexedCloud': 17,
     'nova_preempt.simulator.power.Power': 15,
     'nova_preempt.simulator.power.PoweredHost': 16,
     'nova_preempt.simulator.report.Report': 15,

@@ -118,7 +118,6 @@ class Program:
             table.times(f, count) for f, count in enumerate(wanted.tolist())])
         self._most = most[self._f, self._j]
         self._matrix, self._low, self._high = self._constraints()
-        self._rounds_left = _CUT_ROUNDS
 
     def ask(
         self, must: Sequence[bool], may: Sequence[bool], time_limit_s: float
@@ -153,6 +152,7 @@ class Program:
         if relaxed.status != _OPTIMAL:
             return Answer(proven=relaxed.status == _INFEASIBLE)
         best, bound, cut = Answer(), -np.inf, _FIRST_CUT
+        rounds_left = _CUT_ROUNDS
         while (seconds := left_s()) > 0:
             extra = np.abs(relaxed.lower.marginals)
             extra[self._pairs:] = 0
@@ -168,7 +168,10 @@ class Program:
             bound = max(bound, relaxed.fun, found.bound if is_all
                         else min(relaxed.fun + cut, found.bound))
             most = best.value - max(gap, _EXACT) * abs(best.value)
-            while most > bound and not is_all and self._cut_off(relaxed.x):
+            while most > bound and not is_all and rounds_left:
+                rounds_left -= 1
+                if not self._cut_off(relaxed.x):
+                    break
                 tighter = self._relaxed(goal, low, high, left_s())
                 if tighter.status != _OPTIMAL:
                     break
@@ -181,9 +184,6 @@ class Program:
 
     def _cut_off(self, x: Array) -> bool:
         """Cut off what whole servers cannot be; say whether that is new."""
-        if not self._rounds_left:
-            return False
-        self._rounds_left -= 1
         rows, right = cuts(
             self._table.problem.demand[self._f], self._table.free, self._j,
             x[:self._pairs])

@@ -149,15 +149,6 @@ class Outcome:
     preemptions: int
     passes: int
 
-    def mean(self, class_name: str) -> float:
-        found = self.availabilities[class_name]
-        return float(sum(found) / len(found))
-
-    def range(self, class_name: str) -> tuple[float, float]:
-        """The least and the largest availability of a class."""
-        found = self.availabilities[class_name]
-        return float(min(found)), float(max(found))
-
     def gini(self, class_name: str) -> float:
         """How unequal they are."""
         return float(gini(self.availabilities[class_name]))
