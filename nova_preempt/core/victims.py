@@ -78,6 +78,9 @@ DEFAULT_LIMITS = SearchLimits()
 #: so many times what one may take, then the rest are only approximated.
 _SEARCHES = 4
 
+#: Prices of a unit are compared in such parts of one.
+_PRICE_BITS = 32
+
 
 def cheapest_victims(
     candidates: Iterable[Candidate],
@@ -330,11 +333,12 @@ def holds_for_less(
 def divisible(offers: list[tuple[int, int]], need: int) -> int | None:
     """Return the least cost of ``need`` units, rounded up.
 
-    ``offers``: (cost, units) of things that can be bought in part.
+    ``offers``: (cost, units) of things that can be bought in part. Costs may
+    be larger than floats are.
     """
     offers = sorted(
         [offer for offer in offers if offer[1]],
-        key=lambda offer: offer[0] / offer[1],
+        key=lambda offer: (offer[0] << _PRICE_BITS) // offer[1],
     )
     left = need
     for price, unit in offers:

@@ -117,10 +117,7 @@ class _TreeSearch(victims.CoverSearch):
         )
         self._tree = tree
         self._all_caps = caps
-        self._bounds = Bounds(
-            tree, needed, pool, _comparable(self.keys)
-        )
-        self._shift = 0 if _is_small(self.keys) else self.keys.low
+        self._bounds = Bounds(tree, needed, pool, self.keys.keys)
 
     def cheapest(self) -> VictimSet | None:
         for chosen, exact in self.offers(1):
@@ -180,7 +177,7 @@ class _TreeSearch(victims.CoverSearch):
             elif left:
                 left -= 1
                 for way in self._next(item):
-                    push(way.bound << self._shift, len(way.chosen), way)
+                    push(way.bound, len(way.chosen), way)
             else:
                 exact = False
                 heap.clear()
@@ -283,14 +280,3 @@ def _keys(tree: Tree, needed: Needed, pool: Sequence[Candidate]) -> Keys:
             if name in has
         },
     )
-
-
-def _is_small(keys: Keys) -> bool:
-    """Tell whether the keys can be divided as floats."""
-    return max(keys.keys, default=0).bit_length() < 900
-
-
-def _comparable(keys: Keys) -> list[int]:
-    if _is_small(keys):
-        return list(keys.keys)
-    return [key >> keys.low for key in keys.keys]

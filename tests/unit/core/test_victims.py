@@ -162,6 +162,14 @@ class TestEdges(unittest.TestCase):
         assert found is not None
         self.assertEqual(10**30, found.cost)
 
+    def test_bound_of_costs_that_no_float_holds(self) -> None:
+        pool = [
+            candidate("a", 3 * 10**400, VCPU=3),
+            candidate("b", 2 * 10**400, VCPU=1),
+        ]
+        self.assertEqual(2 * 10**400, lower_bound(pool, {"VCPU": 1}))
+        self.assertEqual(5 * 10**400, lower_bound(pool, {"VCPU": 4}))
+
     def test_huge_amounts(self) -> None:
         pool = [
             candidate("a", 3, CUSTOM_B=2**60, VCPU=1),
