@@ -46,6 +46,7 @@ from nova_preempt.simulator import series as points
 from nova_preempt.simulator import setting
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
+from nova_preempt.simulator.traces import generator
 from nova_preempt.simulator.traces.model import Reserve
 
 PAPER = ('F. Rossigneux, L. Lefèvre, M. Dias de Assunção: A Resource '
@@ -104,7 +105,10 @@ def run(scale: float, seed: int, clock: Callable[[], float]
     days = max(1, round(DAYS * scale))
     requests = make(days, seed)
     at_once = [on_demand(each) for each in requests]
-    count = math.ceil(_most(at_once) * (1 + SAFETY))
+    # Adaptation 3.
+    peak = generator.peak((each.start_s, each.start_s + each.run_s,
+                           {'hosts': each.hosts}) for each in at_once)
+    count = math.ceil(peak['hosts'] * (1 + SAFETY))
     end_s = days * _DAY_S
     found = {
         'all on': simulate(at_once, count, end_s, is_switching=False),
@@ -148,10 +152,10 @@ def _lease(at_s: int, chance: random.Random) -> Lease:
             start_s = max(at_s, evening_s) + int(chance.expovariate(1 / 3600))
         else:
             start_s = at_s + int(chance.expovariate(1 / (4 * 3600)))
-    run_s = max(_LEAST_RUN_S, int(chance.lognormvariate(
-        math.log(_MEAN_RUN_S) - 0.5, 1.0)))
-    hosts = min(_MOST_HOSTS, max(1, round(chance.lognormvariate(
-        math.log(_MEAN_HOSTS) - 0.5, 1.0))))
+    run_s = max(_LEAST_RUN_S, int(generator.lognormal(
+        chance, _MEAN_RUN_S, 1.0)))
+    hosts = min(_MOST_HOSTS, max(1, round(generator.lognormal(
+        chance, _MEAN_HOSTS, 1.0))))
     return Lease(at_s, start_s, run_s, hosts)
 
 
@@ -171,18 +175,6 @@ def on_demand(lease: Lease) -> Lease:
     if is_working(lease.asked_s) and not is_working(lease.start_s):
         return dataclasses.replace(lease, start_s=lease.asked_s)
     return dataclasses.replace(lease, asked_s=lease.start_s)
-
-
-def _most(leases: Iterable[Lease]) -> int:
-    """The most hosts at once (adaptation 3)."""
-    changes = sorted(
-        [(each.start_s, each.hosts) for each in leases]
-        + [(each.start_s + each.run_s, -each.hosts) for each in leases])
-    held = most = 0
-    for _, change in changes:
-        held += change
-        most = max(most, held)
-    return most
 
 
 # -- what becomes of it ------------------------------------------------------

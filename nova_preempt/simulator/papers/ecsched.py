@@ -37,6 +37,7 @@ from nova_preempt.core.model import Resources
 from nova_preempt.simulator.papers import ecsched_figures
 from nova_preempt.simulator.papers import ecsched_flow
 from nova_preempt.simulator.papers import figures
+from nova_preempt.simulator.traces import generator
 
 PAPER = ('Y. Hu, H. Zhou, C. de Laat, Z. Zhao: ECSched: Efficient Container '
          'Scheduling on Heterogeneous Clusters (Euro-Par 2018), section 4')
@@ -125,9 +126,9 @@ def make(count: int, seed: int) -> list[Container]:
     found: list[Container] = []
     for number in range(count):
         at_s += chance.expovariate(CONTAINERS / (3600 * HOURS))
-        resources = {name: min(_MOST_SIZE, max(1, round(_lognormal(
-            mean, _SIGMA, chance)))) for name, mean in _MEAN_SIZE.items()}
-        run_s = _lognormal(MEAN_S, _SIGMA_S, chance)
+        resources = {name: min(_MOST_SIZE, max(1, round(generator.lognormal(
+            chance, mean, _SIGMA)))) for name, mean in _MEAN_SIZE.items()}
+        run_s = generator.lognormal(chance, MEAN_S, _SIGMA_S)
         machines: frozenset[str] | None = None
         together = ''
         if chance.random() < AFFINITY:
@@ -143,10 +144,6 @@ def make(count: int, seed: int) -> list[Container]:
             number, found[-1].at_s if together else at_s, run_s, resources,
             machines, together))
     return found
-
-
-def _lognormal(mean: float, sigma: float, chance: random.Random) -> float:
-    return chance.lognormvariate(math.log(mean) - sigma ** 2 / 2, sigma)
 
 
 @functools.cache
@@ -358,5 +355,5 @@ def _large(name: str, chance: random.Random) -> model.HostState:
 def _flavor(chance: random.Random) -> dict[str, int]:
     """Containers differ from one another, as in a trace."""
     return {
-        'CPU': max(1, round(_lognormal(500, _SIGMA, chance))),
-        'MEMORY': max(1, round(_lognormal(1000, _SIGMA, chance)))}
+        'CPU': max(1, round(generator.lognormal(chance, 500, _SIGMA))),
+        'MEMORY': max(1, round(generator.lognormal(chance, 1000, _SIGMA)))}

@@ -20,16 +20,16 @@ import collections
 from collections.abc import Iterable, Iterator, Sequence
 import dataclasses
 import fractions
-import math
 import random
 from typing import Self
 
 from nova_preempt.core.classes import rules
-from nova_preempt.core.model import SECOND, Resources
+from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
 from nova_preempt.simulator.papers.figures import Plot
+from nova_preempt.simulator.traces import generator
 
 PROMISE = 'by promise'
 PRIORITY = 'by priority'
@@ -67,7 +67,8 @@ class Workload:
         arrivals = tuple(sorted(
             (_arrival(number, chance) for number in range(cls.requests)),
             key=lambda each: each.at_us))
-        peak = _peak(arrivals)
+        peak = generator.peak((each.at_us, each.at_us + (each.run_us or 0),
+                               each.resources) for each in arrivals)
         hosts: list[tuple[int, int]] = []
         total: collections.Counter[str] = collections.Counter()
         largest = max(peak, key=lambda name: peak[name])
@@ -91,34 +92,16 @@ class Workload:
 def _arrival(number: int, chance: random.Random) -> availability.Arrival:
     (name,) = chance.choices(list(_MIX), [share for share, _
                                           in _MIX.values()])
-    run_s = max(_LEAST_RUN_S, _lognormal(_MIX[name][1], chance))
+    run_s = max(_LEAST_RUN_S, generator.lognormal(
+        chance, _MIX[name][1], _SIGMA))
     cpu, memory = (
-        min(_LARGEST, max(1, round(_lognormal(_MEAN_SIZE, chance))))
+        min(_LARGEST, max(1, round(generator.lognormal(
+            chance, _MEAN_SIZE, _SIGMA))))
         for _ in range(2))
     return availability.Arrival(
         round(chance.random() * Workload.hours * 3600 * SECOND),
         f'{number:05}', name, {'CPU': cpu, 'MEMORY': memory},
         run_us=round(run_s * SECOND))
-
-
-def _lognormal(mean: float, chance: random.Random) -> float:
-    return chance.lognormvariate(math.log(mean) - _SIGMA ** 2 / 2, _SIGMA)
-
-
-def _peak(arrivals: Iterable[availability.Arrival]
-          ) -> collections.Counter[str]:
-    """The most of each that is in use at once where nobody waits."""
-    changes: list[tuple[int, Resources, int]] = []
-    for each in arrivals:
-        changes += [(each.at_us, each.resources, 1),
-                    (each.at_us + (each.run_us or 0), each.resources, -1)]
-    held: collections.Counter[str] = collections.Counter()
-    peak: collections.Counter[str] = collections.Counter()
-    for _, resources, sign in sorted(changes, key=lambda item: item[0]):
-        for name, amount in resources.items():
-            held[name] += sign * amount
-            peak[name] = max(peak[name], held[name])
-    return peak
 
 
 #: What large providers give back, (below which availability, which part of

@@ -16,12 +16,13 @@ How long servers run is log-normal, as in most published traces of clouds: a
 few of them hold most of what is used.
 """
 
-from collections.abc import Iterator, Mapping
+import collections
+from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 import math
 import random
 
-from nova_preempt.core.model import SECOND
+from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.simulator.traces import model
 
 _HOUR_S = 3600
@@ -126,7 +127,28 @@ def generate(load: Load, seed: int) -> Iterator[model.Boot]:
 def _duration_us(chance: random.Random, part: Part) -> int:
     if not part.mean_s:
         return 0
-    # The mean of such numbers is above their median.
-    mu = math.log(part.mean_s) - part.sigma ** 2 / 2
-    found = chance.lognormvariate(mu, part.sigma)
+    found = lognormal(chance, part.mean_s, part.sigma)
     return min(model.LATEST_US, round(found * SECOND))
+
+
+def lognormal(chance: random.Random, mean: float, sigma: float) -> float:
+    """Draw a number; the mean of such numbers is above their median."""
+    return chance.lognormvariate(math.log(mean) - sigma ** 2 / 2, sigma)
+
+
+def peak(uses: Iterable[tuple[float, float, Resources]]
+         ) -> collections.Counter[str]:
+    """Return the most of each that is in use at once.
+
+    :param uses: (from when, until when, how much of what)
+    """
+    changes = [(at, sign, amounts) for begin, end, amounts in uses
+               for at, sign in ((begin, 1), (end, -1))]
+    held: collections.Counter[str] = collections.Counter()
+    found: collections.Counter[str] = collections.Counter()
+    # What ends makes room for what begins then.
+    for _, sign, amounts in sorted(changes, key=lambda change: change[:2]):
+        for name, amount in amounts.items():
+            held[name] += sign * amount
+            found[name] = max(found[name], held[name])
+    return found

@@ -21,13 +21,13 @@ import unittest
 from nova_preempt.core import capacity
 from nova_preempt.core.classes.sla import Service
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import climate
 from nova_preempt.simulator.papers import ecsched
 from nova_preempt.simulator.papers import ecsched_figures
 from nova_preempt.simulator.papers import opie
 from nova_preempt.simulator.papers import qos_comparison
 from nova_preempt.simulator.papers import sla
+from nova_preempt.simulator.traces import generator
 
 
 class TestOpie(unittest.TestCase):
@@ -70,20 +70,19 @@ class TestQos(unittest.TestCase):
 
     def test_a_sample_fits_the_largest_cloud_all_in_all(self):
         workload = qos_comparison.Workload.make(random.Random(1))
-        peak = qos_comparison._peak(workload.arrivals)
+        peak = generator.peak(
+            (each.at_us, each.at_us + each.run_us, each.resources)
+            for each in workload.arrivals)
         total = [sum(column) for column in zip(*workload.hosts, strict=True)]
         self.assertTrue(total[0] >= peak['CPU'] or total[1] >= peak['MEMORY'])
         self.assertEqual(qos_comparison.Workload.requests,
                          len(workload.arrivals))
 
     def test_the_peak(self):
-        def arrival(at_s, run_s, cpu):
-            return availability.Arrival(
-                at_s, '', '', {'CPU': cpu, 'MEMORY': 1}, run_us=run_s)
-
-        # What ends makes room for what comes then.
-        self.assertEqual({'CPU': 7, 'MEMORY': 2}, qos_comparison._peak(
-            [arrival(0, 10, 3), arrival(5, 10, 2), arrival(10, 5, 5)]))
+        """What ends makes room for what comes then."""
+        self.assertEqual({'CPU': 7, 'MEMORY': 2}, generator.peak(
+            (begin, end, {'CPU': cpu, 'MEMORY': 1})
+            for begin, end, cpu in ((0, 10, 3), (5, 15, 2), (10, 15, 5))))
 
     def test_smaller_clouds_are_parts_of_it(self):
         workload = qos_comparison.Workload.make(random.Random(1))
@@ -213,11 +212,6 @@ class TestClimate(unittest.TestCase):
             found = climate.on_demand(self.lease(asked_h, start_h))
             self.assertEqual((start_h, start_h), (found.asked_s / 3600,
                                                   found.start_s / 3600))
-
-    def test_the_most_hosts_at_once(self):
-        self.assertEqual(5, climate._most(
-            [self.lease(0, 0, 2, 3), self.lease(0, 1, 2, 2),
-             self.lease(0, 2, 1, 3)]))
 
     def simulate(self, lease, count=4, end_s=86400, **values):
         """(hours of all its cores that were idle, switched off, the Site)."""
