@@ -147,7 +147,7 @@ bench: $(STAMP)
 		$(BIN)/python $$bench || status=1; \
 	done; exit $$status
 
-# Some five minutes of processor time.
+# Some seven minutes of processor time.
 reproduced: $(STAMP)
 	@for paper in opie climate qos ecsched sla; do \
 		$(BIN)/python -W ignore -m nova_preempt.cmd.reproduce $$paper \
