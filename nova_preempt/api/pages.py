@@ -19,6 +19,9 @@ import webob.exc
 from nova_preempt.api import schemas
 from nova_preempt.api import validation
 
+#: The most items that one page of a list has, as in Nova.
+MOST_ITEMS = 1000
+
 
 def name(call, parameter, what):
     """A name in the path; 404 if nothing can have it."""
@@ -49,8 +52,7 @@ def listed_project(call, rule, *more):
 
 def limit(call):
     """How many items a page has."""
-    most = call.services.conf.preemption_api.max_limit
-    return min(call.query.get('limit', most), most)
+    return min(call.query.get('limit', MOST_ITEMS), MOST_ITEMS)
 
 
 def interval(call):

@@ -23,7 +23,7 @@ TEXT = {'type': 'string', 'minLength': 1, 'maxLength': 255,
 UUID = {'type': 'string', 'format': 'uuid', 'minLength': 36, 'maxLength': 36}
 TIME = {'type': 'string', 'format': 'date-time', 'maxLength': 40}
 STATUS = {'type': 'string', 'enum': list(queries.STATUSES)}
-#: Page sizes above [preemption_api]max_limit are cut down to it.
+#: Page sizes above api.pages.MOST_ITEMS are cut down to it.
 LIMIT = {'type': 'integer', 'minimum': 1, 'maximum': 2 ** 31 - 1}
 #: Of one question.
 MAX_FLAVORS = 50

@@ -51,11 +51,6 @@ Empty, the default, sends none, as in other services. Changes are in the log
 of the API all the same, each with who has asked for it.
 """),
     cfg.IntOpt(
-        'max_limit',
-        default=1000,
-        min=1,
-        help='The most items that one page of a list has.'),
-    cfg.IntOpt(
         'rpc_timeout_s',
         default=30,
         min=1,

@@ -12,8 +12,10 @@
 """Lists, records and numbers, as projects and administrators see them."""
 
 import itertools
+from unittest import mock
 import urllib.parse
 
+from nova_preempt.api import pages
 from nova_preempt.db import decisions
 from tests.unit.api import base
 from tests.unit.api.base import make_uuid
@@ -139,7 +141,7 @@ class TestList(base.ApiTestCase):
             list(self.pages('limit=2&all_projects=true', ADMIN)))
         self.assertEqual([['both', 'placed'], ['victim']],
                          list(self.pages('limit=2', 'u:p')))
-        self.conf.set_override('max_limit', 1, 'preemption_api')
+        self.enterContext(mock.patch.object(pages, 'MOST_ITEMS', 1))
         for query in ('limit=2', ''):
             self.assertEqual([['both'], ['placed'], ['victim']],
                              list(self.pages(query, 'u:p')))

@@ -21,6 +21,7 @@ from unittest import mock
 from openstackclient import shell
 from osc_lib import clientmanager
 
+from nova_preempt.api import pages
 from tests.unit.api import listening
 from tests.unit.api.base import make_uuid
 
@@ -86,7 +87,7 @@ class TestCommands(ClientTestCase):
             'Operation': 'create', 'Flavor': 'normal', 'Host': None,
             'Victims': [make_uuid('v1')]}, found[0])
         self.assertEqual(3, len(found))
-        self.conf.set_override('max_limit', 1, 'preemption_api')
+        self.enterContext(mock.patch.object(pages, 'MOST_ITEMS', 1))
         for arguments, number in (((), 3), (('--limit', '2'), 2)):
             self.assertEqual(number, len(self.json('preemption', 'list',
                                                    *arguments)))

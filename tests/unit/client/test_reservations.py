@@ -16,6 +16,7 @@ from unittest import mock
 
 from oslo_utils import timeutils
 
+from nova_preempt.api import pages
 from nova_preempt.api import reservation_views
 from nova_preempt.db import reservable
 from tests.unit.client import test_commands
@@ -112,7 +113,7 @@ class TestReservations(ReservationTestCase):
                 'list', *arguments)), arguments)
         self.assertEqual(1, len(self.reservation(
             'list', '--project', 'q', token=ADMIN)))
-        self.conf.set_override('max_limit', 1, 'preemption_api')
+        self.enterContext(mock.patch.object(pages, 'MOST_ITEMS', 1))
         self.assertEqual(2, len(self.reservation(
             'list', '--all-projects', token=ADMIN)))
 

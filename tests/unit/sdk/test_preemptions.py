@@ -10,9 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from unittest import mock
+
 from openstack import exceptions
 from openstack.compute.v2 import server
 
+from nova_preempt.api import pages
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from tests.unit.api.base import make_uuid
@@ -25,7 +28,7 @@ class TestLists(base.SdkTestCase):
         super().setUp()
         self.ids = [self.add(f'd{number}', 'p', [('v1', 'p', 'spot')], number)
                     for number in range(5)]
-        self.conf.set_override('max_limit', 2, 'preemption_api')
+        self.enterContext(mock.patch.object(pages, 'MOST_ITEMS', 2))
         self.asked = []
 
     def counted(self, environ, start_response):
@@ -41,14 +44,14 @@ class TestLists(base.SdkTestCase):
         service = self.connect(preemption_endpoint_override=(
             f'{self.listen(self.counted)}/v1')).preemption
         service.get_endpoint_data()
-        for query, number, pages in (
+        for query, number, requests in (
                 ({}, 5, 3), ({'limit': 1}, 5, 5), ({'max_items': 2}, 2, 1),
                 ({'max_items': 3}, 3, 2), ({'max_items': 0}, 0, 0),
                 ({'max_items': 3, 'limit': 1}, 3, 3)):
             self.asked.clear()
             self.assertEqual(self.ids[:number],
                              self.listed(service, **query))
-            self.assertEqual(pages, len(self.asked), query)
+            self.assertEqual(requests, len(self.asked), query)
 
     def test_queries(self):
         for query, number in (

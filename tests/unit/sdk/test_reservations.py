@@ -11,11 +11,13 @@
 # under the License.
 
 import datetime
+from unittest import mock
 
 from openstack import exceptions
 from openstack.identity.v3 import project
 from oslo_utils import timeutils
 
+from nova_preempt.api import pages
 from nova_preempt.db import reservable
 from nova_preempt.db import reservations
 from tests.unit.sdk import base
@@ -114,7 +116,7 @@ class TestHosts(ReservationTestCase):
 
     def test_all(self):
         self.create()
-        self.conf.set_override('max_limit', 1, 'preemption_api')
+        self.enterContext(mock.patch.object(pages, 'MOST_ITEMS', 1))
         found = list(self.admin.hosts())
         self.assertEqual(['host0', 'host1'], [host.id for host in found])
         host = self.admin.get_host('host0')
