@@ -63,7 +63,7 @@ def require_open(request):
 
 def require_unstarted(request, what):
     """Refuse to change this of a request once Nova was asked for servers."""
-    if validation.is_started(request):
+    if request.boots:
         raise exceptions.WrongState(
             f'Servers of request {request.uuid} were started: {what} cannot '
             'be changed any more.')

@@ -170,7 +170,7 @@ class Submission:
 
     def _end_trust(self, request):
         """Delete the trust, unless the engine may need it to clear up."""
-        if validation.is_started(request):
+        if request.boots:
             return
         try:
             self._trusts.delete(request.trust_id)

@@ -314,11 +314,6 @@ def check_limits(limits: Mapping[str, tuple[int, int]]) -> str:
     return ""
 
 
-def is_started(request: model.Request) -> bool:
-    """Tell whether Nova was asked for servers, whatever it said."""
-    return bool(request.boots)
-
-
 def starts_from_volume(server: Mapping[str, Any]) -> bool:
     """Tell whether the root disks of such servers are volumes.
 
