@@ -17,6 +17,8 @@ The user's token makes one, as with Heat: the trustee is the user in
 the token had, in its project. Such a token cannot be used for another trust.
 """
 
+import contextlib
+
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 from keystoneauth1 import plugin as ks_plugin
@@ -68,7 +70,7 @@ class Trusts:
         :raises TrustRefused: the token is no good for that
         :raises KeystoneError: nobody knows whether anything was made
         """
-        try:
+        with _errors('The service user cannot log in'):
             session = self._own()
             trust = {'trustor_user_id': user_id,
                      'trustee_user_id': session.get_user_id(),
@@ -77,17 +79,14 @@ class Trusts:
                      'roles': [{'name': name} for name in sorted(set(roles))]}
             if expires_at is not None:
                 trust['expires_at'] = f'{_iso(expires_at)}.000000Z'
-        except ks_exc.ClientException as exc:
-            raise _unknown('The service user cannot log in', exc) from exc
-        try:
-            answer = session.post(
-                '/OS-TRUST/trusts', json={'trust': trust},
-                endpoint_filter=_ENDPOINT, authenticated=False,
-                headers={'X-Auth-Token': auth_token})
-        except (*_NO, ks_exc.BadRequest) as exc:
-            raise TrustRefused(_no_trust(exc)) from exc
-        except ks_exc.ClientException as exc:
-            raise _unknown('A trust cannot be made', exc) from exc
+        with _errors('A trust cannot be made'):
+            try:
+                answer = session.post(
+                    '/OS-TRUST/trusts', json={'trust': trust},
+                    endpoint_filter=_ENDPOINT, authenticated=False,
+                    headers={'X-Auth-Token': auth_token})
+            except (*_NO, ks_exc.BadRequest) as exc:
+                raise TrustRefused(_no_trust(exc)) from exc
         return answer.json()['trust']['id']
 
     def session(self, trust_id):
@@ -98,17 +97,16 @@ class Trusts:
         """
         session = self._session(trust_id=trust_id,
                                 **dict.fromkeys(_SCOPE))
-        try:
-            session.get_token()
-        except _NO as exc:
-            self.check()
-            # Keystone does not tell which of these it is.
-            raise TrustGone(
-                'Keystone lets nobody act as the user any more: a role of the '
-                'user in the project was taken away, or the user, the '
-                f'project or the trust is gone. {_words(exc)}') from exc
-        except ks_exc.ClientException as exc:
-            raise _unknown('The trust cannot be used', exc) from exc
+        with _errors('The trust cannot be used'):
+            try:
+                session.get_token()
+            except _NO as exc:
+                self.check()
+                # Keystone does not tell which of these it is.
+                raise TrustGone(
+                    'Keystone lets nobody act as the user any more: a role of '
+                    'the user in the project was taken away, or the user, the '
+                    f'project or the trust is gone. {_words(exc)}') from exc
         return session
 
     def delete(self, trust_id):
@@ -124,17 +122,10 @@ class Trusts:
             LOG.info('Trust %(trust)s is of no use any more: %(exc)s',
                      {'trust': trust_id, 'exc': exc})
             session = self._own()
-        try:
+        with (_errors(f'Trust {trust_id} stays in Keystone'),
+              contextlib.suppress(ks_exc.NotFound)):
             session.delete(f'/OS-TRUST/trusts/{trust_id}',
                            endpoint_filter=_ENDPOINT)
-        except ks_exc.NotFound:
-            return
-        except _NO as exc:
-            raise _unknown(f'Trust {trust_id} stays in Keystone',
-                           exc) from exc
-        except ks_exc.ClientException as exc:
-            raise _unknown(f'Trust {trust_id} cannot be deleted',
-                           exc) from exc
 
     def list(self):
         """All trusts of which we are the trustee, as Keystone has them.
@@ -143,14 +134,12 @@ class Trusts:
 
         :raises KeystoneError: nobody knows
         """
-        try:
+        with _errors('Trusts cannot be listed'):
             session = self._own()
             return session.get(
                 '/OS-TRUST/trusts', params={
                     'trustee_user_id': session.get_user_id()},
                 endpoint_filter=_ENDPOINT).json()['trusts']
-        except ks_exc.ClientException as exc:
-            raise _unknown('Trusts cannot be listed', exc) from exc
 
     def _own(self):
         """A session of the service user."""
@@ -163,22 +152,20 @@ class Trusts:
 
         :raises KeystoneError: it is
         """
-        try:
+        with _errors('The service user cannot log in'):
             self._own().invalidate()
             self._own().get_token()
-        except ks_exc.ClientException as exc:
-            raise _unknown('The service user cannot log in', exc) from exc
 
     def _session(self, **values):
-        try:
-            auth = ks_loading.load_auth_from_conf_options(
-                self._conf, preemption.GROUP, **values)
+        with _errors('[preemption]auth_type cannot use trusts'):
+            try:
+                auth = ks_loading.load_auth_from_conf_options(
+                    self._conf, preemption.GROUP, **values)
+            except TypeError as exc:
+                # Some kinds of credentials know nothing of trusts.
+                raise ks_exc.ClientException(str(exc)) from exc
             return ks_loading.load_session_from_conf_options(
                 self._conf, preemption.GROUP, auth=auth)
-        except (TypeError, ks_exc.ClientException) as exc:
-            # Some kinds of credentials know nothing of trusts.
-            raise _unknown('[preemption]auth_type cannot use trusts',
-                           exc) from exc
 
 
 def marked(listed, user_id, expires_at):
@@ -208,7 +195,10 @@ def _words(exc):
     return masking.masked(exc.message or str(exc))
 
 
-def _unknown(what, exc):
-    return KeystoneError(f'{what}: {_words(exc)}'
-                         if isinstance(exc, ks_exc.ClientException)
-                         else f'{what}: {masking.masked(exc)}')
+@contextlib.contextmanager
+def _errors(what):
+    """Raise KeystoneError where keystoneauth fails."""
+    try:
+        yield
+    except ks_exc.ClientException as exc:
+        raise KeystoneError(f'{what}: {_words(exc)}') from exc
