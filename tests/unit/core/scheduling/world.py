@@ -129,11 +129,15 @@ class World(memory.MemoryCloud):
         self.view = self.answers()
         cycle = cycles.Cycle(self.view, Request.of(resources), self.policy,
                              NOW, **kwargs)
+        self.begin(cycle)
+        return cycle
+
+    def begin(self, cycle: cycles.Cycle) -> None:
+        """Tell a Cycle which hosts have room."""
         cycle.found_room({
             uuid: host.providers[0].all_free
             for uuid, host in self.hosts.items()
             if host.has_room(cycle.request)})
-        return cycle
 
     def considered(self, resources: Resources, **kwargs: object
                    ) -> list[tuple[str, str, int]]:
