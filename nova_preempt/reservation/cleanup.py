@@ -157,7 +157,8 @@ class _View:
         occupancy = self.inventory.occupancy
         return [core.Server(
             item.uuid, item.node, occupancy.reservations_of(item.uuid),
-            item.vm_state, item.task_state, item.preemptible, item.is_kept)
+            item.vm_state, item.task_state,
+            occupancy.is_preemptible(item.uuid), item.locked_by == 'admin')
             for item in occupancy.on_node(host)]
 
     def coming(self):

@@ -205,7 +205,8 @@ class Inventory:
         if counts.get(host.name, (0, 0))[1]:
             return False
         residents = self.occupancy.on_node(host.name)
-        preemptible = {item.uuid for item in residents if item.preemptible}
+        preemptible = {item.uuid for item in residents
+                       if self.occupancy.is_preemptible(item.uuid)}
         if not all(map(self._may_end, preemptible)):
             return False
         try:

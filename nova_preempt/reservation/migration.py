@@ -30,7 +30,7 @@ _RESIZED = 'resized'
 def is_movable(resident):
     """Whether Nova moves a server in its state, now or when it is done.
 
-    :param resident: a nova_preempt.reservation.occupancy.Resident
+    :param resident: a core.observed_server.ObservedServer
     """
     return (resident.task_state is not None
             or resident.vm_state in _LIVE | _COLD)

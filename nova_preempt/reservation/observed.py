@@ -102,7 +102,7 @@ class View:
                 in self._reader.inventory.occupancy.on_node(name)]
 
     def _server(self, item):
-        """The core's view of an occupancy.Resident."""
+        """The core's view of an ObservedServer."""
         reader, uuid = self._reader, item.uuid
         named = reader.inventory.occupancy.reservations_of(uuid)
         busy = item.task_state is not None
@@ -126,8 +126,7 @@ class View:
         """Return the record of a preemptible server, None of others."""
         if item.uuid not in self._records:
             self._records[item.uuid] = (
-                self._reader.known.servers.get(item.uuid)
-                if item.preemptible else None)
+                self._reader.known.servers.get(item.uuid))
         return self._records[item.uuid]
 
     def records(self, uuids):

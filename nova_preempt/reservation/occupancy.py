@@ -15,7 +15,6 @@ Read as the view of preemptible servers is: all of a cell once, then what has
 changed.
 """
 
-import dataclasses
 import threading
 import time
 
@@ -24,22 +23,6 @@ from nova_preempt.cloud import host_services
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import request
 from nova_preempt.cloud import since
-
-
-@dataclasses.dataclass(frozen=True)
-class Resident:
-    """A server that is on a node.
-
-    :ivar is_kept: whether an administrator has locked it
-    """
-
-    uuid: str
-    node: str
-    host: str
-    vm_state: str
-    task_state: str | None
-    preemptible: bool = False
-    is_kept: bool = False
 
 
 class Occupancy:
@@ -64,7 +47,7 @@ class Occupancy:
         self._reading = threading.Lock()
         self._read_at = None
         self._since = since.Since(monotonic)
-        self._residents = {}      # uuid: Resident
+        self._residents = {}      # uuid: ObservedServer
         self._by_node = {}        # node: set of uuids
         self._hints = {}          # uuid: ids of its reservations
         self._cell_of = {}        # uuid: that of its cell
@@ -122,7 +105,7 @@ class Occupancy:
             self._left(left)
 
     def _remove(self, uuid):
-        """Take a Resident out; returns it, None if there is none."""
+        """Take a server out; returns it, None if it is on no node."""
         old = self._residents.pop(uuid, None)
         if old is not None:
             self._by_node[old.node].discard(uuid)
@@ -135,9 +118,7 @@ class Occupancy:
         """
         old = self._remove(server.uuid)
         if not server.deleted and server.node:
-            self._residents[server.uuid] = Resident(
-                server.uuid, server.node, server.host, server.vm_state,
-                server.task_state, is_kept=server.locked_by == 'admin')
+            self._residents[server.uuid] = server
             self._by_node.setdefault(server.node, set()).add(server.uuid)
             if old is not None and old.node != server.node:
                 return old.node
@@ -147,18 +128,18 @@ class Occupancy:
         return old and old.node
 
     def get(self, uuid):
-        """The Resident, None if it is on no node."""
+        """The ObservedServer, None if it is on no node."""
         with self._lock:
             return self._residents.get(uuid)
 
     def on_node(self, node):
-        """The Residents of a node, in order of their uuids."""
+        """The ObservedServers of a node, in order of their uuids."""
         with self._lock:
-            found = [self._residents[uuid]
-                     for uuid in sorted(self._by_node.get(node, ()))]
-        return [dataclasses.replace(
-                    item, preemptible=self._view.get(item.uuid) is not None)
-                for item in found]
+            return [self._residents[uuid]
+                    for uuid in sorted(self._by_node.get(node, ()))]
+
+    def is_preemptible(self, uuid):
+        return self._view.get(uuid) is not None
 
     def counts(self):
         """{node: (how many servers, how many of them normal ones)}."""
@@ -166,7 +147,7 @@ class Occupancy:
             nodes = {node: tuple(uuids)
                      for node, uuids in self._by_node.items()}
         return {node: (len(uuids),
-                       sum(self._view.get(uuid) is None for uuid in uuids))
+                       sum(not self.is_preemptible(uuid) for uuid in uuids))
                 for node, uuids in nodes.items()}
 
     def reservations_of(self, uuid):

@@ -17,7 +17,7 @@ from nova_preempt.backlog import rooms
 from nova_preempt.cloud import groups as cloud_groups
 from nova_preempt.core.backlog import groups as core
 from nova_preempt.core.backlog import model
-from nova_preempt.reservation import occupancy
+from nova_preempt.core.observed_server import ObservedServer
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import host
 from tests.unit.core.backlog.test_groups import in_group
@@ -33,7 +33,7 @@ class TestGroups(unittest.TestCase):
 
     def resident(self, uuid):
         node = self.nodes.get(uuid)
-        return node and occupancy.Resident(uuid, node, node, 'active', None)
+        return node and ObservedServer(uuid, 'active', host=node, node=node)
 
     def find(self, uuids, policies):
         self.asked.append((set(uuids), tuple(policies)))

@@ -24,6 +24,7 @@ import testtools
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import model as rows
 from nova_preempt.core.reservation import observed as core_observed
@@ -35,7 +36,6 @@ from nova_preempt.reservation import keeper
 from nova_preempt.reservation import lease_events
 from nova_preempt.reservation import migration
 from nova_preempt.reservation import observed
-from nova_preempt.reservation import occupancy
 from nova_preempt.reservation import reconciler
 from nova_preempt.reservation import retention
 from nova_preempt.reservation import schedule
@@ -286,10 +286,12 @@ class Cloud:
         server = self.servers.get(uuid)
         if server is None:
             return self.elsewhere.get(uuid)
-        return occupancy.Resident(
-            uuid, server.node, server.node, server.vm_state,
-            server.task_state, server.preemptible,
-            server.locked_by == 'admin')
+        return ObservedServer(
+            uuid, server.vm_state, server.task_state, server.node,
+            server.node, locked_by=server.locked_by)
+
+    def is_preemptible(self, uuid):
+        return self.servers[uuid].preemptible
 
     def on_node(self, node):
         return [self.get(uuid) for uuid in sorted(self.on(node))]

@@ -22,9 +22,9 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement
 from nova_preempt.core import model
 from nova_preempt.core.energy import candidates
+from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import properties
 from nova_preempt.reservation import inventory
-from nova_preempt.reservation import occupancy
 
 
 class Nova:
@@ -114,9 +114,11 @@ class Occupancy:
                     None)
 
     def on_node(self, node):
-        return [occupancy.Resident(uuid, node, node, 'active', None,
-                                   uuid.startswith('p'))
+        return [ObservedServer(uuid, 'active', host=node, node=node)
                 for uuid in self.servers.get(node, ())]
+
+    def is_preemptible(self, uuid):
+        return uuid.startswith('p')
 
     def counts(self):
         return {node: (len(uuids), sum(not uuid.startswith('p')
