@@ -33,7 +33,6 @@ _SHOWN = {
     State.STOPPED: ('stopped', None),
 }
 _COMING = frozenset((State.WAITING,))
-_KINDS = {'force_delete': 'delete', 'shelve': 'shelve'}
 _TASKS = {'force_delete': 'deleting', 'shelve': 'shelving'}
 
 
@@ -115,22 +114,12 @@ class Cleanup:
                              self._look, uuid)
 
     def _end(self, server: Server, call: str) -> None:
-        parts = self._parts
         # What has been stopped to give way holds nothing that it asked for.
         holds = server.state is not State.STOPPED
-        if not holds:
-            server.epoch += 1
-        elif server.state is State.BOOTING:
-            parts.report.mark(server, Kind.EVICTED)
-            server.epoch += 1
+        if server.state is State.BOOTING:
             self._not_coming(server)
-        else:
-            self._cloud.ends.suspend(server)
-        server.state = State.ENDING
+        self._cloud.ends.take_down(server, call, self._is_cleared, call, holds)
         self._mark_busy(server, _TASKS[call])
-        parts.events.add(
-            parts.events.now_us + parts.drawn.us(_KINDS[call]), Turn.END,
-            self._is_cleared, server, server.epoch, call, holds)
 
     def _mark_busy(self, server: Server, task_state: str) -> None:
         """Say in Nova's record of it what happens, so it is left alone."""
@@ -141,10 +130,7 @@ class Cleanup:
                 host, uuid, host.allocations[uuid],
                 dataclasses.replace(record, task_state=task_state))
 
-    def _is_cleared(self, server: Server, epoch: int, call: str,
-                    holds: bool) -> None:
-        if server.epoch != epoch:
-            return
+    def _is_cleared(self, server: Server, call: str, holds: bool) -> None:
         parts = self._parts
         if holds:
             parts.report.hold(server, -1)

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from nova_preempt.core import actions
 from nova_preempt.core import wanted as core_wanted
@@ -91,19 +92,20 @@ class Endings:
         self._notify(decision, [parts.servers[victim.uuid]
                                 for victim in plan.victims])
 
-    def expire(self, server: Server, epoch: int) -> None:
+    def expire(self, server: Server) -> None:
         """End a server that has run for as long as it may."""
-        if server.epoch != epoch or server.state is not State.RUNNING:
+        if server.state is not State.RUNNING:
             return
         parts = self._parts
+        now_us = servers.clock_us(parts.events.now_us)
         step = expiry.step(
             expiry.Observed((server.current_host.servers[server.boot.id],),
                             parts.options.maximum_runtime_s,
                             parts.options.policy.action),
-            None, servers.clock_us(parts.events.now_us))
+            None, now_us)
         if step.wake_at_us is not None:
-            parts.events.add(step.wake_at_us - servers.clock_us(0), Turn.LOOK,
-                             self.expire, server, epoch)
+            parts.later(server, step.wake_at_us - now_us, Turn.LOOK,
+                        self.expire)
         for _ in step.intents:
             parts.report.note('expired', server)
             self.end(server, MAXIMUM_RUNTIME)
@@ -198,38 +200,37 @@ class Endings:
 
     def _ask(self, decision: Decision, victim: Server, method: str) -> None:
         """Have happen what Nova is asked for, in the time that it takes."""
-        uuid, now_us = victim.boot.id, self._parts.events.now_us
-        kind, task, _, _ = _CALLS[method]
+        uuid = victim.boot.id
         decision.memory = decision.memory.note(
-            uuid, asked=method, asked_us=now_us)
-        took_us = self._parts.drawn.us(kind)
-        is_stopped = victim.state is State.STOPPED
+            uuid, asked=method, asked_us=self._parts.events.now_us)
         decision.shown[uuid] = ObservedServer(
-            uuid, 'stopped' if is_stopped else 'active', task,
-            victim.current_host.name)
-        if is_stopped:
-            victim.epoch += 1
-        else:
-            self.suspend(victim)
-        victim.state = State.ENDING
-        self._parts.events.add(now_us + took_us, Turn.END, self._has_ended,
-                               decision, victim, victim.epoch, method)
+            uuid, 'stopped' if victim.state is State.STOPPED else 'active',
+            _CALLS[method][1], victim.current_host.name)
+        self.take_down(victim, method, self._has_ended, decision, method)
 
-    def suspend(self, server: Server) -> None:
-        """A server runs no more; what it had to do is left."""
-        self._parts.report.mark(server, Kind.EVICTED)
-        ran_us = self._parts.events.now_us - server.since_us
-        server.ran_us += ran_us
-        if server.left_us is not None:
-            server.left_us = max(0, server.left_us - ran_us)
-        server.since_us = self._parts.events.now_us
+    def take_down(self, server: Server, method: str,
+                  done: Callable[..., None], *arguments: Any) -> None:
+        """End a server, and call ``done`` in the time that this takes.
+
+        What it had to do is left.
+        """
+        now_us = self._parts.events.now_us
+        if server.state is not State.STOPPED:
+            self._parts.report.mark(server, Kind.EVICTED)
+        if server.state not in (State.STOPPED, State.BOOTING):
+            ran_us = now_us - server.since_us
+            server.ran_us += ran_us
+            if server.left_us is not None:
+                server.left_us = max(0, server.left_us - ran_us)
+            server.since_us = now_us
         server.epoch += 1
+        server.state = State.ENDING
+        self._parts.later(server, self._parts.drawn.us(_CALLS[method][0]),
+                          Turn.END, done, *arguments)
 
-    def _has_ended(self, decision: Decision, victim: Server, epoch: int,
-                   method: str) -> None:
+    def _has_ended(self, victim: Server, decision: Decision, method: str
+                   ) -> None:
         """What was asked for has been done."""
-        if victim.epoch != epoch:
-            return
         uuid = victim.boot.id
         before = decision.shown[uuid]
         was_stopped = before is not None and before.vm_state == 'stopped'
@@ -333,9 +334,7 @@ class Endings:
             if victim.state is State.NOTICE:
                 victim.state = State.RUNNING
                 # Its time may have come meanwhile.
-                self._parts.events.add(
-                    self._parts.events.now_us, Turn.LOOK, self.expire,
-                    victim, victim.epoch)
+                self._parts.later(victim, 0, Turn.LOOK, self.expire)
                 self._parts.report.note('kept', victim)
         for waiter in self.decisions.released(decision):
             self._again(*waiter)

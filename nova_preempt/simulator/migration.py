@@ -73,14 +73,12 @@ class Migration:
     def begin(self, shadow: Server) -> None:
         """Its new host is there for it."""
         shadow.state = State.BOOTING
-        self._parts.events.add(
-            self._parts.events.now_us + self._parts.drawn.us('migrate'),
-            Turn.STEP, self._is_there, shadow, shadow.epoch)
+        self._parts.later(shadow, self._parts.drawn.us('migrate'), Turn.STEP,
+                          self._is_there)
 
-    def _is_there(self, shadow: Server, epoch: int) -> None:
+    def _is_there(self, shadow: Server) -> None:
         server = shadow.moves
-        if shadow.epoch != epoch or server is None:
-            return
+        assert server is not None
         self._forget(server)
         parts = self._parts
         parts.report.hold(server, -1)

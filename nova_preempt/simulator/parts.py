@@ -13,12 +13,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import dataclasses
 import typing
+from typing import Any
 
 from nova_preempt.simulator import delays
-from nova_preempt.simulator import events
 from nova_preempt.simulator import report
+from nova_preempt.simulator.events import Events
+from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.servers import Server
 from nova_preempt.simulator.setting import Options
 
@@ -36,7 +39,7 @@ class Parts:
     :ivar preemptions: {id: how often it has been preempted}
     """
 
-    events: events.Events
+    events: Events
     cloud: clouds.IndexedCloud
     options: Options
     drawn: delays.Drawn
@@ -45,6 +48,18 @@ class Parts:
     groups: dict[str, tuple[str, ...]] = dataclasses.field(
         default_factory=dict)
     preemptions: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    def later(self, server: Server, in_us: int, turn: Turn,
+              happen: Callable[..., None], *arguments: Any) -> None:
+        """Have something happen to a server, unless its epoch is over then."""
+        self.events.add(self.events.now_us + in_us, turn, self._happen,
+                        server, server.epoch, happen, arguments)
+
+    @staticmethod
+    def _happen(server: Server, epoch: int, happen: Callable[..., None],
+                arguments: tuple[Any, ...]) -> None:
+        if server.epoch == epoch:
+            happen(server, *arguments)
 
     def forget(self, server: Server) -> None:
         """Forget a server that is over."""

@@ -192,11 +192,6 @@ class Simulation:
             return
         self._over(server, 'ended')
 
-    def _finish(self, server: Server, epoch: int) -> None:
-        """It has done what it had to do."""
-        if server.epoch == epoch:
-            self._over(server, 'finished')
-
     def _over(self, server: Server, event: str) -> None:
         parts = self._parts
         state = server.state
@@ -353,15 +348,12 @@ class Simulation:
         if server.moves is not None:
             self._moves.begin(server)
             return
-        clock = self._parts.events
         kind = 'unshelve' if server.tries else 'boot'
         server.state = State.BOOTING
-        clock.add(clock.now_us + self._parts.drawn.us(kind), Turn.STEP,
-                  self._is_active, server, server.epoch)
+        self._parts.later(server, self._parts.drawn.us(kind), Turn.STEP,
+                          self._is_active)
 
-    def _is_active(self, server: Server, epoch: int) -> None:
-        if server.epoch != epoch:
-            return
+    def _is_active(self, server: Server) -> None:
         parts = self._parts
         clock = parts.events
         was_shelved = bool(server.tries)
@@ -378,7 +370,7 @@ class Simulation:
             record = server.record(clock.now_us, is_active=True)
             parts.cloud.put(server.current_host, server.boot.id,
                             server.kind.resources, record)
-            self._endings.expire(server, server.epoch)
+            self._endings.expire(server)
         if server.left_us is not None:
-            clock.add(clock.now_us + server.left_us, Turn.END,
-                      self._finish, server, server.epoch)
+            parts.later(server, server.left_us, Turn.END, self._over,
+                        'finished')

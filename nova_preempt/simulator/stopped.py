@@ -36,10 +36,10 @@ class Stopped:
         parts.cloud.put(victim.current_host, victim.boot.id, actions.kept(
             victim.kind.resources, actions.STOP))
         victim.since_us = parts.events.now_us
-        self._look(victim, victim.epoch)
+        self._look(victim)
 
-    def _look(self, victim: Server, epoch: int) -> None:
-        if victim.epoch != epoch or victim.state is not State.STOPPED:
+    def _look(self, victim: Server) -> None:
+        if victim.state is not State.STOPPED:
             return
         parts = self._parts
         step = retention.step(
@@ -49,8 +49,8 @@ class Stopped:
                 victim.since_us, parts.options.stop_retention_s),
             None, parts.events.now_us)
         if step.wake_at_us is not None:
-            parts.events.add(step.wake_at_us, Turn.LOOK, self._look, victim,
-                             epoch)
+            parts.later(victim, step.wake_at_us - parts.events.now_us,
+                        Turn.LOOK, self._look)
         if retention.Intent.DELETE in step.intents:
             self.forget(victim)
             parts.report.note('deleted', victim)
