@@ -113,7 +113,7 @@ def known_groups(requests, rooms, resident, find=cloud_groups.find):
     :param requests: core Requests that wait
     :param rooms: core Rooms of the hosts that are in use
     :param resident: given the uuid of a server, returns the
-        nova_preempt.reservation.occupancy.Resident, None if it is on no node
+        core.observed_server.ObservedServer, None if it is on no node
     """
     found = {item.uuid: groups.own(item) for item in requests
              if item.apart and item.servers}

@@ -223,27 +223,15 @@ class Keeper:
             self._watched.add(uuid)
             self._parts.events.add(
                 self._parts.events.now_us + round(in_s * SECOND), Turn.LOOK,
-                self._look_again, uuid)
-
-    def _look_again(self, uuid: str) -> None:
-        self._watched.discard(uuid)
-        reservation = self._book.opened.get(uuid)
-        if reservation is None:
-            self._memories.pop(uuid, None)
-            self._last.pop(uuid, None)
-            return
-        self._look(uuid)
-        now_us = self._book.now_us()
-        wake_at_us = self._last[uuid][1]
-        if now_us < reservation.start_s * SECOND:
-            # Nobody tells what changes on its hosts.
-            self._look_in(uuid, drain.IDLE_S)
-        elif wake_at_us < math.inf:
-            self._look_in(uuid, max(
-                drain.BUSY_S, (wake_at_us - now_us) / SECOND))
+                self._look, uuid)
 
     def _look(self, uuid: str) -> None:
         """Step, unless nothing has changed and nothing is due."""
+        self._watched.discard(uuid)
+        if uuid not in self._book.opened:
+            self._memories.pop(uuid, None)
+            self._last.pop(uuid, None)
+            return
         now_us = self._book.now_us()
         seen, wake_at_us = self._last.get(uuid, (None, 0))
         has_changed = wake_at_us <= now_us or seen != self._is_like(uuid)
@@ -260,6 +248,12 @@ class Keeper:
             has_changed = wake_at_us <= now_us and (
                 held != self._book.opened[uuid].held)
             self._last[uuid] = (self._is_like(uuid), wake_at_us)
+        if now_us < self._book.opened[uuid].start_s * SECOND:
+            # Nobody tells what changes on its hosts.
+            self._look_in(uuid, drain.IDLE_S)
+        elif wake_at_us < math.inf:
+            self._look_in(uuid, max(
+                drain.BUSY_S, (wake_at_us - now_us) / SECOND))
 
     def _is_like(self, uuid: str) -> Any:
         """Return a key that changes with a reservation and its hosts."""

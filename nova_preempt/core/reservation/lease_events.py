@@ -128,50 +128,23 @@ def change(
     :param now: naive and in UTC
     :param enabled: whether any may start
     """
-    if reservation.status not in model.OPEN:
+    now_us, at = model.to_us(now), now.replace(microsecond=0)
+    if reservation.status not in model.OPEN or not any(
+            at_us <= now_us for at_us, what, _ in _events(reservation)
+            if what is kind):
         return {}
-    if kind is Kind.END:
-        return _end(reservation, now)
     if kind is Kind.BEFORE_END:
-        return _warn(reservation, now)
-    return _start(reservation, now) if enabled else {}
-
-
-def _start(
-    reservation: model.Reservation, now: datetime.datetime
-) -> Mapping[str, Any]:
-    if (
-        reservation.ready_at is not None
-        or now < reservation.start_at
-        or not is_ready(reservation)
-    ):
+        return {"noticed_at": at}
+    if kind is Kind.END:
+        return _end(reservation)
+    if not enabled or not is_ready(reservation):
         return {}
     # A degraded one stays so: it has started, with fewer hosts.
-    status = reservation.status
-    if status == model.PENDING:
-        status = model.ACTIVE
-    return {"status": status, "ready_at": now.replace(microsecond=0)}
+    return {"status": model.ACTIVE if reservation.status == model.PENDING
+            else reservation.status, "ready_at": at}
 
 
-def _warn(
-    reservation: model.Reservation, now: datetime.datetime
-) -> Mapping[str, Any]:
-    if reservation.noticed_at is not None or now < _warning_at(reservation):
-        return {}
-    return {"noticed_at": now.replace(microsecond=0)}
-
-
-def _warning_at(reservation: model.Reservation) -> datetime.datetime:
-    return reservation.end_at - datetime.timedelta(
-        seconds=reservation.before_end_s
-    )
-
-
-def _end(
-    reservation: model.Reservation, now: datetime.datetime
-) -> Mapping[str, Any]:
-    if now < reservation.end_at:
-        return {}
+def _end(reservation: model.Reservation) -> Mapping[str, Any]:
     values = {"status": model.ENDED}
     if reservation.ready_at is None:
         said = "it ended before its hosts were empty"
