@@ -62,7 +62,7 @@ class Cleanup:
             statuses=(model.ENDED, model.CANCELLED), released=False)
 
     def lately(self):
-        """Those whose hosts were found free a moment ago."""
+        """The Reservations whose hosts were found free a moment ago."""
         return self._reservations.list(
             statuses=(model.ENDED, model.CANCELLED),
             released_since=self._clock() - datetime.timedelta(

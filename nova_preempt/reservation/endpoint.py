@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What the API asks of the engine about hosts."""
+"""Answers what the API asks of the engine about hosts."""
 
 import oslo_messaging as messaging
 

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What happens at a time: reservations start, near their end, and end.
+"""Lets reservations start, warns before their end, and ends them.
 
 Nothing here waits for Nova: all that is due at one time costs a reading and a
 transaction of the database, so that it is on time however much it is. What

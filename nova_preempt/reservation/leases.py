@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What the lease service says, kept at hand for the scheduler.
+"""Keeps the leases of the lease service at hand for the scheduler.
 
 A thread of its own asks the service again and again; a request reads what was
 answered last, which is one attribute, and waits for nothing. Two exceptions,
@@ -237,7 +237,7 @@ class LeaseCache:
 
 
 def _line(exc):
-    """What went wrong; that of a database goes on for many lines."""
+    """Return the first line of an error; a database's has many."""
     return f'{type(exc).__name__}: {str(exc).partition(chr(10))[0]}'
 
 

@@ -98,6 +98,6 @@ class Lifecycle:
             retention.Retention(process.db, options, clock), clock)
 
     def run_once(self):
-        """What is due, and the next step of everything that takes time."""
+        """Do what is due, and the next step of what takes time."""
         self.lease_events.run()
         self.reconciler.run()

@@ -26,7 +26,7 @@ class Limits(core.Limits):
 
     @classmethod
     def load(cls, conf, database, project_id):
-        """Those of the options, with the project's own in their place."""
+        """Read the limits of the options, and the project's own instead."""
         own = reservable.get_limits(database, project_id)
         return cls({name: own.get(name, conf.reservation[name])
                     for name in LIMITS})

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What is told of reservations on the bus, and in metrics."""
+"""Tells of reservations on the message bus, and in metrics."""
 
 from oslo_utils import timeutils
 
@@ -33,7 +33,7 @@ class ReservationNotifications:
         self.close = self._notifier.close
 
     def start(self, reservation, late_s):
-        """Its servers can come.
+        """Tell that a reservation has started.
 
         :param late_s: how many seconds after its start that is
         """
@@ -41,7 +41,7 @@ class ReservationNotifications:
         self._emit('start', reservation)
 
     def before_end(self, reservation):
-        """Its end is near."""
+        """Tell that the end of a reservation is near."""
         self._emit('before_end', reservation)
 
     def end(self, reservation, late_s=None):
@@ -59,7 +59,7 @@ class ReservationNotifications:
         self._emit('degraded', reservation)
 
     def error(self, reservation):
-        """Its servers could not be cleared away; its reason names them."""
+        """Tell that servers were not cleared away; its reason names them."""
         self._emit('error', reservation)
 
     def _emit(self, event, reservation):

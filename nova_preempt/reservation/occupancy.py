@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Which servers are on which node, normal ones too.
+"""Knows which servers are on which node, normal ones too.
 
 Read as the view of preemptible servers is: all of a cell once, then what has
 changed.

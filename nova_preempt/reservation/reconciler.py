@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What reservations need that takes time: Nova and Placement are asked.
+"""Does for reservations what takes time: Nova and Placement are asked.
 
 Done again and again, each time by what is true then: nothing that was done
 before has to be remembered, in whatever process it was done.

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What a user asks of a reservation, and what is meant by it."""
+"""Reads and checks a user's request for a reservation."""
 
 import dataclasses
 import datetime
@@ -29,7 +29,7 @@ _LAST = datetime.datetime.fromisoformat('9000-01-01')
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What is asked for; see the API for what may be missing.
+    """A request of the API; see there for what may be missing.
 
     :ivar host_properties: a query, see core.reservation.host_query
     :ivar start_time: the earliest start, naive and in UTC

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What is over for long is deleted, so that no table grows for ever."""
+"""Deletes rows that are over for long, so that no table grows for ever."""
 
 import datetime
 

@@ -40,7 +40,7 @@ _TRIES = 5
 
 @dataclasses.dataclass(frozen=True)
 class Preview:
-    """What a request would get; hosts best first, times naive and in UTC."""
+    """A time and hosts for a request, best first; naive and in UTC."""
 
     start_at: datetime.datetime
     end_at: datetime.datetime

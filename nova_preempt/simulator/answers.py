@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What a decision is told in the middle of things."""
+"""Answers what a decision asks of the simulated cloud."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from nova_preempt.simulator.parts import Parts
 
 
 class Answers(memory.Answers):
-    """Of one request.
+    """Answers for the decision on one request.
 
     :param waited: decisions that it has waited for before
     :param is_closed: whether nothing that is free may be taken for it

@@ -44,7 +44,7 @@ from nova_preempt.simulator.servers import Server
 
 
 class Classes:
-    """Those of a simulation.
+    """Classes of service of a simulation, and their servers.
 
     :param parts: a run.Parts, whose options have a setting.Classes
     :ivar period_s: how often others may end for those that wait
@@ -151,7 +151,7 @@ class Classes:
 
 
 class Claims:
-    """What requests of the backlog may claim, for the order ``qos`` of it.
+    """Tells what requests of the backlog may claim, for its order ``qos``.
 
     :ivar table: a core.classes.table.Table
     """

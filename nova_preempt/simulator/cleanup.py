@@ -91,7 +91,7 @@ class Cleanup:
         self._memories: dict[str, cleanup.Memory] = {}
 
     def begin(self, reservation: model.Reservation) -> None:
-        """One is over: clear its hosts."""
+        """Clear the hosts of a reservation that is over."""
         self._book.over[reservation.uuid] = reservation
         self._look(reservation.uuid)
 

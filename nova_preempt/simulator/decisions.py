@@ -124,7 +124,7 @@ class OpenDecisions:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for somebody's end, or for hosts."""
+        """Count the requests that wait for evictions, or for hosts."""
         return self.others() + len(self._joined) + sum(
             each.server is not None for each in self.open.values())
 
@@ -206,7 +206,7 @@ class OpenDecisions:
 
 
 class Leaving(Mapping[str, Releasing]):
-    """What is given up, worked out of the hosts that are asked after.
+    """Space that is being released on the hosts that are asked after.
 
     :param by_host: {uuid of a host: {uuid: Decision}}
     :param of: makes a Releasing of those of a host

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""Servers that give way: their notice, their end, and who waits for that."""
+"""Evictions: notices, ends of servers, and requests that wait for them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _CALLS = {
 
 
 class Endings:
-    """Those that are under way.
+    """Carries out the evictions that are under way.
 
     :param served: called with a server whose host is free of its victims
     :param again: called with a server that is to be decided anew, and the
@@ -230,7 +230,7 @@ class Endings:
 
     def _has_ended(self, victim: Server, decision: Decision, method: str
                    ) -> None:
-        """What was asked for has been done."""
+        """Note that a call of Nova's API has done its work."""
         uuid = victim.boot.id
         before = decision.shown[uuid]
         was_stopped = before is not None and before.vm_state == 'stopped'

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What happens when: a heap, and a clock that jumps from one to the next."""
+"""Events of a simulation, and a clock that jumps from one to the next."""
 
 from collections.abc import Callable
 import enum
@@ -19,7 +19,7 @@ from typing import Any
 
 
 class Turn(enum.IntEnum):
-    """Who comes first of those that happen at the same microsecond."""
+    """Order of the events that happen at the same microsecond."""
 
     END = 0      # what is given up is there for all others
     STEP = 1     # of what has begun before
@@ -28,7 +28,7 @@ class Turn(enum.IntEnum):
 
 
 class Events:
-    """Those that are still to happen.
+    """Holds the events that are still to happen.
 
     In order of time; at a time by their turn, and then as they were added.
     Times are whole microseconds, so nothing depends on rounding.

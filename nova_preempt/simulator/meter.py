@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What hosts draw, by what is on them."""
+"""Meters the power that hosts draw, by the servers on them."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Migration:
         self._parts.report.note('not moved', shadow.moves)
 
     def begin(self, shadow: Server) -> None:
-        """Its new host is there for it."""
+        """Move a server to its new host, which is free for it."""
         shadow.state = State.BOOTING
         self._parts.later(shadow, self._parts.drawn.us('migrate'), Turn.STEP,
                           self._is_there)
@@ -88,7 +88,7 @@ class Migration:
         parts.report.note('moved', server, host=server.current_host.name)
 
     def over(self, server: Server) -> None:
-        """One that may be on its way is over."""
+        """Stop the move of a server that is over."""
         shadow = self._moves.get(server.boot.id)
         self._forget(server)
         if shadow is None:

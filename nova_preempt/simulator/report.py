@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What has happened: figures as they grow, and records of single events."""
+"""Counts what happens in a simulation, and records single events."""
 
 import collections
 from collections.abc import Callable, Mapping

@@ -151,7 +151,7 @@ class Reservations:
                         for host in sorted(found.hosts)))
 
     def give_up(self, uuid: str) -> None:
-        """Its owner wants it no more."""
+        """Cancel a reservation for its owner."""
         reservation = self._book.opened.get(uuid)
         if reservation is None:
             return

@@ -70,7 +70,7 @@ class Returns:
     # -- what happens ------------------------------------------------------
 
     def add(self, server: Server) -> None:
-        """One has given way."""
+        """Note a server that was shelved."""
         server.tries = 0
         server.since_us = self._parts.events.now_us
         self.keep(server)
@@ -86,7 +86,7 @@ class Returns:
         self._look_soon()
 
     def remove(self, server: Server) -> None:
-        """One is deleted, or comes no more."""
+        """Forget a server that is deleted, or comes no more."""
         if self._of_class.pop(server.boot.id, None) is not None:
             return
         ended, item = self._alike(server).ended, (
@@ -96,7 +96,7 @@ class Returns:
             del ended[place]
 
     def is_back(self, server: Server) -> None:
-        """One is on its way no more: it runs, or was deleted."""
+        """Note that a server runs again, or was deleted on its way."""
         self._coming.pop(server.boot.id, None)
 
     def _alike(self, server: Server) -> _Alike:

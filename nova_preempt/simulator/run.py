@@ -56,7 +56,7 @@ SimulationError = servers.SimulationError
 
 
 class Simulation:
-    """One.
+    """Runs a simulation.
 
     :param seed: of all that is drawn
     :param write: takes the record of each event, see report.Report

@@ -46,7 +46,7 @@ def at(now_us: int) -> datetime.datetime:
 
 
 class State(enum.Enum):
-    """What a server is in the middle of."""
+    """States of a server."""
 
     ASKED = 'asked'          # nobody has decided yet
     WAITING = 'waiting'      # for others to give way
@@ -68,7 +68,7 @@ ON_HOST = frozenset((State.WAITING, State.BOOTING, State.RUNNING,
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """What is the same of many servers; ``terms`` are None of normal ones."""
+    """Values that many servers share; ``terms`` are None of normal ones."""
 
     resources: Mapping[str, int]
     request: Request
@@ -93,7 +93,7 @@ class Attempt:
 
 @dataclasses.dataclass(eq=False, slots=True)
 class Server:
-    """One.
+    """A server of a simulation.
 
     :ivar left_us: for how long it still has to run, None until it is deleted
     :ivar since_us: when it began to run, or gave way

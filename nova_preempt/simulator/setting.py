@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What is simulated: a cloud, what may be asked of it, and its options."""
+"""Settings of a simulation: a cloud, its flavors and its options."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class HostKind:
 
 @dataclasses.dataclass(frozen=True)
 class Terms:
-    """What extra specs say of preemptible servers."""
+    """Terms of preemptible servers, as extra specs say them."""
 
     minimum_runtime_s: int = 0
     maximum_runtime_s: int | None = None
@@ -74,7 +74,7 @@ class Terms:
 
 @dataclasses.dataclass(frozen=True)
 class Flavor:
-    """What servers of a flavor have; ``terms`` are None of normal ones."""
+    """A flavor; ``terms`` are None of normal servers."""
 
     resources: Mapping[str, int]
     terms: Terms | None = None
@@ -108,7 +108,7 @@ CLASSES: dict[str, Terms | None] = {name: Terms() for name in (
 
 @dataclasses.dataclass(frozen=True)
 class Backlog:
-    """What an operator has set of the backlog; see [backlog].
+    """Options of the backlog; see [backlog].
 
     :param planner: places those together that fit, None: one by one
     """
@@ -120,7 +120,7 @@ class Backlog:
 
 @dataclasses.dataclass(frozen=True)
 class Classes:
-    """What an operator has set of classes of service; see [classes].
+    """Options of classes of service; see [classes].
 
     :param claims: a classes.Claims that the order of the backlog asks, None
         where it asks nobody
@@ -132,7 +132,7 @@ class Classes:
 
 @dataclasses.dataclass(frozen=True)
 class Reservations:
-    """What an operator has set of reservations; see [reservation].
+    """Options of reservations; see [reservation].
 
     :param guard: for how long servers must have their hosts
     :param limits: {name: number}, see core.reservation.limits
@@ -149,18 +149,18 @@ class Reservations:
         default_factory=lambda: dict.fromkeys(reservation_limits.LIMITS, -1))
 
     def lead_s(self, notice_s: int) -> int:
-        """How long before a start a notice of this length is given."""
+        """Return how long before a start a notice of this length is given."""
         return notice.lead_s(notice_s, self.guard.termination_timeout_s,
                              self.guard.migrate_timeout_s)
 
     def leads_s(self) -> tuple[int, int]:
-        """How long before a start there is anything to do."""
+        """Return how long before a start there is anything to do."""
         return self.evacuation_lead_s, self.lead_s(self.maximum_notice_s)
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What an operator has set, beside the core's Policy.
+    """Options of the operator, beside the core's Policy.
 
     For each see the option of the same name; ``max_waiting_requests`` are
     those of all workers together, ``headroom`` is what core.headroom.parse()

@@ -30,7 +30,7 @@ class Stopped:
         self._parts = parts
 
     def keep(self, victim: Server) -> None:
-        """One has been stopped: it keeps its disk for a while."""
+        """Keep the disk of a server that was stopped, for a while."""
         parts = self._parts
         # It is on its host, even if it holds nothing there.
         parts.cloud.put(victim.current_host, victim.boot.id, actions.kept(
@@ -57,7 +57,7 @@ class Stopped:
             parts.report.lost(victim, victim.ran_us)
 
     def forget(self, victim: Server) -> None:
-        """One is deleted; what it had kept is free."""
+        """Delete a stopped server; what it had kept is free."""
         self._parts.cloud.take_away(victim.current_host, victim.boot.id)
         victim.state = State.OVER
         self._parts.report.mark(victim, Kind.ENDED)

@@ -60,7 +60,7 @@ class WakeOnDemand:
         self._promises: dict[str, tuple[int, list[demand.Promise]]] = {}
 
     def __len__(self) -> int:
-        """How many wait."""
+        """Count the servers that wait."""
         return sum(each.server.state is State.WAKING
                    for each in self._waits.values())
 
@@ -162,14 +162,14 @@ class WakeOnDemand:
             self._again(server)
 
     def over(self, server: Server) -> None:
-        """One waits no more.
+        """Let a server wait no more.
 
         What is promised to it is kept for a time, for whoever asks again.
         """
         self._waits.pop(server.boot.id, None)
 
     def served(self, server: Server) -> None:
-        """One has got a host; how long that took is told."""
+        """Report how long a server has waited that has got a host."""
         wait = self._waits.pop(server.boot.id, None)
         self._promises.pop(server.boot.id, None)
         if wait is not None:

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What may be granted, changed and given up."""
+"""Rules by which reservations are granted, changed and cancelled."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class Search:
 
 
 class NewEnd(enum.Enum):
-    """What another end would be."""
+    """Kinds of a new end of a reservation."""
 
     OVER = "over"  # it is too late for any
     PAST = "past"  # not after now
@@ -182,7 +182,7 @@ def new_end(reservation: model.Reservation, end_s: int, now_s: int) -> NewEnd:
 
 
 class Cancel(enum.Enum):
-    """What it means to give a reservation up."""
+    """Effects of cancelling a reservation."""
 
     NEVER_STARTS = "never starts"
     ENDS_NOW = "ends now"

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""How a host is emptied for a reservation: who goes when, or why not.
+"""Rules by which a host is drained for a reservation.
 
 Nobody ends in vain: as long as something on the host will not be gone in
 time, nobody there is given notice. What a server was promised, and a lock on
@@ -43,7 +43,7 @@ RETRY_S = 30
 
 
 class Kind(enum.Enum):
-    """What a server on the host is to the reservation."""
+    """Kinds of servers on the host of a reservation."""
 
     OWN = "own"  # its own: stays
     OTHERS = "others"  # of another reservation: gone after that one's end
@@ -82,7 +82,7 @@ class Server:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Step:
-    """What is to be done now.
+    """A step of the drain of a host.
 
     :ivar empty: nothing is there but what may stay
     :ivar notice: uuids of those whose notice begins

@@ -76,12 +76,12 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?", re.ASCII)
 
 
 class InvalidQuery(ValueError):
-    """What is no query; the message names the place."""
+    """The value is no query; the message names the place."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Query:
-    """What parse() made of a query.
+    """A query that parse() has read.
 
     :ivar names: of the properties it refers to, without "$"
     """

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Who has which hosts for themselves, and when: the leases of hosts.
+"""Leases: the times for which projects have hosts for themselves.
 
 The scheduler asks where a request may go, power control which hosts have to
 be on, the calendar when a host is free: of one and the same Leases. Times are

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""How much of a cloud one project may reserve."""
+"""Limits on what a project may reserve."""
 
 from __future__ import annotations
 

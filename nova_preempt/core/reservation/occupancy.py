@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What uses a host, and whether anything does."""
+"""Tells whether anything uses a host."""
 
 from collections.abc import Collection
 import dataclasses

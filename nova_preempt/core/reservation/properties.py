@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What is known of a host, as properties that a query can name.
+"""Describes a host by properties that a query can name.
 
 As Nova's API has them for a hypervisor, with what Placement has of it.
 """
