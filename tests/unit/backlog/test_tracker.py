@@ -98,7 +98,7 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
                 self.db, mock.Mock(look=lambda requests, now: {
                     'r1': servers.Seen(self.servers)} if requests else {}),
                 self.users, records.Records(self.db, lambda *_args: None)),
-            None, mock.Mock())
+            mock.Mock(), mock.Mock())
         backlog.begin_boot(self.db, 'r1', (model.WAITING,), model.Boot(
             1, 'tag', 'f', 1, test_backlog.NOW, model.LOST))
 
