@@ -16,14 +16,18 @@ An event has the decision and, but for preemption.start, one victim.
 
 from collections.abc import Mapping
 import concurrent.futures
+import threading
 from typing import Any
 
 from oslo_config import cfg
+from oslo_log import log as logging
 import oslo_messaging as messaging
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
 from nova_preempt.db import decisions
+
+LOG = logging.getLogger(__name__)
 
 # Of the payload; the minor part counts what is added, the major part what is
 # taken away or means something else.
@@ -32,13 +36,17 @@ VERSION = '1.1'
 # By default a notification waits for ever until the bus is there again.
 _RETRIES = 1
 
+#: How many notifications may wait for a bus that hangs; some 20 MB of memory.
+MOST_WAITING = 10_000
+
 _TIME = '%Y-%m-%dT%H:%M:%SZ'
 
 
 class Notifier:
     """Sends notifications, in order, from a thread of its own.
 
-    Nobody waits for the bus: where it is away a notification is lost.
+    Nobody waits for the bus: where it is away, or MOST_WAITING notifications
+    wait for it, a notification is lost.
 
     :param conf: nova.conf.CONF
     :param host: the name of the host that this service runs on
@@ -51,6 +59,7 @@ class Notifier:
             topics=conf.preemption.notification_topics)
         self._pool = concurrent.futures.ThreadPoolExecutor(
             1, thread_name_prefix='notifications')
+        self._free = threading.Semaphore(MOST_WAITING)
 
     def send(self, event: str, payload: Mapping[str, Any],
              failed: bool = False) -> None:
@@ -58,8 +67,12 @@ class Notifier:
 
         :param failed: whether it tells of an error
         """
+        if not self._free.acquire(blocking=False):
+            LOG.warning('The bus is too slow: notification %s is lost.', event)
+            return
         emit = self._notifier.error if failed else self._notifier.info
-        self._pool.submit(emit, {}, event, payload)
+        self._pool.submit(emit, {}, event, payload).add_done_callback(
+            lambda _sent: self._free.release())
 
     def close(self) -> None:
         """Send what is still to be sent, unless the bus is away."""
@@ -89,7 +102,7 @@ class Notifications:
             status: str) -> None:
         """A victim has given its space up; status says how."""
         metrics.VICTIMS.labels(victim.action, status).inc()
-        self._emit('end', decision, victim, status)
+        self._emit('end', decision, victim, status=status)
 
     def error(self, decision: decisions.Decision, victim: decisions.Victim,
               reason: str) -> None:
@@ -104,17 +117,14 @@ class Notifications:
         self._emit('restored', decision, victim)
 
     def _emit(self, event: str, decision: decisions.Decision,
-              victim: decisions.Victim | None = None,
-              status: str | None = None, reason: str | None = None) -> None:
-        self._notifier.send(
-            f'preemption.{event}',
-            make_payload(decision, victim, status, reason), event == 'error')
+              victim: decisions.Victim | None = None, **more: str) -> None:
+        self._notifier.send(f'preemption.{event}',
+                            make_payload(decision, victim) | more,
+                            event == 'error')
 
 
 def make_payload(decision: decisions.Decision,
-                 victim: decisions.Victim | None = None,
-                 status: str | None = None, reason: str | None = None
-                 ) -> dict[str, Any]:
+                 victim: decisions.Victim | None = None) -> dict[str, Any]:
     """The payload of a notification, as its documented samples have it."""
     payload = {
         'version': VERSION,
@@ -127,15 +137,9 @@ def make_payload(decision: decisions.Decision,
                    'host': decision.host},
         'generated_at': f'{timeutils.utcnow():{_TIME}}',
     }
-    if victim is None:
-        payload['victims'] = [_describe(item) for item in decision.victims]
-    else:
-        payload['victim'] = _describe(victim)
-    if status is not None:
-        payload['status'] = status
-    if reason is not None:
-        payload['reason'] = reason
-    return payload
+    return payload | (
+        {'victim': _describe(victim)} if victim else
+        {'victims': [_describe(item) for item in decision.victims]})
 
 
 def _describe(victim: decisions.Victim) -> dict[str, Any]:

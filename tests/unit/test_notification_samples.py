@@ -203,6 +203,27 @@ class TestNotifier(testtools.TestCase):
         notifier._pool.shutdown()
         self.assertEqual(['a', 'b', 'c'], sent)
 
+    def test_a_bus_that_hangs_costs_notifications_and_not_the_memory(self):
+        with mock.patch.object(notifications, 'MOST_WAITING', 2), (
+                mock.patch.object(notifications, 'messaging')) as messaging:
+            notifier = notifications.Notifier(mock.Mock(), 'controller-1')
+        is_back = threading.Event()
+        sent = []
+
+        def emit(_context, event, _payload):
+            is_back.wait(60)
+            sent.append(event)
+
+        messaging.Notifier.return_value.info = emit
+        with self.assertLogs(notifications.LOG.name, 'WARNING') as logged:
+            for event in 'abc':
+                notifier.send(event, {})
+        self.assertIn('notification c is lost', logged.output[0])
+        is_back.set()
+        notifier._pool.shutdown()
+        self.assertEqual(['a', 'b'], sent)
+        self.assertTrue(notifier._free.acquire(blocking=False))
+
 
 class TestAll(testtools.TestCase):
 
