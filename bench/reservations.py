@@ -43,7 +43,7 @@ from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core.reservation import host_query
 from nova_preempt.core.reservation import lease_events
-from nova_preempt.core.reservation import model as rows
+from nova_preempt.core.reservation import model
 from nova_preempt.db import calendar
 from nova_preempt.db import models
 from nova_preempt.db import reservations
@@ -121,7 +121,7 @@ def fill(database: db.Database, rng: random.Random, hosts: list[str],
         end = start + rng.randint(1, 48) * HOUR
         rows.append({
             'uuid': uuid, 'created_at': NOW, 'updated_at': NOW,
-            'project_id': f'p{item % 500}', 'status': rows.PENDING,
+            'project_id': f'p{item % 500}', 'status': model.PENDING,
             'quantity': len(chosen), 'window_start': start,
             'duration_s': int((end - start).total_seconds()),
             'start_at': start, 'end_at': end, 'end_action': 'shelve',
@@ -130,7 +130,7 @@ def fill(database: db.Database, rng: random.Random, hosts: list[str],
             free[host] = end
             host_rows.append({
                 'reservation_uuid': uuid, 'host': host, 'start_at': start,
-                'end_at': end, 'status': rows.ASSIGNED})
+                'end_at': end, 'status': model.ASSIGNED})
     with database.writer() as session:
         session.execute(sa.insert(models.Reservation), rows)
         session.execute(sa.insert(models.ReservationHost), host_rows)
@@ -251,7 +251,7 @@ def print_changes(conf: cfg.ConfigOpts, database: db.Database,
     def events() -> None:
         nonlocal told
         told = lease_events.step(of_engine.snapshot().reservations, told,
-                                 rows.to_us(NOW)).memory
+                                 model.to_us(NOW)).memory
 
     needed = calendar.CalendarCache(database)
     # Without its thread.
@@ -262,8 +262,8 @@ def print_changes(conf: cfg.ConfigOpts, database: db.Database,
             ('engine: what is reserved', of_engine.snapshot),
             ('engine: what is to come', events),
             ('engine: hosts to be on', lambda: needed.read().leases.needed(
-                rows.to_s(NOW),
-                rows.to_s(NOW + 2 * HOUR))),
+                model.to_s(NOW),
+                model.to_s(NOW + 2 * HOUR))),
             ('scheduler: leases', lambda: known._ask(()))):
         first = Times(call, 1, lambda: None).processor[0]
         # As in a process that has run for a while.
