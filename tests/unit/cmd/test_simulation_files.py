@@ -269,4 +269,4 @@ order = qos
         code, _, err = self.main('run', '--cloud', self.cloud, self.trace,
                                  '--policy', path)
         self.assertEqual(1, code)
-        self.assertIn("order is 'nobody', not one of", err)
+        self.assertIn("order is 'nobody'; known are: ", err)
