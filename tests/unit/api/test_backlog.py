@@ -370,8 +370,9 @@ class TestRefused(BacklogTestCase):
         self.assert_nothing_is_kept()
 
     def test_size(self):
-        self.assertIn('more than 114688', self.create(
-            code=413, server={'user_data': 'A' * 114688}))
+        with mock.patch('nova_preempt.api.backlog.MOST_BODY_BYTES', 1000):
+            self.assertIn('more than 1000', self.create(
+                code=413, server={'user_data': 'A' * 1000}))
         self.assert_nothing_is_kept()
 
     def test_ladder(self):

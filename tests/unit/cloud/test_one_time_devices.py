@@ -128,7 +128,9 @@ class TestServers(unittest.TestCase):
         self.view = servers.ServerCache(lambda: {'cell': self.cell},
                                         lambda uuids: set(uuids),
                                         devices=self.devices)
-        self.view._readings._start = lambda run: run()
+        self.view._readings = mock.Mock(
+            read=lambda: self.view._refresh_cell(None, self.cell),
+            **{'unreadable.return_value': (), 'hanging.return_value': ()})
         self.found = {}
         patch = mock.patch.object(servers.ServerCache, '_read',
                                   lambda *args: dict(self.found))
