@@ -77,7 +77,7 @@ class Leadership:
         taken = owners.replace_leader(self._db, leader, me)
         if taken:
             LOG.info('Engine %s acts from now on.', me)
-        return taken
+        return taken or owners.get_leader(self._db) == me
 
     def close(self):
         """Let another engine act, which need not wait for the lease."""

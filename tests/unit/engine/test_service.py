@@ -125,6 +125,15 @@ class TestLeadership(test_owner.OwnerTestCase):
         self.assertEqual(1, won.count(True))
         self.assertEqual(f'host{won.index(True)}', owners.get_leader(self.db))
 
+    def test_two_threads_of_one_engine_ask_at_once(self):
+        """Both are told that it leads, whichever was the first."""
+        self.assertTrue(self.first.holds())
+        leader = owners.get_leader(self.db)
+        for engine, holds in (self.first, True), (self.second, False):
+            with mock.patch.object(owners, 'get_leader',
+                                   side_effect=['', leader]):
+                self.assertIs(holds, engine.holds())
+
     def test_nobody_acts_without_the_database(self):
         self.assertTrue(self.first.holds())
         with self.away(), self.assertLogs(
