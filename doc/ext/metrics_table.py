@@ -19,7 +19,7 @@ from nova_preempt import metrics
 
 
 class Metrics(docutils.SphinxDirective):
-    """All metrics of our services."""
+    """Lists the metrics of the services."""
 
     def run(self):
         self.env.note_dependency(metrics.__file__)

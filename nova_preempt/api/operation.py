@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""What a handler serves: one method of one path."""
+"""Declares the method and the path that a handler serves."""
 
 from collections.abc import Callable
 import dataclasses
@@ -25,7 +25,7 @@ _PARAMETERS = {'name': schemas.TEXT, 'project_id': schemas.TEXT,
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """One method of one path.
+    """Describes a method of a path.
 
     :param name: of the operation in the OpenAPI document
     :param handler: see handlers

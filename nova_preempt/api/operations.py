@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""All operations of the API, as their handlers declare them."""
+"""Lists the operations of the API, as their handlers declare them."""
 
 from nova_preempt.api import backlog
 from nova_preempt.api import backlog_numbers

@@ -181,7 +181,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             chosen=self._batch_claim(asked)), select)
 
     def _batch_claim(self, asked):
-        """What claims hosts that were chosen together, None if none were."""
+        """Return the BatchClaim of hosts chosen together, or None."""
         hosts = chosen_hosts.find(self.preemption.process.db, asked,
                                   self.clock().replace(tzinfo=None))
         choose = self.multi_create if hosts is None else lambda *_: hosts

@@ -9,7 +9,7 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-"""One decision about the hosts of all servers of a request.
+"""Decides on the hosts of all servers of a request at once.
 
 It is made where Nova sorts hosts for the first of them, and carried out as
 what the engine has chosen (batch_claim.py).
@@ -28,7 +28,7 @@ OFF = 'off'
 
 
 def load(options, get_weighed):
-    """What chooses hosts for a BatchClaim, None where Nova is to choose.
+    """Return the chooser of hosts for a BatchClaim, None if Nova chooses.
 
     :param options: [preemption] of the configuration
     :param get_weighed: given host states and a RequestSpec, Nova's weighed

@@ -71,7 +71,7 @@ class Clear:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Followed:
-    """What has become of requests.
+    """Result of follow(): how requests have changed.
 
     :ivar requests: those that are still open
     :ivar waiting: those of them with servers to start

@@ -34,7 +34,7 @@ from nova_preempt.core.reservation import leases
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class End:
-    """What a preemptible server leaves when it ends.
+    """Space that a preemptible server frees when it ends.
 
     :param in_s: in how many seconds, after its notice; None if nobody knows
     :param reclaimable: whether who preempts may have its room before

@@ -41,7 +41,7 @@ _Wanted = Sequence[model.Alternative]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lack:
-    """What keeps a request waiting.
+    """Reason why a request waits.
 
     :param amounts: what the host lacks that is nearest to having room
     :param hosts: how many hosts lack each of the classes

@@ -181,7 +181,7 @@ def on_demand(lease: Lease) -> Lease:
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    """What has become of requests on some hosts.
+    """Results of a run: how requests fared on some hosts.
 
     :param late_s: how long each that has begun has waited for its hosts
     :param delays: of those that have waited

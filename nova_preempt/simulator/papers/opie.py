@@ -166,7 +166,7 @@ class Testbed:
 
     @property
     def cost_us(self) -> int:
-        """What all victims have cost."""
+        """Return the cost of all victims."""
         cost_us: int = self._simulation.summary()['decisions']['cost_us']
         return cost_us
 
