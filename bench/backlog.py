@@ -26,24 +26,24 @@ from oslo_config import cfg
 import sqlalchemy as sa
 
 from nova_preempt import db
+from nova_preempt.backlog import backlog_loop
+from nova_preempt.backlog import capacity_reader
 from nova_preempt.backlog import launcher
-from nova_preempt.backlog import limits
-from nova_preempt.backlog import loop
-from nova_preempt.backlog import passes
-from nova_preempt.backlog import records
-from nova_preempt.backlog import rooms
+from nova_preempt.backlog import pass_reader
+from nova_preempt.backlog import request_recorder
 from nova_preempt.backlog import server_reader
 from nova_preempt.backlog import tracker
-from nova_preempt.backlog import users
+from nova_preempt.backlog import user_quotas
+from nova_preempt.backlog import user_sessions
 from nova_preempt.cloud import instances
-from nova_preempt.cloud import user_nova
+from nova_preempt.cloud import nova_as_user
 import nova_preempt.conf
 from nova_preempt.core import model as core_model
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import passes as core_passes
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import pass_values
 from nova_preempt.core.observed_server import ObservedServer
-from nova_preempt.db import backlog
 from nova_preempt.db import backlog_models
+from nova_preempt.db import backlog_store
 from nova_preempt.db import rows
 from nova_preempt.db import schema
 
@@ -108,10 +108,10 @@ class Nova:
     def limits(self) -> dict[str, int]:
         return {}
 
-    def create(self, body: Any, version: str) -> user_nova.Reply:
+    def create(self, body: Any, version: str) -> nova_as_user.Reply:
         with self._lock:
             self.made += 1
-            return user_nova.Reply(202, server_uuid=f'server{self.made}')
+            return nova_as_user.Reply(202, server_uuid=f'server{self.made}')
 
 
 class Bench:
@@ -124,22 +124,23 @@ class Bench:
         self.cloud = Cloud(hosts)
         self.nova = Nova()
         options = conf.backlog
-        written = records.Records(self.database, lambda *_arguments: None)
-        acting = users.Users(
+        written = request_recorder.Records(self.database,
+                                           lambda *_arguments: None)
+        acting = user_sessions.Users(
             conf, types.SimpleNamespace(session=lambda trust_id: None,
                                         delete=lambda trust_id: None),
             lambda *_arguments: self.nova)
-        self.loop = loop.Loop(
+        self.loop = backlog_loop.Loop(
             options, self.database, tracker.Tracker(
                 self.database, server_reader.ServerReader(
                     db.Decisions(self.database), self.find), acting, written),
-            passes.CloudReader(
-                options, self.database, rooms.Rooms(
+            pass_reader.CloudReader(
+                options, self.database, capacity_reader.Rooms(
                     conf.preemption, self.cloud, self.cloud, lambda: NOW,
                     types.SimpleNamespace(why=lambda what: '')),
-                lambda: passes.load_order(options),
+                lambda: pass_reader.load_order(options),
                 lambda uuid: None,
-                limits.Limits(acting, time.monotonic)),
+                user_quotas.Limits(acting, time.monotonic)),
             launcher.Launcher(options, acting, written, lambda: NOW))
 
     @staticmethod
@@ -158,15 +159,15 @@ class Bench:
                 for item in range(number)])
 
     def request(self, rng: random.Random, age_s: int, number: int
-                ) -> model.Request:
+                ) -> backlog_model.Request:
         sizes = rng.sample(SIZES, self.flavors)
-        return model.Request(
+        return backlog_model.Request(
             uuid=f'{number:036}', project_id=f'p{rng.randrange(100)}',
             user_id='u', trust_id='t',
             body={'server': {'name': 'batch', 'imageRef': 'i' * 36,
                              'networks': 'auto', 'metadata': {'a': 'b'}}},
             compute_version='2.90', count=1, least_count=1,
-            alternatives=tuple(model.Alternative(
+            alternatives=tuple(backlog_model.Alternative(
                 f'f{vcpus}-{ram_mb}', f'f{vcpus}', {
                     'VCPU': vcpus, 'MEMORY_MB': ram_mb, 'DISK_GB': 20})
                 for vcpus, ram_mb in sizes),
@@ -199,8 +200,8 @@ def main() -> int:
             'preemption_database')
         conf.set_override('order', args.order, 'backlog')
         with mock.patch.object(
-                core_passes, 'Options', functools.partial(
-                    core_passes.Options, args.starts, args.starts)):
+                pass_values, 'Options', functools.partial(
+                    pass_values.Options, args.starts, args.starts)):
             return run(Bench(conf, args.hosts, args.flavors), args)
 
 
@@ -211,9 +212,9 @@ def run(bench: Bench, args: argparse.Namespace) -> int:
     tell('the first look', bench.look())
     idle = [bench.look() for _ in range(3)]
     tell('nothing fits', min(idle))
-    first = backlog.find(bench.database, model.OPEN, limit=1)[0]
-    backlog.change(bench.database, first.uuid, model.OPEN, NOW,
-                   state=model.CANCELLED)
+    first = backlog_store.find(bench.database, backlog_model.OPEN, limit=1)[0]
+    backlog_store.change(bench.database, first.uuid, backlog_model.OPEN, NOW,
+                         state=backlog_model.CANCELLED)
     tell('the first has left', bench.look())
     bench.cloud.empty(args.hosts)
     started = bench.look()

@@ -17,12 +17,13 @@ import argparse
 import random
 import time
 
-from nova_preempt.core.batch import choice
-from nova_preempt.core.batch import model
+from nova_preempt.core.batch import batch_model
+from nova_preempt.core.batch import solver_choice
 
 # Milliseconds of the processor that are aimed at: {(mode, requests, hosts)}.
 TARGETS = {
-    (model.EXACT, 300, 5_000): 500, (model.EXACT, 1_000, 5_000): 2_000,
+    (batch_model.EXACT, 300, 5_000): 500,
+    (batch_model.EXACT, 1_000, 5_000): 2_000,
 }
 
 
@@ -32,7 +33,7 @@ def make_hosts(count, chance):
         cores = chance.choice((8, 16, 32, 48, 64, 96))
         amounts = {'VCPU': cores, 'DISK_GB': 1_000,
                    'MEMORY_MB': cores * chance.choice((2048, 4096, 8192))}
-        hosts.append(model.HostState(
+        hosts.append(batch_model.HostState(
             f'h{number:05}',
             {name: int(amount * (1 - chance.random()))
              for name, amount in sorted(amounts.items())},
@@ -54,16 +55,16 @@ def make_requests(chance, count=None, cores=None):
         asked += flavor['VCPU']
         if cores is not None and asked > cores:
             break
-        requests.append(model.Request(f'r{len(requests):06}', len(requests),
-                                      flavor))
+        requests.append(batch_model.Request(f'r{len(requests):06}',
+                                            len(requests), flavor))
     return requests
 
 
 def run(title, requests, hosts, args, **options):
     options.setdefault('time_limit_s', args.limit)
     options.setdefault('most_at_once',
-                       min(model.MOST_AT_ONCE, max(1, len(requests))))
-    placer = choice.make(model.Options(**options), time.monotonic)
+                       min(batch_model.MOST_AT_ONCE, max(1, len(requests))))
+    placer = solver_choice.make(batch_model.Options(**options), time.monotonic)
     took = []
     for _ in range(args.repetitions):
         begun = time.process_time()
@@ -91,14 +92,14 @@ def compare(args):
     else:
         requests = make_requests(chance, args.requests)
     print(f'{len(requests)} requests on {len(hosts)} hosts')
-    run('first fit', requests, hosts, args, mode=model.GREEDY,
-        score=model.WEIGHTS)
-    for score in (model.DP, model.ML):
+    run('first fit', requests, hosts, args, mode=batch_model.GREEDY,
+        score=batch_model.WEIGHTS)
+    for score in (batch_model.DP, batch_model.ML):
         run(f'one by one, {score}', requests, hosts, args,
-            mode=model.GREEDY, score=score)
-    for score in (model.DP, model.ML):
+            mode=batch_model.GREEDY, score=score)
+    for score in (batch_model.DP, batch_model.ML):
         run(f'exact, {score}', requests, hosts, args,
-            mode=model.EXACT, score=score)
+            mode=batch_model.EXACT, score=score)
 
 
 def main():

@@ -26,9 +26,9 @@ from oslo_serialization import jsonutils
 import sqlalchemy as sa
 
 from nova_preempt import db
-from nova_preempt.classes import keeper
+from nova_preempt.classes import clock_keeper
 import nova_preempt.conf
-from nova_preempt.core.classes import table
+from nova_preempt.core.classes import class_table
 from nova_preempt.db import class_servers
 from nova_preempt.db import schema
 
@@ -39,7 +39,7 @@ THEN = datetime.datetime.fromisoformat('2026-01-01T12:00:00')
 FIRST_S = 10.0
 IDLE_S = 0.5
 
-TABLE = table.parse([
+TABLE = class_table.parse([
     {'name': 'gold', 'importance': '1', 'availability': '0.95'},
     {'name': 'bronze', 'importance': '3', 'availability': '0.5'}])
 
@@ -118,7 +118,7 @@ def _flavor(number: int) -> str:
                             'new': None})
 
 
-def look(clocks: keeper.ClockKeeper) -> tuple[float, float]:
+def look(clocks: clock_keeper.ClockKeeper) -> tuple[float, float]:
     """(seconds of the processor, seconds of the clock)."""
     cpu, clock = time.process_time(), time.monotonic()
     clocks.look()
@@ -151,7 +151,7 @@ def main() -> int:
 def run(conf: cfg.ConfigOpts, cell: Cell, number: int) -> int:
     database = db.Database(conf)
     schema.sync(database)
-    first, second = (keeper.ClockKeeper(
+    first, second = (clock_keeper.ClockKeeper(
         database, lambda: {CELL: cell.mapping}, TABLE) for _ in range(2))
     print(f'{number} servers of a class; seconds of the processor (of the '
           'clock)')

@@ -5,8 +5,6 @@ The first of each kind is made by the real services.
 """
 
 # The first of Nova: it settles whether eventlet patches the process.
-from nova_preempt.embedded import cloud as embedded  # isort: skip
-
 import collections
 import dataclasses
 import datetime
@@ -22,14 +20,15 @@ from nova.scheduler.client import report
 from placement import db_api as placement_database
 import sqlalchemy as sa
 
-from nova_preempt.cloud import placement as placement_api
-from nova_preempt.embedded import driver
+from nova_preempt.cloud import placement_api
+from nova_preempt.embedded import embedded_cloud
+from nova_preempt.embedded import fake_hypervisor
 
 SEED = 2019
 
 # One server of each size leaves one vCPU of a host free, and its share of
 # the rest.
-HOST = driver.HostSize(vcpus=16, memory_mb=16 * 4096, disk_gb=16 * 20)
+HOST = fake_hypervisor.HostSize(vcpus=16, memory_mb=16 * 4096, disk_gb=16 * 20)
 SIZES = (1, 2, 4, 8)
 PREEMPTIBLE = 2     # of the four
 SMALL = 1           # a request that has room on every host
@@ -151,7 +150,7 @@ class Cloud:
             self.context, self._flavors[vcpus, False])
         return server, objects.RequestSpec.from_components(
             nova_context.RequestContext('user', 'project'), server,
-            {'id': embedded.IMAGE, 'properties': {}}, flavor, None,
+            {'id': embedded_cloud.IMAGE, 'properties': {}}, flavor, None,
             objects.InstancePCIRequests(requests=[]), {}, None, None)
 
     def restore(self, selection):

@@ -20,22 +20,22 @@ import time
 
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
-from nova_preempt.core.classes.clocks import Clocks
-from nova_preempt.core.classes.clocks import Event
-from nova_preempt.core.classes.clocks import Kind
-from nova_preempt.core.classes.promises import Promises
-from nova_preempt.core.classes.rounds import Claimant
+from nova_preempt.core.classes.class_dispatch import Claimant
+from nova_preempt.core.classes.promised_availability import Promises
+from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.server_clocks import Event
+from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.model import (
     SECOND,
     Inventory,
     Request,
     Server,
 )
-from nova_preempt.core.scheduling import policy as policies
-from nova_preempt.core.scheduling.cycle import Cycle
+from nova_preempt.core.scheduling import preemption_policy
+from nova_preempt.core.scheduling.decision_cycle import Cycle
 from nova_preempt.core.times import microseconds
-from nova_preempt.simulator import cloud as clouds
-from nova_preempt.simulator import memory
+from nova_preempt.simulator import indexed_cloud
+from nova_preempt.simulator import memory_cloud
 from nova_preempt.simulator.papers import availability
 
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
@@ -53,10 +53,10 @@ class Load:
         self.normal = []          # (host, uuid)
         self.classes = availability.published_classes(300, 300)
         self.claimants = {}       # uuid of a preemptible server: Claimant
-        self.cloud = clouds.IndexedCloud(
-            memory.MemoryHost(f'{number:08}-host', f'host{number:05}',
-                              {name: Inventory(amount)
-                               for name, amount in CAPACITY.items()})
+        self.cloud = indexed_cloud.IndexedCloud(
+            memory_cloud.MemoryHost(f'{number:08}-host', f'host{number:05}',
+                                    {name: Inventory(amount)
+                                     for name, amount in CAPACITY.items()})
             for number in range(hosts))
         self.now = START
         for host in self.cloud.hosts.values():
@@ -101,7 +101,7 @@ class Load:
         """Of a request of any class."""
         now_us = microseconds(self.now)
         waited_us = self.random.randrange(600) * SECOND
-        return policies.Rank(True, self.promises().claim(Claimant(
+        return preemption_policy.Rank(True, self.promises().claim(Claimant(
             self.uuid('claim'), self.random.choice(list(self.classes)),
             Clocks([Event(now_us - waited_us, Kind.QUEUED)]), size)))
 
@@ -114,7 +114,7 @@ class Load:
             # A service that has read them anew knows them by another list.
             policy = dataclasses.replace(policy, classes=Promises(
                 self.classes, dict(self.claimants), microseconds(self.now)))
-        rank = self.rank(size) if claims else policies.NORMAL
+        rank = self.rank(size) if claims else preemption_policy.NORMAL
         start = time.process_time()
         cycle = Cycle(self.cloud.answers(), Request.of(size), policy, self.now,
                       rank, memo=self.cloud.memo)
@@ -151,8 +151,8 @@ def main():
     parser.add_argument('--classes', action='store_true')
     parser.add_argument('--claims', action='store_true')
     args = parser.parse_args()
-    policy = policies.Policy(eligibility.Rules(), ('delete',),
-                             costs.partial_hour)
+    policy = preemption_policy.Policy(eligibility.Rules(), ('delete',),
+                                      costs.partial_hour)
     load = Load(args.hosts, args.seed)
     if args.classes:
         policy = dataclasses.replace(policy, classes=load.promises())

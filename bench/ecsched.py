@@ -17,8 +17,8 @@ Usage: python bench/ecsched.py FILE
 import dataclasses
 import sys
 
-from nova_preempt.core.batch import choice
-from nova_preempt.core.batch import model
+from nova_preempt.core.batch import batch_model
+from nova_preempt.core.batch import solver_choice
 from nova_preempt.simulator.papers import ecsched_flow
 
 MACHINES = {f'm{number:02}': slots for number, slots in enumerate(
@@ -73,9 +73,9 @@ def place(placer, jobs, free):
     if not jobs:
         return []
     found = placer.place(
-        [model.Request(f'{job.number:09}', order, job.amounts)
+        [batch_model.Request(f'{job.number:09}', order, job.amounts)
          for order, job in enumerate(jobs)],
-        [model.HostState(name, amounts, dict.fromkeys(amounts, slots))
+        [batch_model.HostState(name, amounts, dict.fromkeys(amounts, slots))
          for (name, amounts), slots in zip(
              free.items(), MACHINES.values(), strict=True)])
     return [(name, job) for job in jobs
@@ -83,7 +83,8 @@ def place(placer, jobs, free):
 
 
 def one_by_one(score):
-    return choice.make(model.Options(mode=model.GREEDY, score=score))
+    return solver_choice.make(batch_model.Options(mode=batch_model.GREEDY,
+                                                  score=score))
 
 
 def change(amounts, job, sign):
@@ -97,7 +98,7 @@ def main():
     for title, most, make in (
             ('together, 5 rounds of 100', 100, ecsched_flow.placer),
             ('one by one, 50 in a step', 50, one_by_one)):
-        for score in (model.DP, model.ML):
+        for score in (batch_model.DP, batch_model.ML):
             mean = run(jobs, most, make(score))
             print(f'  {title:26} {score}: {mean:8.3f}')
 

@@ -20,7 +20,7 @@ from unittest import mock
 
 from oslo_utils import timeutils
 
-from nova_preempt.db import energy
+from nova_preempt.db import energy_store
 from nova_preempt.scheduler.weights import kw_ranking
 
 TARGET = 0.02
@@ -40,10 +40,11 @@ class Weighing(contextlib.AbstractContextManager):
         """Measure all hosts, no two alike."""
         rng = random.Random(copies.SEED)
         now = timeutils.utcnow()
-        energy.put_figures(database, [
-            energy.HostFigures(host.name, 1e12 * rng.uniform(1, 4),
-                               rng.uniform(300, 900), rng.uniform(80, 200),
-                               now) for host in hosts])
+        energy_store.put_figures(database, [
+            energy_store.HostFigures(host.name, 1e12 * rng.uniform(1, 4),
+                                     rng.uniform(300, 900),
+                                     rng.uniform(80, 200),
+                                     now) for host in hosts])
         self._weigher.figures.refresh()
 
     def __enter__(self):

@@ -23,7 +23,7 @@ import oslo_messaging as messaging
 
 from nova_preempt.cloud import instance_poller
 from nova_preempt.core import observed_server
-from nova_preempt.embedded import cloud as embedded
+from nova_preempt.embedded import embedded_cloud
 from nova_preempt.scheduler import manager
 
 # How long is looked at what the process does while nobody is scheduled.
@@ -120,7 +120,7 @@ def idle_share():
 
 
 def run(waiting, notice_s, repetitions):
-    with embedded.EmbeddedCloud({}, copies.OPTIONS) as case:
+    with embedded_cloud.EmbeddedCloud({}, copies.OPTIONS) as case:
         # Twice as many hosts: on those that are left there is room.
         cloud = copies.Cloud(case, 2 * waiting, copies.PREEMPTIBLE)
         parts = Waiting(cloud, notice_s)

@@ -13,17 +13,18 @@ import fractions
 import random
 import time
 
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import fair_share
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import order as orders
-from nova_preempt.core.classes import margin
-from nova_preempt.core.classes import order as class_order
+from nova_preempt.core.backlog import queue_order
+from nova_preempt.core.classes import availability_margin
+from nova_preempt.core.classes import class_order
 from nova_preempt.core.classes import promethee
 
 NOW = datetime.datetime.fromisoformat('2026-01-01T12:00:00')
-CLASSES = margin.Classes(*(
-    margin.QosClass(name, number, fractions.Fraction(share),
-                    margin.PASS_PERIOD_S, least_run_s=margin.LEAST_RUN_S)
+CLASSES = availability_margin.Classes(*(
+    availability_margin.QosClass(name, number, fractions.Fraction(share),
+                                 availability_margin.PASS_PERIOD_S,
+                                 least_run_s=availability_margin.LEAST_RUN_S)
     for number, (name, share) in enumerate(
         (('gold', '1'), ('silver', '0.9'), ('bronze', '0.5')), start=1)))
 PRIORITIES = tuple(map(promethee.Criterion,
@@ -36,12 +37,12 @@ TOTAL = {'VCPU': 63871, 'MEMORY_MB': 262143977, 'DISK_GB': 4000017}
 def make_requests(count, chance):
     """Requests of 100 projects for ten flavors."""
     flavors = [
-        (model.Alternative(f'{vcpus}-{factor}', f'{vcpus}-{factor}', {
+        (backlog_model.Alternative(f'{vcpus}-{factor}', f'{vcpus}-{factor}', {
             'VCPU': vcpus, 'MEMORY_MB': factor * 1024 * vcpus,
             'DISK_GB': 20}),)
         for vcpus in (1, 2, 4, 8, 16) for factor in (1, 4)]
     return [
-        model.Request(
+        backlog_model.Request(
             f'{number:036}', f'p{chance.randrange(100)}', 'u', 't', {}, '2.90',
             1, 1, chance.choice(flavors),
             NOW - datetime.timedelta(seconds=count - number), NOW)
@@ -50,13 +51,14 @@ def make_requests(count, chance):
 
 def fifo(count, chance):
     requests = make_requests(count, chance)
-    return lambda: orders.FIFO().rank(requests, NOW, orders.Shares({}, TOTAL))
+    return lambda: queue_order.FIFO().rank(requests, NOW,
+                                           queue_order.Shares({}, TOTAL))
 
 
 def fair(count, chance):
     requests = make_requests(count, chance)
-    shares = orders.Shares({f'p{number}': {'VCPU': number}
-                            for number in range(100)}, TOTAL)
+    shares = queue_order.Shares({f'p{number}': {'VCPU': number}
+                                 for number in range(100)}, TOTAL)
     return lambda: fair_share.FairShare().rank(requests, NOW, shares)
 
 

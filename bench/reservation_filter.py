@@ -26,13 +26,13 @@ import sqlalchemy as sa
 
 from nova_preempt import db
 import nova_preempt.conf
-from nova_preempt.core.reservation import model as rows
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import models
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
-from nova_preempt.reservation import leases
+from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler.filters import reservation_filter
-from nova_preempt.scheduler.weights import reservation
+from nova_preempt.scheduler.weights import reservation_weigher
 
 CONF = nova.conf.CONF
 
@@ -131,12 +131,12 @@ def measure(args):
     schema.sync(database)
     make_reservations(database, args.hosts, args.reservations)
     hosts = [make_host(number) for number in range(args.hosts)]
-    known = leases.current(CONF)
+    known = lease_cache.current(CONF)
     writer = reservations.Reservations(database)
     first_ms = median_ms(1, lambda: known._ask(()))
     change_ms = median_ms(
         args.repetitions, lambda: known._ask(()),
-        before=lambda: writer.update('r0', status=rows.ACTIVE))
+        before=lambda: writer.update('r0', status=reservation_model.ACTIVE))
     next_ms = median_ms(args.repetitions, lambda: known._ask(()))
     print(f'{args.hosts} hosts, {args.reservations} reservations; processor '
           'time, ms, median')
@@ -164,7 +164,7 @@ def print_shares(repetitions, label, spec_obj, hosts):
     nova_ms = median_ms(repetitions, lambda: decide(theirs, weighers))
     both_ms = median_ms(repetitions, lambda: decide(
         theirs + ours,
-        [*weighers, reservation.ReservationFreeTimeWeigher()]))
+        [*weighers, reservation_weigher.ReservationFreeTimeWeigher()]))
     filter_ms = median_ms(
         repetitions, lambda: ours[0].filter_all(hosts, spec_obj))
     print(f'  {label}: our filter {filter_ms:.2f}; all filters and weighers '

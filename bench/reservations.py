@@ -32,14 +32,14 @@ import sqlalchemy as sa
 from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core.reservation import host_query
-from nova_preempt.core.reservation import lease_events
-from nova_preempt.core.reservation import model
-from nova_preempt.db import calendar
+from nova_preempt.core.reservation import lease_event_controller
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import calendar_cache
 from nova_preempt.db import models
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
-from nova_preempt.reservation import leases
-from nova_preempt.reservation import schedule
+from nova_preempt.reservation import lease_cache
+from nova_preempt.reservation import reservation_schedule
 
 SEED = 2013
 # Of a preview, and of the processor for what a change costs others.
@@ -111,7 +111,8 @@ def fill(database: db.Database, rng: random.Random, hosts: list[str],
         end = start + rng.randint(1, 48) * HOUR
         rows.append({
             'uuid': uuid, 'created_at': NOW, 'updated_at': NOW,
-            'project_id': f'p{item % 500}', 'status': model.PENDING,
+            'project_id': f'p{item % 500}',
+            'status': reservation_model.PENDING,
             'quantity': len(chosen), 'window_start': start,
             'duration_s': int((end - start).total_seconds()),
             'start_at': start, 'end_at': end, 'end_action': 'shelve',
@@ -120,7 +121,7 @@ def fill(database: db.Database, rng: random.Random, hosts: list[str],
             free[host] = end
             host_rows.append({
                 'reservation_uuid': uuid, 'host': host, 'start_at': start,
-                'end_at': end, 'status': model.ASSIGNED})
+                'end_at': end, 'status': reservation_model.ASSIGNED})
     with database.writer() as session:
         session.execute(sa.insert(models.Reservation), rows)
         session.execute(sa.insert(models.ReservationHost), host_rows)
@@ -174,14 +175,14 @@ def run(options: argparse.Namespace, url: str) -> bool:
     conf.set_override('connection', url, 'preemption_database')
     for name in ('enabled', 'reservable_default'):
         conf.set_override(name, True, 'reservation')
-    for limit in schedule.LIMITS:
+    for limit in reservation_schedule.LIMITS:
         conf.set_override(limit, -1, 'reservation')
     database = db.Database(conf)
     schema.sync(database)
     rng = random.Random(options.seed)
     inventory = Inventory(rng, options.hosts)
     fill(database, rng, list(inventory.hosts), options.reservations)
-    it = schedule.Schedule(conf, database, inventory, lambda: NOW)
+    it = reservation_schedule.Schedule(conf, database, inventory, lambda: NOW)
     busy = it.reservations.calendar().busy
     other = Other(database, options.reservations)
     gc.collect()
@@ -205,9 +206,10 @@ def run(options: argparse.Namespace, url: str) -> bool:
         quantity = asked.get('quantity', 1)
         if isinstance(quantity, float):
             quantity = max(1, int(quantity * options.hosts))
-        request = schedule.Request(**{**asked, 'quantity': quantity})
+        request = reservation_schedule.Request(**{**asked,
+                                                  'quantity': quantity})
 
-        def call(request: schedule.Request = request) -> Any:
+        def call(request: reservation_schedule.Request = request) -> Any:
             return it.preview(None, 'p0', request)
 
         found = call()
@@ -236,24 +238,26 @@ def print_changes(conf: cfg.ConfigOpts, database: db.Database,
                   repetitions: int) -> bool:
     """Print what others do after a change; return whether it is little."""
     of_engine = reservations.Reservations(database, lambda: NOW)
-    told = lease_events.Told()
+    told = lease_event_controller.Told()
 
     def events() -> None:
         nonlocal told
-        told = lease_events.step(of_engine.snapshot().reservations, told,
-                                 model.to_us(NOW)).memory
+        told = lease_event_controller.step(of_engine.snapshot().reservations,
+                                           told,
+                                           reservation_model.to_us(NOW)).memory
 
-    needed = calendar.CalendarCache(database)
+    needed = calendar_cache.CalendarCache(database)
     # Without its thread.
-    known = leases.LeaseCache(leases.load_service(conf), conf.reservation)
+    known = lease_cache.LeaseCache(lease_cache.load_service(conf),
+                                   conf.reservation)
     good = True
     print('after a change, of the processor:   all     median      max')
     for who, call in (
             ('engine: what is reserved', of_engine.snapshot),
             ('engine: what is to come', events),
             ('engine: hosts to be on', lambda: needed.read().leases.needed(
-                model.to_s(NOW),
-                model.to_s(NOW + 2 * HOUR))),
+                reservation_model.to_s(NOW),
+                reservation_model.to_s(NOW + 2 * HOUR))),
             ('scheduler: leases', lambda: known._ask(()))):
         first = Times(call, 1, lambda: None).processor[0]
         # As in a process that has run for a while.

@@ -33,10 +33,10 @@ from nova.scheduler.client import report
 import oslo_messaging as messaging
 
 from nova_preempt import db
-from nova_preempt.cloud import servers
-from nova_preempt.core.scheduling import plans
-from nova_preempt.db import hints
-from nova_preempt.embedded import cloud as embedded
+from nova_preempt.cloud import server_cache
+from nova_preempt.core.scheduling import victim_search
+from nova_preempt.db import preemptible_hints
+from nova_preempt.embedded import embedded_cloud
 
 CONF = nova.conf.CONF
 
@@ -188,12 +188,12 @@ class Phases(contextlib.AbstractContextManager):
             'get_host_states_by_uuids',)),
         'filters, weighers': (host_manager.HostManager, (
             'get_filtered_hosts', 'get_weighed_hosts')),
-        'servers': (servers.ServerCache, ('refresh',)),
+        'servers': (server_cache.ServerCache, ('refresh',)),
         'our database': (db.Decisions, (
             'create_decision', 'update_decision', 'get_decisions')),
-        'hints': (hints, ('get',)),
-        'bounds': (plans.Search, ('_bound',)),
-        'victims': (plans.Search, ('plan',)),
+        'hints': (preemptible_hints, ('get',)),
+        'bounds': (victim_search.Search, ('_bound',)),
+        'victims': (victim_search.Search, ('plan',)),
         'copies': (copy, ('deepcopy',)),
     }
 
@@ -234,7 +234,7 @@ class Phases(contextlib.AbstractContextManager):
 def started(hosts, preemptible):
     """A Bench on a new cloud."""
     gc.unfreeze()
-    with embedded.EmbeddedCloud({}, copies.OPTIONS) as case:
+    with embedded_cloud.EmbeddedCloud({}, copies.OPTIONS) as case:
         start = time.perf_counter()
         bench = Bench(copies.Cloud(case, hosts, preemptible))
         print(f'{hosts} hosts, {preemptible} of {len(copies.SIZES)} servers '

@@ -10,15 +10,15 @@ from nova.scheduler import utils
 import oslo_messaging as messaging
 
 from nova_preempt.core import model
-from nova_preempt.core.eviction import values
-from nova_preempt.core.scheduling import plans
-from nova_preempt.core.scheduling import port
+from nova_preempt.core.eviction import eviction_values
+from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import victim_search
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import request_context
 
 #: The constants of the scheduler that the embedded cloud lowers.
-DEFAULTS = {name: getattr(port, name)
+DEFAULTS = {name: getattr(cloud_port, name)
             for name in ('MAX_AGE_S', 'LIST_MAX_AGE_S')}
 
 
@@ -50,7 +50,7 @@ class RetryScheduler(nova_manager.SchedulerManager):
             preemption, request_context.RequestContext(
                 context, spec_obj, deadline=preemption.deadline()),
             resources, wanted)
-        search = plans.Search(
+        search = victim_search.Search(
             cloud, wanted, preemption.known.policy(),
             preemption.process.clock(), memo=preemption.memo)
         cloud.refresh(0)
@@ -63,7 +63,7 @@ class FreeTerminator:
     """Ends servers at once: their end is no part of the decision."""
 
     def end(self, decisions, check=None, chosen_at=None):
-        return values.Memory({}, 0)
+        return eviction_values.Memory({}, 0)
 
 
 def _nova_defaults():
@@ -84,7 +84,7 @@ class Schedulers:
         self.ours.preemption.known.refresh()
         cloud.case.flags(group='filter_scheduler', **_nova_defaults())
         for name, value in DEFAULTS.items():
-            cloud.case.patch(port, name, value)
+            cloud.case.patch(cloud_port, name, value)
         self.stock = nova_manager.SchedulerManager()
         self.retry = RetryScheduler(self.ours.preemption)
         for scheduler in (self.stock, self.ours, self.retry):

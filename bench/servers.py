@@ -21,8 +21,8 @@ import uuid
 from nova import context as nova_context
 from nova.db.main import api as cell_database
 
-from nova_preempt.cloud import servers
-from nova_preempt.embedded import cloud as embedded
+from nova_preempt.cloud import server_cache
+from nova_preempt.embedded import embedded_cloud
 
 ON_A_HOST = 10
 AT_ONCE = 5000
@@ -73,8 +73,8 @@ def timed(what, function):
 
 
 def measure(case, count):
-    cache = servers.ServerCache(lambda: case.scheduler.host_manager.cells,
-                                lambda uuids: set())
+    cache = server_cache.ServerCache(lambda: case.scheduler.host_manager.cells,
+                                     lambda uuids: set())
     # It would give up waiting, for the sake of others.
     cache._readings._limit_s = 3600
     gc.collect()
@@ -99,7 +99,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('--servers', type=int, default=100_000)
     args = parser.parse_args()
-    with embedded.EmbeddedCloud({}, copies.OPTIONS) as case:
+    with embedded_cloud.EmbeddedCloud({}, copies.OPTIONS) as case:
         fill(case, args.servers)
         measure(case, args.servers)
 

@@ -16,10 +16,10 @@ import time
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import Inventory
-from nova_preempt.core.notice import NoticeRule
-from nova_preempt.core.scheduling import policy as policies
-from nova_preempt.simulator import run
-from nova_preempt.simulator import setting
+from nova_preempt.core.notice_period import NoticeRule
+from nova_preempt.core.scheduling import preemption_policy
+from nova_preempt.simulator import simulation as run
+from nova_preempt.simulator import simulation_settings
 from nova_preempt.simulator.traces import generator
 
 #: Of a host, on which López García's servers fit.
@@ -40,10 +40,12 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--profile', action='store_true')
     args = parser.parse_args()
-    setup = setting.Setting((setting.HostKind('host', args.hosts, HOST),))
-    simulation = run.Simulation(setup, setting.Options(policies.Policy(
-        eligibility.Rules(), ('delete',), getattr(costs, args.cost),
-        notice=NoticeRule(30))), args.seed)
+    setup = simulation_settings.Setting(
+        (simulation_settings.HostKind('host', args.hosts, HOST),))
+    simulation = run.Simulation(
+        setup, simulation_settings.Options(preemption_policy.Policy(
+            eligibility.Rules(), ('delete',), getattr(costs, args.cost),
+            notice=NoticeRule(30))), args.seed)
     load = make_load(args)
     profile = cProfile.Profile(time.process_time)
     start = time.process_time()

@@ -21,7 +21,7 @@ import statistics
 import time
 from typing import TypeAlias
 
-from nova_preempt.core.classes import harm
+from nova_preempt.core.classes import victim_harm
 from nova_preempt.core.model import (
     SECOND,
     Candidate,
@@ -32,7 +32,7 @@ from nova_preempt.core.model import (
     Request,
     VictimSet,
 )
-from nova_preempt.core.nested import victims as nested
+from nova_preempt.core.nested import nested_victims
 from nova_preempt.core.victims import SearchLimits
 from nova_preempt.core.victims import cheapest_victims
 
@@ -135,7 +135,8 @@ def promises(rng: random.Random, servers: list[Vector]) -> list[int]:
         margin_us = rng.randrange(-600, 3600) * SECOND
         harms = [0, 0, 0]
         harms[rng.randrange(3)] = max(0, -margin_us)
-        costs.append(harm.fold([*harms, harm.HORIZON_US - margin_us]))
+        costs.append(victim_harm.fold([*harms,
+                                       victim_harm.HORIZON_US - margin_us]))
     return costs
 
 
@@ -313,7 +314,7 @@ def measure_trees(case: str, cases: int, seed: int) -> str:
     while asked < cases:
         host, request = gpu_host(rng), gpu_request(rng)
         begin = time.process_time()
-        found = nested.cheapest_victims(request, host)
+        found = nested_victims.cheapest_victims(request, host)
         times.append((time.process_time() - begin) * 1000)
         asked += 1
         if isinstance(found, VictimSet):

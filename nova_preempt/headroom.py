@@ -12,7 +12,7 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt.cloud import host_services
-from nova_preempt.core import headroom as core
+from nova_preempt.core import headroom_account
 
 LOG = logging.getLogger(__name__)
 
@@ -21,13 +21,13 @@ METADATA = 'preemptible:headroom'
 
 
 def parse(options):
-    """What [preemption]headroom says, see nova_preempt.core.headroom.
+    """What [preemption]headroom says, see nova_preempt.core.headroom_account.
 
     :param options: [preemption] of the configuration
     :raises InvalidConfiguration: it cannot be understood
     """
     try:
-        return core.parse(options.headroom)
+        return headroom_account.parse(options.headroom)
     except ValueError as exc:
         raise exceptions.InvalidConfiguration(
             f'[preemption]headroom: {exc}') from None
@@ -40,11 +40,11 @@ class Headroom:
     since.
 
     :param options: [preemption] of the configuration
-    :param placement: a nova_preempt.cloud.placement.Placement
-    :param providers: a nova_preempt.cloud.providers.ProviderCache
+    :param placement: a nova_preempt.cloud.placement_api.Placement
+    :param providers: a nova_preempt.cloud.provider_cache.ProviderCache
     :param monotonic: the clock by which a reading is recent
-    :param trees: a nova_preempt.cloud.trees.TreeCache, None to look at no
-        providers below hosts
+    :param trees: a nova_preempt.cloud.provider_trees.TreeCache, None to look
+        at no providers below hosts
     :raises InvalidConfiguration: [preemption]headroom cannot be understood
     """
 
@@ -59,7 +59,7 @@ class Headroom:
         # One reading at a time; who comes meanwhile waits for it.
         self._reading = threading.Lock()
         self._read_at = None
-        self._account = core.HeadroomAccount()
+        self._account = headroom_account.HeadroomAccount()
 
     def __bool__(self):
         """Whether there is a headroom, as far as is known."""
@@ -92,10 +92,9 @@ class Headroom:
         for aggregate in aggregates:
             wanted = _wanted(aggregate)
             if wanted:
-                names = self._names(aggregate)
                 found.append((aggregate.name, wanted, {
-                    name: state for name, state in nodes.items()
-                    if name in names}))
+                    name: nodes[name] for name in self._names(aggregate)
+                    if name in nodes}))
         trees = self._read_trees(found)
         return [self._group(*each, trees) for each in found]
 
@@ -105,16 +104,18 @@ class Headroom:
             return {}
         return self._trees.get_all(sorted({
             state.uuid for _, wanted, nodes in groups
-            if core.needs_tree(wanted) for state in nodes.values()}))
+            if headroom_account.needs_tree(wanted)
+            for state in nodes.values()}))
 
     def _group(self, name, wanted, nodes, trees):
         """A core Group, of trees if some of what is wanted is below hosts."""
-        if self._trees is None or not core.needs_tree(wanted):
-            return core.Group(name, wanted, nodes)
+        if self._trees is None or not headroom_account.needs_tree(wanted):
+            return headroom_account.Group(name, wanted, nodes)
         trees = {node: trees[state.uuid] for node, state in nodes.items()}
-        return core.Group(
+        return headroom_account.Group(
             name, wanted,
-            {node: core.whole(tree) for node, tree in trees.items() if tree},
+            {node: headroom_account.whole(tree)
+             for node, tree in trees.items() if tree},
             frozenset(provider.uuid for tree in trees.values()
                       for provider in tree[1:] if provider.parent_uuid))
 
@@ -166,7 +167,7 @@ class Headroom:
     def count(self, resources, most):
         """{uuid of a host: for how many servers there is space to spare}.
 
-        See core.headroom.HeadroomAccount.
+        See core.headroom_account.HeadroomAccount.
         """
         with self._lock:
             return self._account.count(resources, most)
@@ -180,8 +181,8 @@ class Headroom:
         :param real_claim: returns whether it has claimed
         :returns: the same
         """
-        claim = core.Claim({uuid: item['resources']
-                            for uuid, item in allocations.items()})
+        claim = headroom_account.Claim({uuid: item['resources']
+                                        for uuid, item in allocations.items()})
         with self._lock:
             if self._account.lacks(claim.amounts):
                 return False
@@ -200,14 +201,14 @@ class Headroom:
     def placed(self, provider_uuid, resources):
         """A normal server of this size has been placed."""
         with self._lock:
-            self._account.take(core.Claim({provider_uuid: resources},
-                                         self._monotonic()))
+            self._account.take(headroom_account.Claim(
+                {provider_uuid: resources}, self._monotonic()))
 
 
 def _wanted(aggregate):
     text = aggregate.metadata[METADATA]
     try:
-        return core.parse(text)
+        return headroom_account.parse(text)
     except ValueError as exc:
         LOG.error('Aggregate %(name)s, %(key)s: %(exc)s',
                   {'name': aggregate.name, 'key': METADATA, 'exc': exc})

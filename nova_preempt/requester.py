@@ -17,8 +17,7 @@ def describe(context):
         'project_id': context.project_id or '',
         'request_id': context.request_id or '',
         'roles': sorted(context.roles or ()),
-        'is_admin': bool(context.is_admin),
-    }
+        'is_admin': bool(context.is_admin)}
 
 
 def of_reservation(reservation):

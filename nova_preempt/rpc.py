@@ -5,8 +5,8 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
-from nova_preempt.cloud import contexts
-from nova_preempt.core import masking
+from nova_preempt.cloud import nova_contexts
+from nova_preempt.core import credential_masking
 
 LOG = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def check_transport(conf):
     except Exception as exc:  # noqa: BLE001 (whatever a library has)
         # What a library makes of an address that it does not understand may
         # quote any part of it.
-        reason = (masking.masked(exc, conf.transport_url)
+        reason = (credential_masking.masked(exc, conf.transport_url)
                   if isinstance(exc, (messaging.InvalidTransportURL,
                                       messaging.DriverLoadFailure))
                   else type(exc).__name__)
@@ -54,7 +54,7 @@ class _Client:
         self._timeout_s = timeout_s
         self._client = messaging.get_rpc_client(
             transport, self.target, retry=_RETRIES,
-            serializer=contexts.serializer())
+            serializer=nova_contexts.serializer())
 
     def _call(self, context, method, **arguments):
         return self._send(self._client, context, method, arguments)

@@ -15,7 +15,7 @@ import traceback
 from unittest import mock
 
 #: Each process starts with these, of which none registers our options.
-PRELOAD = ('nova.cmd.manage', 'nova_preempt.api.entry', __name__)
+PRELOAD = ('nova.cmd.manage', 'nova_preempt.api.application_factory', __name__)
 
 
 def run(function, *args, environment=None):

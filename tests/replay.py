@@ -9,11 +9,11 @@ decision can be looked at, or made by other code, without the cloud.
 import contextlib
 import dataclasses
 
-from nova_preempt.core.scheduling import cycle as cycles
-from nova_preempt.core.scheduling import port
+from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import decision_cycle
 
-#: The questions of core.scheduling.port.Cloud.
-QUESTIONS = frozenset(name for name in vars(port.Cloud)
+#: The questions of core.scheduling.cloud_port.Cloud.
+QUESTIONS = frozenset(name for name in vars(cloud_port.Cloud)
                       if not name.startswith('_'))
 
 
@@ -73,7 +73,7 @@ def _frozen(value):
     return value
 
 
-class RecordingCycle(cycles.Cycle):
+class RecordingCycle(decision_cycle.Cycle):
     """The core's Cycle, which writes down what it is told and says.
 
     :ivar record: a Record
@@ -146,7 +146,7 @@ class _Over(Exception):
     """The record ends here: nothing was claimed after that."""
 
 
-class _Again(cycles.Cycle):
+class _Again(decision_cycle.Cycle):
 
     def __init__(self, orders, *args, **kwargs):
         super().__init__(*args, **kwargs)

@@ -11,18 +11,18 @@ from oslo_middleware import sizelimit
 from nova_preempt import db
 from nova_preempt import rpc
 from nova_preempt.api import auth
-from nova_preempt.api import errors
+from nova_preempt.api import http_errors
 from nova_preempt.api import microversion
 from nova_preempt.api import operations
 from nova_preempt.api import policy
 from nova_preempt.api import router
-from nova_preempt.backlog import notifications
+from nova_preempt.backlog import backlog_notifications
 from nova_preempt.backlog import submission
-from nova_preempt.cloud import trusts
-from nova_preempt.cloud import user_nova
+from nova_preempt.cloud import keystone_trusts
+from nova_preempt.cloud import nova_as_user
 from nova_preempt.handover import eviction_policy
 from nova_preempt.power import figure_cache
-from nova_preempt.reservation import schedule
+from nova_preempt.reservation import reservation_schedule
 
 HEALTHCHECK = '/healthcheck'
 
@@ -37,12 +37,12 @@ def make_services(conf):
     return router.Services(
         conf=conf, database=database, policy=policy.Policy(conf),
         scheduler=rpc.SchedulerClient(transport, timeout_s), engine=engine,
-        schedule=schedule.Schedule(conf, database, engine),
+        schedule=reservation_schedule.Schedule(conf, database, engine),
         figures=figure_cache.FigureCache(conf.energy, lambda: database),
         classes=known_classes, intake=submission.Submission(
-            conf, database, trusts.Trusts(conf),
-            user_nova.UserReading(conf),
-            known_classes, tell=notifications.RequestNotifications(
+            conf, database, keystone_trusts.Trusts(conf),
+            nova_as_user.UserReading(conf),
+            known_classes, tell=backlog_notifications.RequestNotifications(
                 conf, socket.gethostname()).changed))
 
 
@@ -61,7 +61,7 @@ def make_app(conf, services=None):
             router.Router(services, operations.OPERATIONS)), conf))
     app = sizelimit.RequestBodySizeLimiter(app, conf)
     app = http_proxy_to_wsgi.HTTPProxyToWSGI(app, conf)
-    return request_id.RequestId(errors.middleware(app), conf)
+    return request_id.RequestId(http_errors.middleware(app), conf)
 
 
 class _Paths:

@@ -8,8 +8,8 @@ from oslo_log import log as logging
 import webob.dec
 
 from nova_preempt import exceptions
-from nova_preempt.api import errors
-from nova_preempt.cloud import contexts
+from nova_preempt.api import http_errors
+from nova_preempt.cloud import nova_contexts
 
 LOG = logging.getLogger(__name__)
 
@@ -72,10 +72,10 @@ def _context(request, app):
     roles = [role.strip() for role in
              request.headers.get('X-Roles', '').split(',')]
     # is_admin is what the receiver of a call sees; rules look at the roles.
-    context = contexts.of_request(request.environ, 'admin' in roles)
+    context = nova_contexts.of_request(request.environ, 'admin' in roles)
     # To handlers no project means all of them.
     if not context.project_id:
-        return errors.response(403, 'A token for a project is needed.')
+        return http_errors.response(403, 'A token for a project is needed.')
     # Nobody behind us acts for the user, so the token stays here.
     context.auth_token = None
     request.environ['nova_preempt.context'] = context
@@ -86,7 +86,7 @@ def _context(request, app):
 def _noauth(request, app):
     user, _, project = request.headers.get('X-Auth-Token', '').partition(':')
     if not (user and project):
-        return errors.response(401, 'A token "user:project" is needed.')
+        return http_errors.response(401, 'A token "user:project" is needed.')
     roles = ['reader', 'member'] + ['admin'] * (user == 'admin')
     request.headers.update({'X-User-Id': user, 'X-Project-Id': project,
                             'X-Roles': ','.join(roles)})

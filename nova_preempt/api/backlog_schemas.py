@@ -5,10 +5,10 @@
 As JSON Schema, as in schemas.
 """
 
-from nova_preempt.api import classes
+from nova_preempt.api import class_handlers
 from nova_preempt.api import schemas
 from nova_preempt.cloud import boot_schema
-from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import backlog_model
 
 _described = schemas.described
 _object = schemas.make_object
@@ -44,8 +44,7 @@ _WISHES = {
                    'missing.'},
     'not_before': _described(_nullable(schemas.TIME), 'The earliest '
                              'start. UTC if no offset is given.'),
-    'not_after': _described(_nullable(schemas.TIME),
-                            'The latest start.'),
+    'not_after': _described(_nullable(schemas.TIME), 'The latest start.'),
     'longest_wait_s': _described(_nullable(_NUMBER), 'How long it waits '
                                  'at most, from when it was made.'),
     'comes_back': _described(_FLAG, 'Whether it waits again once it was '
@@ -79,7 +78,7 @@ CREATE = _object({'request': _object({
 
 CHANGE = schemas.wished('request', {**_COUNTS, **_WISHES}, minProperties=1)
 
-STATUS = {'type': 'string', 'enum': list(model.STATES)}
+STATUS = {'type': 'string', 'enum': list(backlog_model.STATES)}
 
 LIST_QUERY = _object({}, {
     'status': STATUS,
@@ -100,7 +99,8 @@ _WHOLE_NUMBER = {'type': ['integer', 'null']}
 FLAVOR = _object({'id': schemas.STRING, 'name': schemas.STRING,
                   'resources': _AMOUNTS, 'preemptible': _FLAG})
 SERVER = _object({'id': schemas.STRING, 'status': schemas.STRING,
-                  'since': schemas.TIME}, {'availability': classes.CLOCKS})
+                  'since': schemas.TIME},
+                  {'availability': class_handlers.CLOCKS})
 CHANGED = _object({'at': schemas.TIME, 'status': STATUS,
                    'reason': schemas.STRING})
 _LISTED = {
@@ -144,6 +144,7 @@ REQUEST = _object({
                        'request is closed only what names its servers, image, '
                        'key, zone and host is there.'),
     'history': schemas.array(CHANGED, 'The oldest first.'),
-}, {'availability': classes.CLOCKS, 'promised_availability': classes.SHARE})
+}, {'availability': class_handlers.CLOCKS,
+    'promised_availability': class_handlers.SHARE})
 REQUEST_ANSWER = _object({'request': REQUEST})
 REQUESTS_ANSWER = schemas.listing('requests', LISTED)

@@ -6,7 +6,7 @@ import dataclasses
 
 from nova_preempt.api import backlog_schemas as schemas
 from nova_preempt.api import views
-from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import redaction
 
 # What a request waits for, in words. The rest is about hosts of the cloud.
@@ -14,11 +14,11 @@ _PLAIN = ('code', 'text')
 
 
 def listed(item, details=False):
-    """A model.Request as JSON, as far as lists have it.
+    """A backlog_model.Request as JSON, as far as lists have it.
 
     :param details: whether what it waits for is shown with numbers of hosts
     """
-    in_order = item.state in model.IN_ORDER
+    in_order = item.state in backlog_model.IN_ORDER
     return views.shown(
         item, schemas.LISTED,
         {'id': 'uuid', 'status': 'state', 'class': 'class_name'},
@@ -38,7 +38,7 @@ def listed(item, details=False):
 def request(item, history, details=False):
     """The same with all of it.
 
-    :param history: [model.Change]
+    :param history: [backlog_model.Change]
     """
     return {**listed(item, details),
             'body': redaction.without_secrets(item.body),

@@ -2,7 +2,7 @@
 """What requests and responses about energy look like, as JSON Schema."""
 
 from nova_preempt.api import schemas
-from nova_preempt.core.energy import steps
+from nova_preempt.core.energy import power_steps
 
 # No host does a zettaflop, or draws a gigawatt.
 _MOST_FLOPS = 1e21
@@ -69,7 +69,7 @@ ENERGY_ANSWER = schemas.make_object({'energy': schemas.make_object({
 HOSTS_ANSWER = schemas.make_object({'hosts': schemas.array(
     schemas.make_object({
         'name': schemas.STRING,
-        'state': {'type': 'string', 'enum': list(steps.STATES)},
+        'state': {'type': 'string', 'enum': list(power_steps.STATES)},
         'since': _NULLABLE, 'reason': schemas.STRING,
         'idle_intervals': schemas.COUNT,
         'boot_s': _number('How long its last boot has taken.'),

@@ -4,7 +4,7 @@
 import microversion_parse
 import webob.dec
 
-from nova_preempt.api import errors
+from nova_preempt.api import http_errors
 
 SERVICE_TYPE = 'preemption'
 HEADER = 'OpenStack-API-Version'
@@ -42,5 +42,6 @@ def has(environ, since):
 
 
 def _refuse(code, message):
-    return errors.response(code, message, {'Vary': HEADER},
-                           min_version=VERSIONS[0], max_version=VERSIONS[-1])
+    return http_errors.response(code, message, {'Vary': HEADER},
+                                min_version=VERSIONS[0],
+                                max_version=VERSIONS[-1])

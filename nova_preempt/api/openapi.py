@@ -3,7 +3,7 @@
 
 import http
 
-from nova_preempt.api import errors
+from nova_preempt.api import http_errors
 from nova_preempt.api import microversion
 from nova_preempt.api import schemas
 
@@ -61,7 +61,7 @@ def _operation(operation, public):
         codes |= {413, 415}
         entry['requestBody'] = {
             'required': True,
-            'content': {errors.JSON: {'schema': operation.body}}}
+            'content': {http_errors.JSON: {'schema': operation.body}}}
     entry['responses'].update({str(code): _response(
         code, {'$ref': '#/components/schemas/Error'})
         for code in sorted(codes)})
@@ -84,5 +84,5 @@ def _version_header(since):
 def _response(code, schema):
     response = {'description': http.HTTPStatus(code).phrase}
     if schema is not None:
-        response['content'] = {errors.JSON: {'schema': schema}}
+        response['content'] = {http_errors.JSON: {'schema': schema}}
     return response

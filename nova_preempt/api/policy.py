@@ -78,8 +78,7 @@ _BASE = [
         'rule:preemption_admin',
         description='Who may also do something in the own project.'),
     policy.RuleDefault(
-        'preemption_owner',
-        '(role:member and project_id:%(project_id)s and '
+        'preemption_owner', '(role:member and project_id:%(project_id)s and '
         'user_id:%(user_id)s) or rule:preemption_admin',
         description='The user who has left a request, and administrators.'),
 ]
@@ -88,8 +87,7 @@ _BASE = [
 def _rule(name, check, description, method, path):
     return policy.DocumentedRuleDefault(
         name=name, check_str=check, description=description,
-        scope_types=['project'],
-        operations=[{'method': method, 'path': path}])
+        scope_types=['project'], operations=[{'method': method, 'path': path}])
 
 
 _DOCUMENTED = [
@@ -188,8 +186,7 @@ _DOCUMENTED = [
           'to all.', 'POST', '/v1/requests'),
     _rule(CLASS_LIST, READER, 'List the classes of service.',
           'GET', '/v1/classes'),
-    _rule(BACKLOG_STATISTICS, READER,
-          'See how requests of the project fare.',
+    _rule(BACKLOG_STATISTICS, READER, 'See how requests of the project fare.',
           'GET', '/v1/requests-statistics'),
     _rule(BACKLOG_PLAN, ADMIN,
           'See which requests of all projects would start now, and on which '

@@ -6,7 +6,7 @@ As JSON Schema, as in schemas.
 
 from nova_preempt.api import schemas
 from nova_preempt.conf import reservation as conf
-from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import reservation_model
 
 _described = schemas.described
 _object = schemas.make_object
@@ -53,7 +53,7 @@ CHANGE = schemas.wished('reservation', {
                                        'it would.')}, minProperties=1)
 
 LIST_QUERY = _object({}, {
-    'status': {'type': 'string', 'enum': list(model.STATUSES)},
+    'status': {'type': 'string', 'enum': list(reservation_model.STATUSES)},
     'name': schemas.TEXT,
     'since': _described(schemas.TIME, 'They end after this. UTC if no offset '
                                       'is given.'),
@@ -80,7 +80,7 @@ RESERVATION = _object({
     'name': schemas.STRING,
     'project_id': schemas.STRING,
     'user_id': schemas.STRING,
-    'status': {'type': 'string', 'enum': list(model.STATUSES)},
+    'status': {'type': 'string', 'enum': list(reservation_model.STATUSES)},
     'reason': _described(schemas.STRING, 'Why it is degraded or in error.'),
     'created_at': schemas.TIME,
     'updated_at': schemas.TIME,
@@ -138,8 +138,7 @@ HOST = _object({
     'properties': {'type': 'object'},
     'extra': _described({'type': 'object'},
                         'Those of properties that were set here.'),
-    'reservations': schemas.array(
-        BOOKING, 'The open ones, by their start.'),
+    'reservations': schemas.array(BOOKING, 'The open ones, by their start.'),
 })
 HOSTS_ANSWER = schemas.listing('hosts', HOST)
 HOST_ANSWER = _object({'host': HOST})

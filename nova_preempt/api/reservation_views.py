@@ -40,7 +40,7 @@ def host_id(project_id, name):
 
 
 def preview(found, project_id, everything=True):
-    """A schedule.Preview, or None, as JSON; parameters as above."""
+    """Return a reservation_schedule.Preview, or None, as JSON."""
     return {
         'possible': found is not None,
         'start_at': found and views.time(found.start_at),
@@ -66,7 +66,7 @@ _FROM_ENGINE = ('name', 'service_host', 'state', 'status', 'vacant',
 def host(item, settings, default, reservations):
     """A host as the engine has it as JSON.
 
-    :param settings: its db.calendar.HostSettings, None if there are none
+    :param settings: its db.calendar_cache.HostSettings, None if there are none
     :param default: whether hosts are reservable of which nothing is said
     :param reservations: its db.reservations.Bookings
     """

@@ -11,10 +11,10 @@ import webob
 import webob.dec
 import webob.exc
 
-from nova_preempt.api import changes
-from nova_preempt.api import errors
+from nova_preempt.api import audit_log
+from nova_preempt.api import http_errors
 from nova_preempt.api import microversion
-from nova_preempt.api import validation
+from nova_preempt.api import request_validation
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,11 +111,11 @@ class Router:
         try:
             return self._logged(request)
         except Exception as exc:
-            code = errors.status_of(exc)
+            code = http_errors.status_of(exc)
             if code is None:
                 raise
-            return errors.response(code, errors.message_of(exc),
-                                   errors.headers_of(exc))
+            return http_errors.response(code, http_errors.message_of(exc),
+                                        http_errors.headers_of(exc))
 
     def _logged(self, request):
         """Answer, and log who has changed what, or was not let."""
@@ -125,16 +125,16 @@ class Router:
         operation = self._operation(request, self._methods(request, found[0]))
         call = Call(
             self._services, request, found[1],
-            validation.query(operation.query, request.query_string),
+            request_validation.query(operation.query, request.query_string),
             _body(operation, request), operation.rule)
         if not operation.changes:
             return self._answer(operation, call)
         try:
             answer = self._answer(operation, call)
         except Exception as exc:
-            changes.log(call, operation, refusal=exc)
+            audit_log.log(call, operation, refusal=exc)
             raise
-        changes.log(call, operation, answer.json if answer.body else None)
+        audit_log.log(call, operation, answer.json if answer.body else None)
         return answer
 
     @staticmethod
@@ -143,10 +143,9 @@ class Router:
             call.require(operation.rule)
         answer = operation.handler(call)
         if answer is None:
-            return webob.Response(status=operation.success,
-                                  content_type=None)
+            return webob.Response(status=operation.success, content_type=None)
         return webob.Response(
-            status=operation.success, content_type=errors.JSON,
+            status=operation.success, content_type=http_errors.JSON,
             body=_json(answer))
 
     def _methods(self, request, path):
@@ -176,16 +175,16 @@ class Router:
 def _body(operation, request):
     if operation.body is None:
         return None
-    if request.content_type != errors.JSON:
+    if request.content_type != http_errors.JSON:
         raise webob.exc.HTTPUnsupportedMediaType(
-            f'The body must be {errors.JSON}.')
+            f'The body must be {http_errors.JSON}.')
     try:
         raw = request.body
     except OSError:
         # Whoever sent it has gone, or has said that it is longer than it is.
         raise webob.exc.HTTPBadRequest(
             'The body ended before its announced length.') from None
-    return validation.body(operation.body, raw)
+    return request_validation.body(operation.body, raw)
 
 
 def _json(answer):

@@ -13,7 +13,7 @@ TEXT = {'type': 'string', 'minLength': 1, 'maxLength': 255,
 UUID = {'type': 'string', 'format': 'uuid', 'minLength': 36, 'maxLength': 36}
 TIME = {'type': 'string', 'format': 'date-time', 'maxLength': 40}
 STATUS = {'type': 'string', 'enum': list(queries.STATUSES)}
-#: Page sizes above api.pages.MOST_ITEMS are cut down to it.
+#: Page sizes above api.pagination.MOST_ITEMS are cut down to it.
 LIMIT = {'type': 'integer', 'minimum': 1, 'maximum': 2 ** 31 - 1}
 #: Of one question.
 MAX_FLAVORS = 50
@@ -162,8 +162,7 @@ CHANCES_ANSWER = make_object({'placement_chances': array(make_object({
     'preemptible': described(
         _COUNT_OR_NULL, 'How many preemptible servers would fit; null if '
                         'what the flavor asks for is not known.'),
-    'normal': described(
-        _COUNT_OR_NULL, 'How many normal servers would.')}))})
+    'normal': described(_COUNT_OR_NULL, 'How many normal servers would.')}))})
 
 _NUMBERS = {
     'preemptions': COUNT,

@@ -9,8 +9,9 @@ server whose configuration lacks something does not start.
 
 import os
 
-from nova_preempt import garbage
-from nova_preempt.api import entry
+from nova_preempt import garbage_collection
+from nova_preempt.api import application_factory
 
-application = entry.make_application(entry.arguments(os.environ))
-garbage.settle()
+application = application_factory.make_application(
+    application_factory.arguments(os.environ))
+garbage_collection.settle()

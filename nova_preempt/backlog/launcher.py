@@ -10,18 +10,18 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt.backlog import options as backlog_options
-from nova_preempt.backlog import sealing
-from nova_preempt.backlog import users
+from nova_preempt.backlog import backlog_policy
+from nova_preempt.backlog import secret_encryption
+from nova_preempt.backlog import user_sessions
+from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import parallel
-from nova_preempt.cloud import trusts as api
-from nova_preempt.cloud import user_nova
+from nova_preempt.cloud import nova_as_user
+from nova_preempt.cloud import parallel_calls
+from nova_preempt.core.backlog import allowed_hosts
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import places
 from nova_preempt.core.backlog import redaction
-from nova_preempt.core.backlog import servers
+from nova_preempt.core.backlog import request_servers
 
 LOG = logging.getLogger(__name__)
 
@@ -33,14 +33,14 @@ class Launcher:
     """Boots what a pass has decided.
 
     :param options: [backlog] of the configuration
-    :param acting: a nova_preempt.backlog.users.Users
-    :param records: a nova_preempt.backlog.records.Records
+    :param acting: a nova_preempt.backlog.user_sessions.Users
+    :param records: a nova_preempt.backlog.request_recorder.Records
     :param clock: returns now, naive and in UTC
     """
 
     def __init__(self, options, acting, records, clock):
         self._options = options
-        self._sealing = sealing.Sealing(options)
+        self._sealing = secret_encryption.Sealing(options)
         self._users = acting
         self._records = records
         self._clock = clock
@@ -48,7 +48,8 @@ class Launcher:
     def start(self, intents):
         """Carry starts out, several at a time.
 
-        :param intents: core.backlog.controller.Launch, the next one first
+        :param intents: core.backlog.backlog_controller.Launch, the next one
+            first
         """
         # Where one finds nobody to ask the others would, too.
         away = threading.Event()
@@ -70,7 +71,7 @@ class Launcher:
             if not found:
                 away.set()
 
-        parallel.call(start, intents)
+        parallel_calls.call(start, intents)
 
     def _start(self, start, request):
         """Ask for the servers; returns whether there was somebody to ask."""
@@ -82,27 +83,27 @@ class Launcher:
         try:
             secrets = self._sealing.open(request, self._records.sealed)
             nova = self._users.nova(request)
-        except sealing.CannotOpen as exc:
+        except secret_encryption.CannotOpen as exc:
             LOG.error('Request %(uuid)s cannot be started: %(exc)s',
                       {'uuid': request.uuid, 'exc': exc.detail})
             self._wait(request, boot_outcome.REFUSED, str(exc))
             return True
-        except api.TrustGone as exc:
+        except keystone_trusts.TrustGone as exc:
             now = self._clock()
             self._records.record(request, boot_outcome.refuse(
                 request, str(exc), now, self._lifecycle()), now)
             return True
-        except (users.NotNow, api.KeystoneError) as exc:
+        except (user_sessions.NotNow, keystone_trusts.KeystoneError) as exc:
             LOG.warning('Request %(uuid)s cannot be started yet: %(exc)s',
                         {'uuid': request.uuid, 'exc': exc})
-            if isinstance(exc, api.KeystoneError):
+            if isinstance(exc, keystone_trusts.KeystoneError):
                 return False
             self._wait(
                 request, boot_outcome.NO_ANSWER,
                 'Nova cannot be asked in the name of the user yet.')
             return True
-        boot = servers.next_boot(request, start.flavor_id, start.count,
-                                 self._clock())
+        boot = request_servers.next_boot(request, start.flavor_id, start.count,
+                                         self._clock())
         begun = self._records.begin(request, boot)
         if begun is not None:
             until = boot.asked_at + datetime.timedelta(
@@ -112,7 +113,7 @@ class Launcher:
         return True
 
     def _lifecycle(self):
-        return backlog_options.lifecycle(self._options)
+        return backlog_policy.lifecycle(self._options)
 
     def _wait(self, request, code, text):
         """Let others come first for a while; nothing is lost."""
@@ -123,17 +124,16 @@ class Launcher:
 
     def _ask(self, nova, request, begun, boot, secrets, hints):
         try:
-            if model.has_group(request):
-                group = nova.group(model.group_name(request))
+            if backlog_model.has_group(request):
+                group = nova.group(backlog_model.group_name(request))
                 hints = {**hints, 'group': group}
             reply = nova.create(body_of(request, boot, secrets, hints),
                                 request.compute_version)
-        except user_nova.NoGroup as exc:
+        except nova_as_user.NoGroup as exc:
             reply = exc.reply
         # Nova's complaint goes into records, notifications and the log.
         text = redaction.redacted(reply.text, secrets)
-        how = boot_outcome.taken(reply.status, reply.kind, text,
-                                 request.tries)
+        how = boot_outcome.taken(reply.status, reply.kind, text, request.tries)
         metrics.BACKLOG_STARTS.labels(how.value).inc()
         if how is boot_outcome.Taken.UNKNOWN:
             LOG.warning('Whether Nova makes the servers of request %(uuid)s '
@@ -174,7 +174,7 @@ def body_of(request, boot, secrets, hints=None):
                   max_count=boot.count,
                   tags=[*server.get('tags', ()), boot.tag])
     if hints:
-        name = next((name for name in places.HINTS if name in body),
-                    places.HINTS[0])
+        name = next((name for name in allowed_hosts.HINTS if name in body),
+                    allowed_hosts.HINTS[0])
         body[name] = {**body.get(name, {}), **hints}
     return body

@@ -9,10 +9,10 @@ import functools
 
 from oslo_log import log as logging
 
-from nova_preempt.backlog import users
-from nova_preempt.cloud import trusts
-from nova_preempt.db import backlog
-from nova_preempt.db import backlog_begun
+from nova_preempt.backlog import user_sessions
+from nova_preempt.cloud import keystone_trusts
+from nova_preempt.db import backlog_store
+from nova_preempt.db import backlog_submissions
 
 LOG = logging.getLogger(__name__)
 
@@ -30,13 +30,13 @@ class OrphanTrusts:
     that was begun here, see nova_preempt.core.backlog.trust_marker.
 
     :param database: a nova_preempt.db.Database
-    :param acting: a nova_preempt.cloud.trusts.Trusts
+    :param acting: a nova_preempt.cloud.keystone_trusts.Trusts
     """
 
     def __init__(self, database, acting):
-        self._database = database
+        self._db = database
         self._trusts = acting
-        self._turns = users.Turns()
+        self._turns = user_sessions.Turns()
 
     def clear(self, now):
         """Clear up after those that were begun long ago, some at a time.
@@ -45,8 +45,8 @@ class OrphanTrusts:
         """
         # From now on none of them is written down any more. All of them: the
         # oldest may be those that fail.
-        late, cleared = backlog_begun.give_up(
-            self._database, now - datetime.timedelta(seconds=LATE_S)), []
+        late, cleared = backlog_submissions.give_up(
+            self._db, now - datetime.timedelta(seconds=LATE_S)), []
         # What Keystone lists is long; it is asked once, if at all.
         listed = functools.cache(self._trusts.list)
         self._turns.each(late, lambda begun: cleared.append(
@@ -54,17 +54,17 @@ class OrphanTrusts:
         return len(late) - len(cleared)
 
     def _clear(self, begun, listed):
-        found = trusts.marked(listed, begun.user_id, begun.expires_at)
-        used = backlog.trusts(self._database) if found else ()
+        found = keystone_trusts.marked(listed, begun.user_id, begun.expires_at)
+        used = backlog_store.trusts(self._db) if found else ()
         for trust_id in found:
             if trust_id in used:
                 # Of another request, to the same second.
                 continue
-            with users.as_user(self._trusts):
+            with user_sessions.as_user(self._trusts):
                 self._trusts.delete(trust_id)
             LOG.info(
                 'Trust %(trust)s of user %(user)s was deleted: no request '
                 'has it since %(at)sZ.',
                 {'trust': trust_id, 'user': begun.user_id,
                  'at': begun.begun_at})
-        backlog_begun.forget(self._database, begun.uuid)
+        backlog_submissions.forget(self._db, begun.uuid)

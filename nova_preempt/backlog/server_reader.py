@@ -4,7 +4,7 @@
 import collections
 
 from nova_preempt.cloud import instances
-from nova_preempt.core.backlog import servers as core
+from nova_preempt.core.backlog import request_servers
 
 
 class ServerReader:
@@ -25,22 +25,24 @@ class ServerReader:
 
         :param requests: core Requests
         """
-        tags = {item.uuid: core.sought_tags(item, now) for item in requests}
-        uuids = {item.uuid: core.sought_servers(item) for item in requests}
+        tags = {item.uuid: request_servers.sought_tags(item, now)
+                for item in requests}
+        uuids = {item.uuid: request_servers.sought_servers(item)
+                 for item in requests}
         found = self._find(
             [tag for some in tags.values() for tag in some],
             [uuid for some in uuids.values() for uuid in some])
         by_request = self._by_request(requests, found.servers)
         asked = {
             uuid for item in requests for uuid in uuids[item.uuid]
-            if core.may_have_given_way(by_request[item.uuid].get(uuid))}
+            if request_servers.may_have_given_way(
+                by_request[item.uuid].get(uuid))}
         victims = self._decisions.get_statuses(asked) if asked else {}
         return {
-            item.uuid: core.Seen(
+            item.uuid: request_servers.Seen(
                 tuple(by_request[item.uuid].values()),
                 {uuid: victims[uuid] for uuid in uuids[item.uuid]
-                 if uuid in victims})
-            for item in requests
+                 if uuid in victims}) for item in requests
             if (found.is_whole or not tags[item.uuid])
             and not found.unsure.intersection(uuids[item.uuid])}
 
@@ -64,7 +66,7 @@ def _owner(server, projects):
     Anybody may give a server of theirs any tag.
     """
     for text in server.tags:
-        owner = core.untag(text)
+        owner = request_servers.untag(text)
         if owner and projects.get(owner[0]) == server.project_id:
             return owner[0]
     return None

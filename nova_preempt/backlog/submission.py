@@ -15,20 +15,20 @@ from oslo_utils import timeutils
 from oslo_utils import uuidutils
 
 from nova_preempt import exceptions
-from nova_preempt.backlog import asked
-from nova_preempt.backlog import sealing
+from nova_preempt.backlog import request_parser
+from nova_preempt.backlog import secret_encryption
 from nova_preempt.cloud import boot_schema
+from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import trusts
-from nova_preempt.cloud import user_nova
-from nova_preempt.core.backlog import ladders
-from nova_preempt.core.backlog import model
+from nova_preempt.cloud import nova_as_user
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import flavor_ladders
 from nova_preempt.core.backlog import redaction
+from nova_preempt.core.backlog import request_rules
+from nova_preempt.core.backlog import trust_lifetime
 from nova_preempt.core.backlog import trust_marker
-from nova_preempt.core.backlog import trusts as trust_times
-from nova_preempt.core.backlog import validation
-from nova_preempt.db import backlog
-from nova_preempt.db import backlog_begun
+from nova_preempt.db import backlog_store
+from nova_preempt.db import backlog_submissions
 
 LOG = logging.getLogger(__name__)
 
@@ -40,12 +40,12 @@ class Submission:
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
     :param database: a db.Database
-    :param made: a cloud.trusts.Trusts
-    :param reading: a cloud.user_nova.UserReading
+    :param made: a cloud.keystone_trusts.Trusts
+    :param reading: a cloud.nova_as_user.UserReading
     :param classes: see nova_preempt.handover.eviction_policy.load_classes()
     :param clock: returns now, naive and in UTC
-    :param tell: called with a changed model.Request and its former state,
-        '' for a new one
+    :param tell: called with a changed backlog_model.Request and its former
+        state, '' for a new one
     """
 
     def __init__(self, conf, database, made, reading, classes=None,
@@ -58,16 +58,16 @@ class Submission:
         self._classes = classes
         self._clock = clock
         self._tell = tell
-        self._sealing = sealing.Sealing(conf.backlog)
+        self._sealing = secret_encryption.Sealing(conf.backlog)
 
     def submit(self, context, token, wanted, any_class=False):
         """Keep a new request.
 
         :param context: of who asks
         :param token: of the same, of the project
-        :param wanted: an asked.Wanted
+        :param wanted: an request_parser.Wanted
         :param any_class: whether it may be of one that is not open to all
-        :returns: the model.Request
+        :returns: the backlog_model.Request
         :raises BacklogDisabled, InvalidRequest, RequestLimit, NoTrust:
         :raises NoAnswer: Keystone or Nova cannot be asked
         """
@@ -79,11 +79,11 @@ class Submission:
                                 self._classes_for(any_class))
         sealed = self._sealed(request.uuid, wanted.body)
         begun, trust = self._make_trust(context, token, request.uuid,
-                                        trust_times.latest_start(request))
+                                        trust_lifetime.latest_start(request))
         try:
             request = dataclasses.replace(request, **trust)
-            if not backlog.create(self._db, request, begun=True,
-                                  sealed=sealed):
+            if not backlog_store.create(self._db, request, begun=True,
+                                        sealed=sealed):
                 raise exceptions.NoAnswer('Making a trust took too long.')
             # Others may have come at the same time.
             self._check_limit(context.project_id, own=1)
@@ -97,41 +97,41 @@ class Submission:
         """Change an open request.
 
         :param context, token: of who asks
-        :param request: a model.Request as it was found
-        :param values: {name in model.Request: value}
+        :param request: a backlog_model.Request as it was found
+        :param values: {name in backlog_model.Request: value}
         :param any_class: as for submit
-        :returns: the model.Request as it is then
+        :returns: the backlog_model.Request as it is then
         :raises InvalidRequest, WrongState, RequestLimit, NoTrust, NoAnswer:
         """
-        asked.require_open(request)
-        with asked.naming_fields():
-            validation.check_wishes(
+        request_parser.require_open(request)
+        with request_parser.naming_fields():
+            request_rules.check_wishes(
                 {**{field.name: getattr(request, field.name)
                     for field in dataclasses.fields(request)}, **values},
                 self._now(), self._classes_for(any_class), values)
             if 'class_name' in values:
                 values = {**values, 'class_name': self._class_of(
                     values['class_name'], request.alternatives)}
-            validation.check_change(request, values)
-            of = model.OPEN
+            request_rules.check_change(request, values)
+            of = backlog_model.OPEN
             if values.keys() & {'count', 'least_count'}:
-                values = asked.counts(request, values,
-                                      self._options.max_count)
-                of = (model.WAITING,)
+                values = request_parser.counts(request, values,
+                                               self._options.max_count)
+                of = (backlog_model.WAITING,)
             if values.get('not_before', request.not_before) != (
                     request.not_before):
-                asked.require_unstarted(request, 'when it may start')
-                of = (model.WAITING,)
+                request_parser.require_unstarted(request, 'when it may start')
+                of = (backlog_model.WAITING,)
         renewal = None
         changed = dataclasses.replace(request, **values)
-        if trust_times.outlasts_trust(changed):
+        if trust_lifetime.outlasts_trust(changed):
             renewal, trust = self._renewed(context, token, changed)
             values = {**values, **trust}
-        if not backlog.change(self._db, request.uuid, of, self._now(),
-                              renewal, **values):
+        if not backlog_store.change(self._db, request.uuid, of, self._now(),
+                                    renewal, **values):
             raise exceptions.WrongState(
                 f'Request {request.uuid} has changed meanwhile.')
-        return backlog.get(self._db, request.uuid)
+        return backlog_store.get(self._db, request.uuid)
 
     def cancel(self, request, ends_servers=False):
         """Give an open request up; the engine clears up what it has started.
@@ -140,21 +140,21 @@ class Submission:
         :raises WrongState: it is over
         """
         for _try in range(_TRIES):
-            asked.require_open(request)
+            request_parser.require_open(request)
             reason = 'Cancelled by a user' + (
                 ', with its servers.' if ends_servers else '.')
             # Nobody has started anything for it since it was found, or it is
             # not in this state any more.
-            if backlog.change(self._db, request.uuid, (request.state,),
-                              self._now(), state=model.CANCELLED,
-                              reason=reason, ends_servers=ends_servers):
+            if backlog_store.change(self._db, request.uuid, (request.state,),
+                                    self._now(), state=backlog_model.CANCELLED,
+                                    reason=reason, ends_servers=ends_servers):
                 self._tell(dataclasses.replace(
-                    request, state=model.CANCELLED, reason=reason),
+                    request, state=backlog_model.CANCELLED, reason=reason),
                     request.state)
                 # Its boots may be others by now than those that were found.
-                self._end_trust(backlog.get(self._db, request.uuid))
+                self._end_trust(backlog_store.get(self._db, request.uuid))
                 return
-            request = backlog.get(self._db, request.uuid)
+            request = backlog_store.get(self._db, request.uuid)
         raise exceptions.WrongState(
             f'Request {request.uuid} changes all the time; try again.')
 
@@ -164,13 +164,13 @@ class Submission:
             return
         try:
             self._trusts.delete(request.trust_id)
-        except trusts.KeystoneError as exc:
+        except keystone_trusts.KeystoneError as exc:
             # The engine looks after trusts of requests that are over.
             LOG.warning('The trust of request %(uuid)s stays for now: '
                         '%(exc)s', {'uuid': request.uuid, 'exc': exc})
             return
-        backlog.change(self._db, request.uuid, model.CLOSED, self._now(),
-                       trust_id='')
+        backlog_store.change(self._db, request.uuid, backlog_model.CLOSED,
+                             self._now(), trust_id='')
 
     # -- what is checked -----------------------------------------------------
 
@@ -181,40 +181,42 @@ class Submission:
         :param renews: whether it is there already, and needs another trust
         """
         day = self._now() - datetime.timedelta(days=1)
-        used = {} if renews else {'max_requests_per_project': backlog.count(
-            self._db, project_id) - own}
-        used['max_created_per_day'] = backlog.count(
-            self._db, project_id, model.STATES, day) - own + (
-                backlog_begun.count(self._db, project_id))
-        why = validation.check_limits({name: (number, self._options[name])
-                                       for name, number in used.items()})
+        used = {
+            } if renews else {'max_requests_per_project': backlog_store.count(
+                self._db, project_id) - own}
+        used['max_created_per_day'] = backlog_store.count(
+            self._db, project_id, backlog_model.STATES, day) - own + (
+                backlog_submissions.count(self._db, project_id))
+        why = request_rules.check_limits({name: (number, self._options[name])
+                                          for name, number in used.items()})
         if why:
             raise exceptions.RequestLimit(why)
 
     def _checked(self, context, token, wanted, classes):
-        """A model.Request without a trust."""
+        """A backlog_model.Request without a trust."""
         now = self._now()
         server = wanted.body['server']
-        with asked.naming_fields():
-            validation.check_wishes(wanted.wishes, now, classes)
+        with request_parser.naming_fields():
+            request_rules.check_wishes(wanted.wishes, now, classes)
             find = self._rungs if wanted.ladder else self._flavors
             alternatives, counts = find(token, wanted, server)
-            alternatives = user_nova.as_hinted(
+            alternatives = nova_as_user.as_hinted(
                 self._preemption, wanted.body, alternatives)
             class_name = self._class_of(
                 wanted.wishes.get('class_name', ''), alternatives)
-            validation.check_server(server, counts.most)
-            validation.check_reservations(wanted.body)
+            request_rules.check_server(server, counts.most)
+            request_rules.check_reservations(wanted.body)
             self._look_up_others(token, server)
-        return model.Request(
+        return backlog_model.Request(
             uuid=uuidutils.generate_uuid(), project_id=context.project_id,
             user_id=context.user_id, trust_id='',
-            body=redaction.without_secrets(asked.without_ours(wanted.body)),
+            body=redaction.without_secrets(
+                request_parser.without_ours(wanted.body)),
             compute_version=wanted.compute_version, count=counts.most,
             least_count=counts.least, alternatives=alternatives,
             ladder=wanted.ladder, apart=bool(wanted.ladder),
             created_at=now, updated_at=now, waits_since=now,
-            **{'name': asked.name(server), **wanted.wishes,
+            **{'name': request_parser.name(server), **wanted.wishes,
                'class_name': class_name})
 
     def _sealed(self, uuid, body):
@@ -224,14 +226,14 @@ class Submission:
             return None
         try:
             return self._sealing.seal(uuid, secrets)
-        except sealing.NoKey:
-            with asked.naming_fields():
-                raise validation.Refused(
+        except secret_encryption.NoKey:
+            with request_parser.naming_fields():
+                raise request_rules.Refused(
                     f'body.server.{next(iter(secrets))}',
                     'it would have to be kept until servers start, and the '
                     'operator has set no key to encrypt it with '
                     '([backlog]secret_key_file)') from None
-        except sealing.BadKeys as exc:
+        except secret_encryption.BadKeys as exc:
             LOG.error('Secrets of a request cannot be encrypted: %s', exc)
             raise exceptions.NoAnswer(
                 'User data and passwords cannot be encrypted now.') from None
@@ -245,16 +247,16 @@ class Submission:
                      if any_class or name in table.open)
 
     def _class_of(self, name, alternatives):
-        return validation.class_of(name, alternatives, (
+        return request_rules.class_of(name, alternatives, (
             self._classes.table.names if self._classes else ()))
 
     def _flavors(self, token, wanted, server):
-        """(Alternatives, validation.Counts) of what a user has chosen."""
-        counts = validation.counts(wanted.count, wanted.least_count, server,
-                                   self._options.max_count)
-        flavors = validation.flavors(wanted.flavors, server)
+        """(Alternatives, request_rules.Counts) of what a user has chosen."""
+        counts = request_rules.counts(wanted.count, wanted.least_count, server,
+                                      self._options.max_count)
+        flavors = request_rules.flavors(wanted.flavors, server)
         self._check_body(wanted, flavors[0])
-        from_volume = validation.starts_from_volume(server)
+        from_volume = request_rules.starts_from_volume(server)
         with self._reading_as('flavors'):
             return tuple(self._reading.flavor(token, flavor_id, from_volume)
                          for flavor_id in flavors), counts
@@ -262,42 +264,42 @@ class Submission:
     def _rungs(self, token, wanted, server):
         """The same of a ladder, where priorities say what is chosen."""
         if not self._options.ladders:
-            raise validation.Refused(
+            raise request_rules.Refused(
                 'ladder', 'there are none: [backlog]ladders is false')
         priorities = wanted.wishes.get('priorities')
-        validation.check_ladder(wanted.ladder, priorities, {
+        request_rules.check_ladder(wanted.ladder, priorities, {
             'flavors': wanted.flavors, 'count': wanted.count,
             'least_count': wanted.least_count}, server)
-        validation.check_group(wanted.ladder, wanted.body)
+        request_rules.check_group(wanted.ladder, wanted.body)
         with self._reading_as('ladder'):
-            found = ladders.rungs(self._reading.ladder(
-                token, wanted.ladder, validation.starts_from_volume(server)),
-                priorities)
+            found = flavor_ladders.rungs(self._reading.ladder(
+                token, wanted.ladder,
+                request_rules.starts_from_volume(server)), priorities)
         if not found:
-            raise validation.Refused(
+            raise request_rules.Refused(
                 'ladder', f'{wanted.ladder!r} has no flavor for hosts of '
                 'the reputation that is asked for')
         self._check_body(wanted, found[0].flavor_id)
-        copies = ladders.copies(priorities)
-        return found, validation.Counts(copies, copies)
+        copies = flavor_ladders.copies(priorities)
+        return found, request_rules.Counts(copies, copies)
 
     @staticmethod
     def _check_body(wanted, flavor_id):
         """Let Nova's own schema say what it has against the body."""
         wrong = boot_schema.check_version(wanted.compute_version)
         if wrong:
-            raise validation.Refused('compute_version', wrong)
-        body = asked.without_ours(wanted.body)
+            raise request_rules.Refused('compute_version', wrong)
+        body = request_parser.without_ours(wanted.body)
         body['server']['flavorRef'] = flavor_id
         tags = body['server'].get('tags')
         if isinstance(tags, list) and len(tags) > boot_schema.MAX_TAGS:
-            raise validation.Refused(
+            raise request_rules.Refused(
                 'body.server.tags',
                 f'{len(tags)} are more than {boot_schema.MAX_TAGS}, the most')
         try:
             boot_schema.check(body, wanted.compute_version)
         except boot_schema.InvalidBody as exc:
-            raise validation.Refused(f'body{exc.path}', exc.text) from None
+            raise request_rules.Refused(f'body{exc.path}', exc.text) from None
 
     def _look_up_others(self, token, server):
         """Refuse an image or a key pair that is not there."""
@@ -313,8 +315,8 @@ class Submission:
         """Say of which field it is that Nova refuses something."""
         try:
             yield
-        except (user_nova.NotFound, user_nova.Refused) as exc:
-            raise validation.Refused(field, str(exc)) from None
+        except (nova_as_user.NotFound, nova_as_user.Refused) as exc:
+            raise request_rules.Refused(field, str(exc)) from None
         except nova_api.NovaError as exc:
             LOG.warning('Nova cannot be asked about a request: %.300s', exc)
             raise exceptions.NoAnswer('Nova cannot be asked.') from None
@@ -326,20 +328,20 @@ class Submission:
 
         :param latest: when servers are started with it at the latest, None:
             any time
-        :returns: a Begun, and {name in model.Request: value}
+        :returns: a Begun, and {name in backlog_model.Request: value}
         """
-        begun = backlog_begun.Begun(
+        begun = backlog_submissions.Begun(
             uuid, context.project_id, context.user_id, self._now(),
             trust_marker.expiry(uuid, latest))
-        backlog_begun.begin(self._db, begun)
+        backlog_submissions.begin(self._db, begun)
         try:
             trust_id = self._trusts.create(
                 token, context.project_id, context.user_id, context.roles,
                 begun.expires_at)
-        except trusts.TrustRefused as exc:
-            backlog_begun.forget(self._db, uuid)
+        except keystone_trusts.TrustRefused as exc:
+            backlog_submissions.forget(self._db, uuid)
             raise exceptions.NoTrust(str(exc)) from None
-        except trusts.KeystoneError as exc:
+        except keystone_trusts.KeystoneError as exc:
             LOG.error('No trust can be made for a request: %s', exc)
             raise exceptions.NoAnswer('Keystone cannot be asked.') from None
         return begun, {'trust_id': trust_id,
@@ -356,22 +358,22 @@ class Submission:
         self._check_limit(request.project_id, renews=True)
         begun, trust = self._make_trust(
             context, token, uuidutils.generate_uuid(),
-            trust_times.renewed_until(request, self._now()))
+            trust_lifetime.renewed_until(request, self._now()))
         # Not deleted at once: an engine may be about to use it.
         left = dataclasses.replace(begun, uuid=uuidutils.generate_uuid(),
                                    expires_at=request.trust_until)
-        return backlog.Renewal(begun, request.trust_id, left), trust
+        return backlog_store.Renewal(begun, request.trust_id, left), trust
 
     def _forget(self, begun, trust_id):
         """Take back what was made for a request that is not kept."""
         try:
-            removal = backlog.remove(self._db, begun, self._now())
+            removal = backlog_store.remove(self._db, begun, self._now())
             if removal.is_gone:
                 self._trusts.delete(trust_id)
-                backlog_begun.forget(self._db, begun.uuid)
+                backlog_submissions.forget(self._db, begun.uuid)
             elif removal.cancelled:
                 # The engine has told that it was started.
-                self._tell(backlog.get(self._db, begun.uuid),
+                self._tell(backlog_store.get(self._db, begun.uuid),
                            removal.cancelled)
         except Exception:
             # The user has to be told why it was not kept; what is left of it

@@ -6,12 +6,12 @@ import dataclasses
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt.backlog import users
+from nova_preempt.backlog import user_sessions
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import model
 from nova_preempt.core.backlog import redaction
-from nova_preempt.core.backlog import servers
-from nova_preempt.db import backlog as db
+from nova_preempt.core.backlog import request_servers
+from nova_preempt.db import backlog_store
 
 LOG = logging.getLogger(__name__)
 
@@ -21,16 +21,17 @@ class Tracker:
 
     :param database: a nova_preempt.db.Database
     :param reader: a nova_preempt.backlog.server_reader.ServerReader
-    :param acting: a nova_preempt.backlog.users.Users
-    :param records: a nova_preempt.backlog.records.Records
+    :param acting: a nova_preempt.backlog.user_sessions.Users
+    :param records: a nova_preempt.backlog.request_recorder.Records
     """
 
     def __init__(self, database, reader, acting, records):
-        self._database = database
+        self._db = database
         self._reader = reader
         self._users = acting
         self._records = records
-        self._deleting, self._closing = users.Turns(), users.Turns()
+        self._deleting, self._closing = user_sessions.Turns(
+            ), user_sessions.Turns()
         self._bodies = {}         # uuid: see redaction.of_pass()
         # {uuid of an open one: uuids of servers that nobody may delete}
         self._left = {}
@@ -40,12 +41,13 @@ class Tracker:
 
         Each is read once: it does not change while a request is open.
         """
-        requests = db.find(self._database, model.OPEN, with_bodies=False)
+        requests = backlog_store.find(self._db, backlog_model.OPEN,
+                                      with_bodies=False)
         there = {item.uuid for item in requests}
         self._bodies = {uuid: body for uuid, body in self._bodies.items()
                         if uuid in there}
-        for uuid, body in db.bodies(self._database,
-                                    there - self._bodies.keys()):
+        for uuid, body in backlog_store.bodies(self._db,
+                                               there - self._bodies.keys()):
             self._bodies[uuid] = redaction.of_pass(body)
         # Without those that were forgotten between the two.
         return [dataclasses.replace(item, body=self._bodies[item.uuid])
@@ -55,11 +57,11 @@ class Tracker:
         """Look at all that are open, or are to be cleared up.
 
         :returns: (the open core Requests, the closed ones,
-            {uuid: core.backlog.servers.Seen})
+            {uuid: core.backlog.request_servers.Seen})
         """
         requests = self.open()
-        closed = db.find(self._database, model.CLOSED, with_trust=True,
-                         with_bodies=False)
+        closed = backlog_store.find(self._db, backlog_model.CLOSED,
+                                    with_trust=True, with_bodies=False)
         return requests, closed, {
             **self._reader.look([item for item in requests
                                if item.boots or item.servers], now),
@@ -69,7 +71,7 @@ class Tracker:
         """Write down what has become of open requests, and delete servers.
 
         :param requests: those that are open
-        :param intents: core.backlog.controller.Record
+        :param intents: core.backlog.backlog_controller.Record
         :returns: the uuids of requests that somebody has changed meanwhile
         """
         states = {item.uuid: item.state for item in requests}
@@ -89,7 +91,7 @@ class Tracker:
             [boot_outcome.after(item.request, item.verdict)
              for item in intents if item.request.uuid in deletes],
             lambda item: self._delete(item, deletes[item.uuid], now))
-        for state in model.OPEN:
+        for state in backlog_model.OPEN:
             metrics.BACKLOG_REQUESTS.labels(state).set(
                 sum(item == state for item in states.values()))
         return {item.request.uuid for item in intents} - deletes.keys()
@@ -98,7 +100,7 @@ class Tracker:
         """Clear up what is left of closed ones, their trusts last.
 
         :param requests: those that are closed
-        :param intents: core.backlog.controller.Clear
+        :param intents: core.backlog.backlog_controller.Clear
         :returns: of how many the trust is still there
         """
         of, cleared = {item.request.uuid: item for item in intents}, []
@@ -112,8 +114,8 @@ class Tracker:
         """Delete servers, or say that nobody may."""
         try:
             self._users.delete(request, uuids)
-        except users.NotDeleted as exc:
-            if not (exc.is_final or servers.is_late(request, now)):
+        except user_sessions.NotDeleted as exc:
+            if not (exc.is_final or request_servers.is_late(request, now)):
                 raise
             self._left.setdefault(request.uuid, set()).update(uuids)
             self._give_up(request, uuids, exc, now)
@@ -131,9 +133,9 @@ class Tracker:
             'Servers %(left)s of request %(uuid)s are left, as neither its '
             'user nor the service user may delete them: %(exc)s',
             {'uuid': request.uuid, 'left': left, 'exc': exc})
-        db.change(self._database, request.uuid, (request.state,), now,
-                  state=request.state, ends_servers=False,
-                  reason=f'{request.reason} {text}'.strip())
+        backlog_store.change(self._db, request.uuid, (request.state,),
+                             now, state=request.state, ends_servers=False,
+                             reason=f'{request.reason} {text}'.strip())
 
     def _clear(self, intent, now):
         """The next step; returns whether it was the last."""
@@ -144,8 +146,7 @@ class Tracker:
         if is_deleted and not intent.is_last:
             return False
         if is_deleted and verdict.locked:
-            self._give_up(request, verdict.locked,
-                          'they are locked', now)
+            self._give_up(request, verdict.locked, 'they are locked', now)
         self._users.forget(request)
-        return db.change(self._database, request.uuid, model.CLOSED, now,
-                         trust_id='')
+        return backlog_store.change(self._db, request.uuid,
+                                    backlog_model.CLOSED, now, trust_id='')

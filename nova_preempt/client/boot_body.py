@@ -9,8 +9,8 @@ import pathlib
 
 from osc_lib import exceptions
 
-from nova_preempt.client import common
-from nova_preempt.client import lookup
+from nova_preempt.client import base
+from nova_preempt.client import name_lookup
 
 #: What is in a body of Nova, so that one from a file has no need of it.
 _OPTIONS = ('image', 'network', 'key_name', 'property', 'user_data', 'hint',
@@ -63,9 +63,9 @@ def make(command, args):
             raise exceptions.CommandError(
                 f'--{both[0].replace("_", "-")}: that is a part of --body.')
         return args.body
-    server = common.given(
+    server = base.given(
         name=args.name,
-        imageRef=args.image and lookup.image_id(command, args.image),
+        imageRef=args.image and name_lookup.image_id(command, args.image),
         networks=_networks(command, args.network or ['auto']),
         key_name=args.key_name, description=args.description,
         availability_zone=args.availability_zone, tags=args.tag,
@@ -85,7 +85,7 @@ def _networks(command, names):
     if set(names) & set(_CHOICES):
         raise exceptions.CommandError(
             f'--network: {" and ".join(_CHOICES)} stand alone.')
-    return [{'uuid': lookup.network_id(command, name)} for name in names]
+    return [{'uuid': name_lookup.network_id(command, name)} for name in names]
 
 
 def _hints(pairs):
@@ -119,8 +119,7 @@ def _json(path):
     except (ValueError, RecursionError) as exc:
         raise argparse.ArgumentTypeError(
             f'{path} is not JSON: {exc}') from None
-    if not (isinstance(found, dict)
-            and isinstance(found.get('server'), dict)):
+    if not (isinstance(found, dict) and isinstance(found.get('server'), dict)):
         raise argparse.ArgumentTypeError(
             f'{path} has no "server", as the body of POST /servers does')
     return found

@@ -39,8 +39,7 @@ def draw(report, file):
     def values(name):
         return _known(item[name] for item in series)
 
-    power.plot(times, values('watts'), drawstyle='steps-post',
-               label='drawn')
+    power.plot(times, values('watts'), drawstyle='steps-post', label='drawn')
     power.plot(times, values('watts_saved'), drawstyle='steps-post',
                label='saved by hosts asleep')
     power.set_ylabel('power (W)')
@@ -134,8 +133,7 @@ def _empty_figure(found, why_none):
 
 
 def _times(series):
-    return [datetime.datetime.fromisoformat(item['time'])
-            for item in series]
+    return [datetime.datetime.fromisoformat(item['time']) for item in series]
 
 
 def _known(values):

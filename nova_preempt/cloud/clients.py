@@ -7,7 +7,7 @@ from collections.abc import Callable
 import dataclasses
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement
+from nova_preempt.cloud import placement_api
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,5 +18,5 @@ class Clients:
     """
 
     nova: nova_api.NovaAPI
-    placement: placement.Placement
+    placement: placement_api.Placement
     get_cells: Callable

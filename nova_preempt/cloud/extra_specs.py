@@ -100,7 +100,8 @@ def resource_amounts(extra_specs):
 
 
 def _seconds(extra_specs, key):
-    """nova-api refuses anything but a number (see nova_preempt.validators).
+    """nova-api refuses anything but a number (see
+    nova_preempt.extra_spec_validators).
 
     But only with microversion 2.86 or later; what is none counts as unset.
     """

@@ -14,7 +14,7 @@ from nova import servicegroup
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
-from nova_preempt.core.energy import steps
+from nova_preempt.core.energy import power_steps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +44,8 @@ class ComputeHost:
     @property
     def is_ours(self):
         """Whether we have disabled it."""
-        return self.disabled and self.disabled_reason.startswith(steps.REASON)
+        return self.disabled and self.disabled_reason.startswith(
+            power_steps.REASON)
 
     @property
     def is_operators(self):

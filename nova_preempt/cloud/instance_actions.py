@@ -10,8 +10,8 @@ import collections
 from nova.db.main import api as main_db
 from nova.db.main import models
 
-from nova_preempt.cloud import parallel
-from nova_preempt.core.classes import records
+from nova_preempt.cloud import parallel_calls
+from nova_preempt.core.classes import clock_events
 from nova_preempt.core.times import microseconds
 
 # By what an instance comes to run on a host, and since when, say these.
@@ -20,17 +20,17 @@ _EVENTS = ('compute__do_build_and_run_instance', 'compute_start_instance',
 
 
 def read(context, servers):
-    """{uuid: [core.classes.records.Action]} of these ObservedServers.
+    """{uuid: [core.classes.clock_events.Action]} of these ObservedServers.
 
     :param context: of their cell
     """
     by_uuid = {server.uuid: server for server in servers}
     found = {uuid: [] for uuid in by_uuid}
-    for uuids in parallel.pieces(by_uuid):
+    for uuids in parallel_calls.pieces(by_uuid):
         rows = _actions(context, uuids)
         events = collections.defaultdict(list)
-        for ids in parallel.pieces(row.id for row in rows
-                           if row.action in records.RUN):
+        for ids in parallel_calls.pieces(row.id for row in rows
+                           if row.action in clock_events.RUN):
             for event in _events(context, ids):
                 events[event.action_id].append(event)
         for row in rows:
@@ -46,7 +46,7 @@ def _actions(context, uuids):
         action.id, action.instance_uuid, action.action, action.project_id,
         action.start_time, action.message).filter(
             action.instance_uuid.in_(uuids), action.deleted == 0,
-            action.action.in_(sorted(records.ACTIONS)),
+            action.action.in_(sorted(clock_events.ACTIONS)),
             action.start_time.is_not(None)).all()
 
 
@@ -60,14 +60,14 @@ def _events(context, action_ids):
 
 
 def _action(server, row, events):
-    by_owner = records.is_by_owner(row.project_id, server.project_id)
+    by_owner = clock_events.is_by_owner(row.project_id, server.project_id)
     asked_us = _us(row.start_time)
-    if row.action not in records.RUN:
-        return records.Action(row.action, row.id, asked_us, by_owner,
-                              failed=row.message == 'Error')
+    if row.action not in clock_events.RUN:
+        return clock_events.Action(row.action, row.id, asked_us, by_owner,
+                                   failed=row.message == 'Error')
     placed_us, done_us, failed = _run(server, row, events)
-    return records.Action(row.action, row.id, asked_us, by_owner, placed_us,
-                          done_us, failed)
+    return clock_events.Action(row.action, row.id, asked_us, by_owner,
+                               placed_us, done_us, failed)
 
 
 def _run(server, row, events):

@@ -16,7 +16,7 @@ import time
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
-from nova_preempt.core import retrying
+from nova_preempt.core import poll_backoff
 
 #: The longest pause between two looks whether a victim is gone, in seconds.
 #: The first ones after Nova was asked for something come sooner. All who wait
@@ -91,7 +91,8 @@ class SharedReading:
             if self._last is None or self._last.is_due(now, max_age_s):
                 start = processor_time()
                 self._refresh(self._uuids, now)
-                self._last = retrying.Reading(now, processor_time() - start)
+                self._last = poll_backoff.Reading(now,
+                                                  processor_time() - start)
             elif uuid in self._unread:
                 self._refresh(self._unread, now)
             return self._found.get(uuid)
@@ -124,8 +125,7 @@ class InstancePoller:
     :param monotonic, processor_time: the clocks to measure by
     """
 
-    def __init__(self, find=None, read=None,
-                 monotonic=time.monotonic,
+    def __init__(self, find=None, read=None, monotonic=time.monotonic,
                  processor_time=cell_calls.processor_time):
         self._find = find or instances.find_cells
         self._read = read or instances.read_cell
@@ -195,6 +195,5 @@ def _make_reading(cell, read, clocks):
         return {uuid: dataclasses.replace(server, read_us=round(now * 1e6))
                 for uuid, server in read(cell, uuids).items()}
 
-    return SharedReading(f'cell {cell.identity}', read_states,
-                                        *clocks)
+    return SharedReading(f'cell {cell.identity}', read_states, *clocks)
 

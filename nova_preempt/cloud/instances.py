@@ -19,7 +19,7 @@ from oslo_utils import timeutils
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import extra_specs as specs
-from nova_preempt.cloud import parallel
+from nova_preempt.cloud import parallel_calls
 from nova_preempt.core import eligibility
 from nova_preempt.core import observed_server
 
@@ -102,7 +102,7 @@ def read(context, uuids=None, filters=PRESENT, attrs=(), make=observe):
     :param make: what is made of an Instance
     """
     queries = [filters] if uuids is None else (
-        {**filters, 'uuid': some} for some in parallel.pieces(uuids))
+        {**filters, 'uuid': some} for some in parallel_calls.pieces(uuids))
     return [make(instance) for query in queries
             for instance in objects.InstanceList.get_by_filters(
                 context, query, expected_attrs=list(attrs))]
@@ -210,7 +210,7 @@ def find_cells(uuids):
 
 def _mappings(uuids):
     context = nova_context.get_admin_context()
-    return [mapping for some in parallel.pieces(uuids) for mapping
+    return [mapping for some in parallel_calls.pieces(uuids) for mapping
             in objects.InstanceMappingList.get_by_instance_uuids(
                 context, some)]
 
@@ -320,8 +320,8 @@ def _read_tagged(context, tags, uuids):
     found = {server.uuid: server for servers in (
         read(context, uuids, attrs=['tags']),
         *(read(context, filters={**PRESENT, 'tags-any': some}, attrs=['tags'])
-          for some in parallel.pieces(tags))) for server in servers}
-    for some in parallel.pieces(uuid for uuid, server in found.items()
+          for some in parallel_calls.pieces(tags))) for server in servers}
+    for some in parallel_calls.pieces(uuid for uuid, server in found.items()
                         if server.vm_state == 'error'):
         for fault in objects.InstanceFaultList.get_latest_by_instance_uuids(
                 context, some):

@@ -145,8 +145,7 @@ class NovaAPI:
             uuid, getattr(server, 'OS-EXT-STS:vm_state', ''),
             getattr(server, 'OS-EXT-STS:task_state', None),
             getattr(server, 'OS-EXT-SRV-ATTR:host', None),
-            launched_at=_time(
-                getattr(server, 'OS-SRV-USG:launched_at', None)),
+            launched_at=_time(getattr(server, 'OS-SRV-USG:launched_at', None)),
             locked_by=self._locked_by(server), status=server.status,
             locked_reason=getattr(server, 'locked_reason', None))
 
@@ -244,8 +243,7 @@ class NovaAPI:
         :raises NovaError: nobody knows
         """
         found, marker = [], None
-        while page := self._list('hypervisors', detailed=True,
-                                 marker=marker):
+        while page := self._list('hypervisors', detailed=True, marker=marker):
             found += page
             marker = page[-1]['id']
         return found

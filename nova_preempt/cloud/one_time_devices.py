@@ -11,8 +11,8 @@ import time
 
 from oslo_log import log as logging
 
-from nova_preempt.cloud import parallel
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import parallel_calls
+from nova_preempt.cloud import placement_api
 
 LOG = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ _PIECE = 100
 class OneTimeDevices:
     """Remembers it of each server while it is on one node.
 
-    :param placement: a nova_preempt.cloud.placement.Placement
+    :param placement: a nova_preempt.cloud.placement_api.Placement
     :param monotonic: a clock, in seconds
     """
 
@@ -114,7 +114,7 @@ class OneTimeDevices:
                        if uuid not in self._has]
         for start in range(0, len(unknown), _PIECE):
             piece = unknown[start:start + _PIECE]
-            has = parallel.call(self._look, piece)
+            has = parallel_calls.call(self._look, piece)
             with self._lock:
                 for (uuid, place), answer in zip(piece, has, strict=True):
                     if self._servers.get(uuid) == place:

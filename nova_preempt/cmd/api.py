@@ -12,7 +12,7 @@ from wsgiref import simple_server
 import nova.conf
 
 from nova_preempt import exceptions
-from nova_preempt.api import entry
+from nova_preempt.api import application_factory
 
 CONF = nova.conf.CONF
 
@@ -30,13 +30,12 @@ class _Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
 def make_server(host, port, application,
                 handler=simple_server.WSGIRequestHandler):
     """A server that is not serving yet."""
-    return simple_server.make_server(host, port, application, _Server,
-                                     handler)
+    return simple_server.make_server(host, port, application, _Server, handler)
 
 
 def main(argv=None):
     try:
-        application = entry.make_application(
+        application = application_factory.make_application(
             sys.argv[1:] if argv is None else argv)
     except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-api: {exc}', file=sys.stderr)

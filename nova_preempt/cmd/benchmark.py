@@ -24,14 +24,14 @@ from nova_preempt import exceptions
 from nova_preempt import sdk
 from nova_preempt.cmd import whole_file
 import nova_preempt.conf
-from nova_preempt.conf import benchmark as conf_benchmark
+from nova_preempt.conf import benchmark_credentials
 from nova_preempt.conf import energy
 from nova_preempt.conf import preemption
-from nova_preempt.power import benchmark
-from nova_preempt.power import errors
+from nova_preempt.power import host_benchmark
 from nova_preempt.power import hosts_file
-from nova_preempt.power import readings
-from nova_preempt.power import rest
+from nova_preempt.power import power_errors
+from nova_preempt.power import power_readings
+from nova_preempt.power import rest_client
 
 # Of those in Figures, what the files and the API take.
 _KEPT = ('flops', 'watts', 'idle_watts')
@@ -115,13 +115,14 @@ def _load_conf(files):
 def _measure(args, conf):
     source = None
     if conf[energy.GROUP].sources:
-        source = readings.Readings(conf)
+        source = power_readings.Readings(conf)
     if args.hpl:
-        workload = benchmark.Hpl(shlex.split(args.hpl), args.hpl_directory)
+        workload = host_benchmark.Hpl(shlex.split(args.hpl),
+                                      args.hpl_directory)
     else:
-        workload = benchmark.Blas(args.size, args.run_s)
+        workload = host_benchmark.Blas(args.size, args.run_s)
     with contextlib.closing(workload):
-        return benchmark.measure(
+        return host_benchmark.measure(
             args.host, workload, source, args.idle_s, args.interval_s,
             args.settle_s, args.spread, args.max_runs,
             _tell if args.verbose else lambda flops: None)
@@ -183,11 +184,11 @@ def write(path, figures):
 def _credentials(conf):
     """The group of those to report with: one of its own, or the scheduler's.
     """
-    for name in (conf_benchmark.GROUP, preemption.GROUP):
+    for name in (benchmark_credentials.GROUP, preemption.GROUP):
         if conf[name].auth_type or conf[name].auth_section:
             return name
-    raise benchmark.BenchmarkError(
-        f'--report: neither [{conf_benchmark.GROUP}]auth_type nor '
+    raise host_benchmark.BenchmarkError(
+        f'--report: neither [{benchmark_credentials.GROUP}]auth_type nor '
         f'[{preemption.GROUP}]auth_type is set')
 
 
@@ -195,7 +196,7 @@ def _report(conf, figures, endpoint):
     name = _credentials(conf)
     found = {'preemption_endpoint_override': endpoint} if endpoint else {}
     cloud = sdk.add_to(connection.Connection(
-        session=rest.make_session(conf, _REPORT_TIMEOUT_S, group=name),
+        session=rest_client.make_session(conf, _REPORT_TIMEOUT_S, group=name),
         region_name=conf[name].region_name,
         interface=conf[name].valid_interfaces, **found))
     cloud.preemption.set_energy_figures(
@@ -207,7 +208,7 @@ def _run(args):
     figures = _measure(args, conf)
     _print(figures, args.json)
     if figures.spread > args.spread:
-        raise benchmark.BenchmarkError(
+        raise host_benchmark.BenchmarkError(
             f'the last runs differ by {100 * figures.spread:.1f} %, more than '
             f'{100 * args.spread:g} %: is something else running here?')
     if args.output:
@@ -220,8 +221,8 @@ def main(argv=None):
     args = make_parser().parse_args(argv)
     try:
         _run(args)
-    except (benchmark.BenchmarkError, errors.HostsFileError, cfg.Error,
-            exceptions.InvalidConfiguration, ks_exc.ClientException,
+    except (host_benchmark.BenchmarkError, power_errors.HostsFileError,
+            cfg.Error, exceptions.InvalidConfiguration, ks_exc.ClientException,
             sdk_exc.SDKException, OSError) as exc:
         print(f'nova-preempt-benchmark: {exc}', file=sys.stderr)
         return 1

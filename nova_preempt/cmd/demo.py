@@ -89,24 +89,25 @@ def load(name):
 
 def _run(name, scenario, as_json, out):
     # Here and not above: these load all of Nova, which takes seconds.
-    from nova_preempt.embedded import cloud
-    from nova_preempt.embedded import report
+    from nova_preempt.embedded import embedded_cloud
+    from nova_preempt.embedded import scenario_report
 
     def tell(lines):
         if not as_json:
             print('\n'.join(lines), file=out, flush=True)
 
-    tell(report.title(name, scenario))
+    tell(scenario_report.title(name, scenario))
     try:
         outcomes, wrong = _play(scenario, tell)
-    except cloud.CloudError as exc:
+    except embedded_cloud.CloudError as exc:
         _complain(exc)
         return 1
     if as_json:
-        print(json.dumps(report.as_json(outcomes), indent=2), file=out)
+        print(json.dumps(scenario_report.as_json(outcomes), indent=2),
+              file=out)
     for expectation, result in zip(scenario.expect, outcomes, strict=False):
         wrong += [f'{result.request.name}: {text}' for text in
-                  report.differences(expectation, result)]
+                  scenario_report.differences(expectation, result)]
     for text in wrong:
         _complain(text)
     return 1 if wrong else 0
@@ -114,13 +115,13 @@ def _run(name, scenario, as_json, out):
 
 def _play(scenario, tell):
     """Return the outcomes, and what is wrong with any of them."""
-    from nova_preempt.embedded import play
-    from nova_preempt.embedded import report
-    from nova_preempt.embedded import rules
+    from nova_preempt.embedded import decision_invariants
+    from nova_preempt.embedded import scenario_player
+    from nova_preempt.embedded import scenario_report as report
 
     outcomes = []
     wrong = []
-    with play.Stage(scenario) as stage:
+    with scenario_player.Stage(scenario) as stage:
         hosts = stage.hosts()
         tell(report.hosts('Hosts before', hosts))
         for request in scenario.requests:
@@ -128,8 +129,9 @@ def _play(scenario, tell):
             result = stage.play(request, hosts)
             tell(report.outcome(scenario, result, hosts))
             before, hosts = hosts, stage.hosts()
-            wrong += [f'{request.name}: {text}' for text in rules.broken(
-                scenario.needed(request), result, before, hosts)]
+            wrong += [f'{request.name}: {text}'
+                      for text in decision_invariants.broken(
+                          scenario.needed(request), result, before, hosts)]
             outcomes.append(result)
         tell(report.hosts('Hosts after', hosts))
     return outcomes, wrong

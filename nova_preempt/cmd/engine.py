@@ -23,21 +23,21 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
-from nova_preempt import garbage
+from nova_preempt import garbage_collection
 from nova_preempt import metrics
 from nova_preempt import rpc
-from nova_preempt.backlog import service as backlog_service
+from nova_preempt.backlog import backlog_service
 from nova_preempt.cloud import nova_conf
 from nova_preempt.cmd import check_options
 import nova_preempt.conf
-from nova_preempt.conf import engine as conf_engine
+from nova_preempt.conf import engine_tasks
 from nova_preempt.conf import values
 from nova_preempt.engine import evictions
 from nova_preempt.engine import service
-from nova_preempt.handover import parts
-from nova_preempt.power import service as power_service
-from nova_preempt.reservation import endpoint as reservation_requests
-from nova_preempt.reservation import lifecycle
+from nova_preempt.handover import service_context
+from nova_preempt.power import power_service
+from nova_preempt.reservation import reservation_endpoint
+from nova_preempt.reservation import reservation_service
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -58,32 +58,32 @@ def get_cells():
             if not cell.is_cell0()}
 
 
-def make_engine(conf, cells=get_cells, clock=parts.utcnow, driver=None,
-                sight=lambda: '', trusts=None, monotonic=time.monotonic,
-                **backlog):
+def make_engine(conf, cells=get_cells, clock=service_context.utcnow,
+                driver=None, sight=lambda: '', trusts=None,
+                monotonic=time.monotonic, **backlog):
     """A nova_preempt.engine.service.Engine.
 
     :param driver: switches hosts; by default what [energy] says
     :param sight: returns why the engine cannot tell whether hosts are up
     :param trusts: by default those of Keystone
     :param monotonic: returns seconds of a clock that is never set
-    :param backlog: see nova_preempt.backlog.service.Backlog
+    :param backlog: see nova_preempt.backlog.backlog_service.Backlog
     """
-    found = parts.Parts(conf, conf.host, report.report_client_singleton,
-                        cells, clock)
+    found = service_context.Parts(conf, conf.host,
+                                  report.report_client_singleton, cells, clock)
     process, clients = found.process, found.clients
     process.start()
-    options = conf[conf_engine.GROUP]
+    options = conf[engine_tasks.GROUP]
     leadership = service.Leadership(process.db, process.owner)
     power = power_service.Power(conf, process, clients, driver,
                                 leadership.holds, monotonic)
     qos = found.qos
-    inventory = lifecycle.make_inventory(
+    inventory = reservation_service.make_inventory(
         conf, process, clients, found.known.servers,
         efficiency=power.efficiencies, asleep=power.asleep)
     return service.Engine(
         found, options, inventory, leadership,
-        lambda ends: lifecycle.Lifecycle(
+        lambda ends: reservation_service.Lifecycle(
             conf, process, clients, found.known, ends, inventory, sight),
         power, backlog_service.Backlog(
             conf, process, found.known, inventory, trusts,
@@ -101,7 +101,7 @@ def make_server(conf, engine):
                          server=conf.host),
         [evictions.EvictionEndpoint(engine.parts.known.servers,
                                     engine.evictions),
-         reservation_requests.HostInventoryEndpoint(engine.inventory),
+         reservation_endpoint.HostInventoryEndpoint(engine.inventory),
          *engine.power.endpoints, *engine.backlog.endpoints],
         executor='threading',
         serializer=nova_rpc.RequestContextSerializer(None))
@@ -115,8 +115,7 @@ def reload(conf, good):
 
     :param good: a nova_preempt.conf.values.GoodValues
     """
-    threading.Thread(target=_reload, args=(conf, good),
-                     name='reload').start()
+    threading.Thread(target=_reload, args=(conf, good), name='reload').start()
 
 
 def _reload(conf, good):
@@ -143,7 +142,7 @@ def main():
         logging.setup(CONF, 'nova')
         objects.register_all()
         engine = make_engine(CONF, sight=functools.partial(
-            reservation_requests.why_blind,
+            reservation_endpoint.why_blind,
             rpc.EngineClient(rpc.get_transport(CONF), _PING_S), CONF.host))
     except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-engine: {exc}', file=sys.stderr)
@@ -155,7 +154,7 @@ def main():
     server.start()
     metrics.serve(CONF.preemption.metrics_port,
                   CONF.preemption.metrics_address, engine.health.report)
-    garbage.settle()
+    garbage_collection.settle()
     LOG.info('nova-preempt-engine %s works.', CONF.host)
     engine.run()
     server.stop()

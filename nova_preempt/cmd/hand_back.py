@@ -8,12 +8,12 @@ from nova.scheduler.client import report
 from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement as placement_api
-from nova_preempt.cloud import servers as server_cache
+from nova_preempt.cloud import placement_api
+from nova_preempt.cloud import server_cache
 from nova_preempt.cmd import engine
-from nova_preempt.db import hints
 from nova_preempt.db import pauses
-from nova_preempt.handover import hand_back
+from nova_preempt.db import preemptible_hints
+from nova_preempt.handover import release_all
 from nova_preempt.power import compute_hosts
 
 CONF = nova.conf.CONF
@@ -49,15 +49,14 @@ def make(database, start):
     """A HandBack of what there is."""
     cells = engine.get_cells()
     placement = placement_api.Placement(report.report_client_singleton)
-    servers = server_cache.ServerCache(lambda: cells,
-                                       lambda uuids: hints.get(database))
+    servers = server_cache.ServerCache(
+        lambda: cells, lambda uuids: preemptible_hints.get(database))
     servers.refresh()
     hosts = compute_hosts.ComputeHosts(placement, lambda: cells).read()
-    return hand_back.HandBack(
+    return release_all.HandBack(
         db.Decisions(database), nova_api.NovaAPI(CONF), placement,
-        hosts.values(),
-        servers.servers(), CONF.preemption_quota.allocation_project_id,
-        start)
+        hosts.values(), servers.servers(),
+        CONF.preemption_quota.allocation_project_id, start)
 
 
 def run(everything, apply):
@@ -68,7 +67,7 @@ def run(everything, apply):
             print(step.text)
             left += 1
             continue
-        problem = hand_back.take(step)
+        problem = release_all.take(step)
         print(f'left: {problem}' if problem else f'done: {step.text}')
         left += bool(problem)
     if not left:

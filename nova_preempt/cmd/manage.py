@@ -23,18 +23,18 @@ import sqlalchemy.exc
 from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt import rpc
+from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_conf
-from nova_preempt.cloud import placement as placement_api
-from nova_preempt.cloud import trusts
+from nova_preempt.cloud import placement_api
 from nova_preempt.cmd import arguments
 from nova_preempt.cmd import hand_back
 from nova_preempt.cmd import purge
 from nova_preempt.cmd import rotate_keys
 from nova_preempt.cmd import trace_export
-from nova_preempt.cmd import verify
+from nova_preempt.cmd import verify_database
 import nova_preempt.conf
 from nova_preempt.conf import values
-from nova_preempt.db import database
+from nova_preempt.db import connection
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.db import pauses
 from nova_preempt.db import schema
@@ -43,11 +43,11 @@ from nova_preempt.power import compute_hosts
 # What it means that a service is away, or not there yet.
 _AWAY = (ks_exc.ClientException, exception.NovaException, db_exc.DBError,
          db_exc.CantStartEngineError, sqlalchemy.exc.SQLAlchemyError,
-         placement_api.PlacementError, trusts.KeystoneError,
+         placement_api.PlacementError, keystone_trusts.KeystoneError,
          compute_hosts.CellsAway, OSError)
 
 # The rules for options of every command, and of one that asks Nova.
-_RULES = (database.check_url,)
+_RULES = (connection.check_url,)
 _NOVA_RULES = (*_RULES, rpc.check_transport)
 
 CONF = nova.conf.CONF
@@ -175,7 +175,7 @@ def _parser():
                       help='print JSON with --open, too')
     show.set_defaults(run=_show)
 
-    verify.add_parser(groups)
+    verify_database.add_parser(groups)
     _add_pauses(groups)
     hand_back.add_parser(groups)
     rotate_keys.add_parsers(groups)

@@ -13,8 +13,8 @@ from oslo_utils import timeutils
 from nova_preempt import db
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
-from nova_preempt.db import chosen_hosts
-from nova_preempt.db import purge
+from nova_preempt.db import chosen_host_store
+from nova_preempt.db import record_purge
 
 CONF = nova.conf.CONF
 
@@ -77,13 +77,13 @@ def _remove(args, write):
     """Write and delete, batch by batch, in this order."""
     database = db.Database(CONF)
     counts = []
-    for table, kind in (('decisions', purge.DECISIONS),
-                        ('reservations', purge.RESERVATIONS),
-                        ('backlog_requests', purge.REQUESTS),
-                        ('preemptible_servers', purge.HINTED)):
+    for table, kind in (('decisions', record_purge.DECISIONS),
+                        ('reservations', record_purge.RESERVATIONS),
+                        ('backlog_requests', record_purge.REQUESTS),
+                        ('preemptible_servers', record_purge.HINTED)):
         counts.append(0)
         for rows in kind.find(database, args.before):
-            if kind is purge.HINTED:
+            if kind is record_purge.HINTED:
                 living = existing([row['uuid'] for row in rows])
                 rows = [row for row in rows if row['uuid'] not in living]
             counts[-1] += len(rows)
@@ -92,7 +92,7 @@ def _remove(args, write):
                 kind.delete(database, [row['uuid'] for row in rows])
     if not args.dry_run:
         # No record of anything; an engine without a backlog leaves them.
-        chosen_hosts.forget(database, args.before)
+        chosen_host_store.forget(database, args.before)
     decisions, reservations, requests, servers = counts
     print(f'{decisions} decisions, {reservations} reservations, {requests} '
           f'requests and {servers} servers '

@@ -13,7 +13,7 @@ import sys
 import time
 
 from nova_preempt.cmd import arguments
-from nova_preempt.core.batch import choice
+from nova_preempt.core.batch import solver_choice
 from nova_preempt.simulator import plots
 from nova_preempt.simulator.papers import figures
 
@@ -44,8 +44,7 @@ def make_parser():
              'the documentation has figures of')
     parser.add_argument('--seed', type=int, default=1, metavar='N',
                         help='of all that is drawn. Default: 1')
-    parser.add_argument('--plot', metavar='DIR',
-                        help='where pictures go')
+    parser.add_argument('--plot', metavar='DIR', help='where pictures go')
     parser.add_argument('--plot-format', choices=plots.FORMATS,
                         default=plots.FORMATS[0],
                         help='of the pictures. Default: png')
@@ -71,7 +70,7 @@ def main(argv=None):
             for plot in found.plots:
                 file = plots.draw(plot, args.plot, args.plot_format)
                 print(f'{PROG}: {file} is drawn', file=sys.stderr)
-    except (choice.NotInstalled, plots.NoPlot, OSError) as exc:
+    except (solver_choice.NotInstalled, plots.NoPlot, OSError) as exc:
         print(f'{PROG}: {exc}', file=sys.stderr)
         return 1
     except ModuleNotFoundError as exc:

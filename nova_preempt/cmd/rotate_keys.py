@@ -8,9 +8,9 @@ from oslo_upgradecheck import upgradecheck
 
 from nova_preempt import db
 from nova_preempt import exceptions
-from nova_preempt.backlog import sealing
+from nova_preempt.backlog import secret_encryption
 from nova_preempt.cmd import arguments
-from nova_preempt.db import backlog_sealed
+from nova_preempt.db import backlog_secrets
 from nova_preempt.db import schema
 
 CONF = nova.conf.CONF
@@ -35,14 +35,14 @@ class Found:
 def look(database, keys, renews=False):
     """Count all, and encrypt the older ones with the first key if asked.
 
-    :param keys: a sealing.Sealing
+    :param keys: a secret_encryption.Sealing
     :raises NoKey, BadKeys:
     """
     found = Found()
-    for uuid, token in backlog_sealed.each(database):
+    for uuid, token in backlog_secrets.each(database):
         try:
             newer = keys.renewed(token)
-        except sealing.CannotOpen:
+        except secret_encryption.CannotOpen:
             found.lost.append(uuid)
             continue
         if newer == token:
@@ -50,7 +50,7 @@ def look(database, keys, renews=False):
             continue
         found.older += 1
         if renews:
-            backlog_sealed.replace(database, uuid, token, newer)
+            backlog_secrets.replace(database, uuid, token, newer)
     return found
 
 
@@ -64,11 +64,11 @@ def add_parsers(groups):
 
 
 def _rotate(_args):
-    keys = sealing.Sealing(CONF.backlog)
+    keys = secret_encryption.Sealing(CONF.backlog)
     try:
         keys.keys()
         found = look(db.Database(CONF), keys, renews=True)
-    except (sealing.NoKey, sealing.BadKeys) as exc:
+    except (secret_encryption.NoKey, secret_encryption.BadKeys) as exc:
         raise exceptions.InvalidConfiguration(str(exc)) from exc
     print(f'{found.older} requests were encrypted anew; {found.current} had '
           'the first key.')
@@ -85,17 +85,17 @@ def check(conf, away):
     code = upgradecheck.Code
     if not conf.backlog.enabled:
         return upgradecheck.Result(code.SUCCESS)
-    keys = sealing.Sealing(conf.backlog)
+    keys = secret_encryption.Sealing(conf.backlog)
     try:
         keys.keys()
         database = db.Database(conf)
         schema.check(database)
         found = look(database, keys)
-    except sealing.NoKey as exc:
+    except secret_encryption.NoKey as exc:
         return upgradecheck.Result(
             code.WARNING, f'{exc} Requests for servers with user data or a '
             'password are refused.')
-    except sealing.BadKeys:
+    except secret_encryption.BadKeys:
         return upgradecheck.Result(code.SUCCESS, 'See "Options".')
     except (schema.WrongTables, *away):
         return upgradecheck.Result(

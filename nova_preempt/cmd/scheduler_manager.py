@@ -5,7 +5,7 @@ Nova imports it by its name, once the configuration has been read: how often
 the periodic tasks run is settled with the import.
 """
 
-from nova_preempt import garbage
+from nova_preempt import garbage_collection
 from nova_preempt.scheduler import manager
 
 
@@ -14,4 +14,4 @@ class Manager(manager.PreemptibleSchedulerManager):
 
     def post_start_hook(self):
         super().post_start_hook()
-        garbage.settle()
+        garbage_collection.settle()

@@ -18,13 +18,13 @@ from nova_preempt.cmd.simulation_sweep import warn
 from nova_preempt.core.model import SECOND
 from nova_preempt.embedded import yaml_file
 from nova_preempt.simulator import plots
-from nova_preempt.simulator import series
+from nova_preempt.simulator import summary_tables
 from nova_preempt.simulator import sweep
-from nova_preempt.simulator import tables
-from nova_preempt.simulator.traces import formats
+from nova_preempt.simulator import time_series
 from nova_preempt.simulator.traces import generator
-from nova_preempt.simulator.traces import model
-from nova_preempt.simulator.traces import native
+from nova_preempt.simulator.traces import native_format
+from nova_preempt.simulator.traces import trace_formats
+from nova_preempt.simulator.traces import trace_model
 
 _DAYS = 86400
 _PROGRESS_S = 1.0
@@ -92,7 +92,7 @@ def _add_trace(parser):
     parser.add_argument('trace', nargs='+', metavar='TRACE',
                         help='a file; those of one trace in order. What is '
                              'compressed has a name that ends in .gz')
-    parser.add_argument('--format', choices=sorted(formats.FORMATS),
+    parser.add_argument('--format', choices=sorted(trace_formats.FORMATS),
                         help='of the trace; guessed by the end of its name '
                              'if that says it')
     parser.add_argument('--sort', action='store_true',
@@ -101,7 +101,7 @@ def _add_trace(parser):
                        ('disk_gb', 'GiB of disk')):
         parser.add_argument(
             f'--machine-{name.replace("_", "-")}', type=int, metavar='N',
-            default=getattr(model.Scale(), name),
+            default=getattr(trace_model.Scale(), name),
             help=f'{what} of a whole machine, where the trace tells shares')
 
 
@@ -144,7 +144,7 @@ def _add_until(parser, text):
 
 def _time(text):
     try:
-        return model.microseconds(text, 'the time')
+        return trace_model.microseconds(text, 'the time')
     except ValueError as exc:
         raise argparse.ArgumentTypeError(str(exc)) from None
 
@@ -160,7 +160,7 @@ def main(argv=None):
     except BrokenPipeError:
         # Who reads has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (model.TraceError, yaml_file.BadFile, BadArgument, OSError,
+    except (trace_model.TraceError, yaml_file.BadFile, BadArgument, OSError,
             simulation_policy.PolicyError, simulation_records.NoParquet,
             plots.NoPlot, sweep.NotInstalled, sweep.Lost) as exc:
         warn(exc)
@@ -174,18 +174,19 @@ def main(argv=None):
 
 def _trace(args):
     name, scale = _format(args)
-    return formats.Trace(name, args.trace, scale, bool(args.sort))
+    return trace_formats.Trace(name, args.trace, scale, bool(args.sort))
 
 
 def _format(args):
     """(the name of the format, what shares are shares of)."""
-    name = args.format or formats.guess(args.trace[0])
+    name = args.format or trace_formats.guess(args.trace[0])
     if not name:
         raise BadArgument(f'--format: nobody can tell which one '
                           f'{args.trace[0]} has')
     try:
-        return name, model.Scale(args.machine_vcpus, args.machine_memory_mb,
-                                 args.machine_disk_gb)
+        return name, trace_model.Scale(args.machine_vcpus,
+                                       args.machine_memory_mb,
+                                       args.machine_disk_gb)
     except ValueError as exc:
         raise BadArgument(str(exc)) from None
 
@@ -203,7 +204,7 @@ def _output(args):
 def _convert(args):
     trace = _trace(args)
     with _output(args) as stream:
-        native.write(stream, trace)
+        native_format.write(stream, trace)
     _tell_skipped(trace)
 
 
@@ -226,7 +227,7 @@ def _generate(args):
     except ValueError as exc:
         raise BadArgument(str(exc)) from None
     with _output(args) as stream:
-        native.write(stream, generator.generate(load, args.seed))
+        native_format.write(stream, generator.generate(load, args.seed))
 
 
 # -- simulations -------------------------------------------------------------
@@ -239,7 +240,7 @@ def _run(args):
     kept = [None] * len(policies)
     if args.plot is not None:
         plots.check()
-        kept = [series.Series() for _ in policies]
+        kept = [time_series.Series() for _ in policies]
     with contextlib.ExitStack() as stack:
         write = None
         if args.records is not None:
@@ -281,8 +282,7 @@ def _simulate(args, setup, options, write, more, over_time, tell_skipped):
     return summary
 
 
-def _followed(events, trace, until_us, clock=time.monotonic,
-              stream=None):
+def _followed(events, trace, until_us, clock=time.monotonic, stream=None):
     """Yield events, and show how far it is."""
     stream = stream or sys.stderr
     began = last = clock()
@@ -315,7 +315,7 @@ def _print(titles, summaries, as_json):
             [{'policy': title, **summary} for title, summary
              in zip(titles, summaries, strict=True)], indent=2))
         return
-    print('\n'.join(tables.table(titles, summaries)))
+    print('\n'.join(summary_tables.table(titles, summaries)))
 
 
 if __name__ == '__main__':

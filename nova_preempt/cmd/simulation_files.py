@@ -4,16 +4,16 @@
 import dataclasses
 
 from nova_preempt.cloud import extra_specs
-from nova_preempt.core.energy import efficiency
+from nova_preempt.core.energy import efficiency_ranking
 from nova_preempt.core.model import Inventory
 from nova_preempt.embedded import yaml_file
 from nova_preempt.simulator import delays
-from nova_preempt.simulator import setting
-from nova_preempt.simulator.traces import model
+from nova_preempt.simulator import simulation_settings
+from nova_preempt.simulator.traces import trace_model
 
 #: No more hosts than that.
 MOST_HOSTS = 1_000_000
-# What a host computes and draws, as efficiency.Figures has it.
+# What a host computes and draws, as efficiency_ranking.Figures has it.
 _FIGURES = ('flops', 'watts', 'idle_watts')
 _WATTS = yaml_file.number(0, 1e21)
 
@@ -26,9 +26,9 @@ def _named(schema):
 _SPECS = _named(yaml_file.SCALAR)
 _HOSTS = yaml_file.mapping({
     'name': yaml_file.TEXT, 'count': yaml_file.integer(1, MOST_HOSTS),
-    'resources': _named(yaml_file.integer(1, model.MOST)),
+    'resources': _named(yaml_file.integer(1, trace_model.MOST)),
 }, {
-    'reserved': _named(yaml_file.integer(0, model.MOST)),
+    'reserved': _named(yaml_file.integer(0, trace_model.MOST)),
     'allocation_ratios': _named(yaml_file.number(0.01, 1000)),
     **dict.fromkeys((*_FIGURES, 'asleep_watts'), _WATTS),
     'reservable': yaml_file.FLAG})
@@ -36,7 +36,7 @@ _SCHEMA = yaml_file.mapping({
     'hosts': {'type': 'array', 'items': _HOSTS},
 }, {
     'flavors': _named(yaml_file.mapping(
-        {'resources': _named(yaml_file.integer(0, model.MOST))},
+        {'resources': _named(yaml_file.integer(0, trace_model.MOST))},
         {'extra_specs': _SPECS})),
     'classes': _named(yaml_file.mapping({'extra_specs': _SPECS})),
     'delays': yaml_file.mapping({}, {
@@ -63,14 +63,14 @@ def read_cloud(path):
     if len({kind.name for kind in hosts}) < len(hosts):
         file.fail(('hosts',), 'two have the same name')
     flavors = {
-        name: setting.Flavor(item['resources'], _terms(
+        name: simulation_settings.Flavor(item['resources'], _terms(
             file, item.get('extra_specs', ()), ('flavors', name)))
         for name, item in content.get('flavors', {}).items()}
     classes = {
         name: _terms(file, item['extra_specs'], ('classes', name))
         for name, item in content.get('classes', {}).items()}
-    return setting.Setting(
-        hosts, flavors, {**setting.CLASSES, **classes},
+    return simulation_settings.Setting(
+        hosts, flavors, {**simulation_settings.CLASSES, **classes},
         _delays(file, content.get('delays', {})), content.get('spread', True),
         frozenset(content.get('waiting', ()))), content.get('workers', 4)
 
@@ -81,13 +81,13 @@ def _hosts(file, item, path):
     ratios = item.get('allocation_ratios', {})
     for name in sorted({*reserved, *ratios} - totals.keys()):
         file.fail(path, f'there is no {name} among its resources')
-    figures = efficiency.Figures(*(
+    figures = efficiency_ranking.Figures(*(
         float(item[name]) if name in item else None for name in _FIGURES))
-    for name, why in efficiency.what_is_wrong(figures).items():
+    for name, why in efficiency_ranking.what_is_wrong(figures).items():
         file.fail((*path, name), why)
     if figures.idle_watts is None and figures.watts is not None:
         file.fail(path, 'watts needs idle_watts, too')
-    return setting.HostKind(
+    return simulation_settings.HostKind(
         item['name'], item['count'], {
             name: Inventory(total, reserved.get(name, 0), max_unit=total,
                             allocation_ratio=float(ratios.get(name, 1)))
@@ -101,7 +101,7 @@ def _terms(file, names, path):
     specs = {name: file.text((*path, 'extra_specs', name)) for name in names}
     if not extra_specs.flavor_is_preemptible(specs):
         return None
-    return setting.Terms(
+    return simulation_settings.Terms(
         extra_specs.minimum_runtime_s(specs),
         extra_specs.maximum_runtime_s(specs),
         extra_specs.notice_s(specs), extra_specs.action(specs),

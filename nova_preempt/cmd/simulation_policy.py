@@ -7,41 +7,42 @@ from nova.conf import rpc
 from oslo_config import cfg
 
 from nova_preempt import exceptions
-from nova_preempt.backlog import options as backlog_options
-from nova_preempt.backlog import passes
+from nova_preempt.backlog import backlog_policy
+from nova_preempt.backlog import pass_reader
 from nova_preempt.conf import backlog
 from nova_preempt.conf import budgets
 from nova_preempt.conf import classes
 from nova_preempt.conf import energy
 from nova_preempt.conf import energy_control
-from nova_preempt.conf import engine
+from nova_preempt.conf import engine_tasks
 from nova_preempt.conf import opts as all_opts
 from nova_preempt.conf import preemption
 from nova_preempt.conf import reservation
 from nova_preempt.core import actions
-from nova_preempt.core import headroom
-from nova_preempt.core.batch import choice
-from nova_preempt.core.reservation import limits
+from nova_preempt.core import headroom_account
+from nova_preempt.core.batch import solver_choice
+from nova_preempt.core.reservation import reservation_limits
 from nova_preempt.handover import eviction_policy
-from nova_preempt.power import policies as power_policies
-from nova_preempt.reservation import schedule
-from nova_preempt.scheduler import deadline
-from nova_preempt.simulator import classes as simulated_classes
-from nova_preempt.simulator import setting
+from nova_preempt.power import energy_policy
+from nova_preempt.reservation import reservation_schedule
+from nova_preempt.scheduler import request_deadline
+from nova_preempt.simulator import simulated_classes
+from nova_preempt.simulator import simulation_settings
 
 #: {group: its options that count}. Not the credentials, which would be asked
 #: for, nor the drivers of [energy].
 _OPTS = {
     preemption.GROUP: preemption.OPTS + budgets.OPTS,
-    engine.GROUP: engine.OPTS, backlog.GROUP: backlog.OPTS,
+    engine_tasks.GROUP: engine_tasks.OPTS, backlog.GROUP: backlog.OPTS,
     classes.GROUP: classes.OPTS, reservation.GROUP: reservation.OPTS,
     energy.GROUP: energy_control.OPTS}
-#: What setting.Options calls as its option is called.
+#: What simulation_settings.Options calls as its option is called.
 _SAME_NAMES = (
     (preemption.GROUP, (
         'maximum_runtime_s', 'termination_timeout_s', 'stop_retention_s',
         'project_budget', 'group_budget', 'budget_window_s')),
-    (engine.GROUP, ('interval_s', 'restore_at_once', 'restore_timeout_s')))
+    (engine_tasks.GROUP,
+     ('interval_s', 'restore_at_once', 'restore_timeout_s')))
 
 
 class PolicyError(Exception):
@@ -61,11 +62,10 @@ def read_policy(path, workers):
         conf.register_opts(opts, group=group)
     try:
         conf([] if path is None else ['--config-file', path],
-             project='nova', default_config_files=[],
-             default_config_dirs=[])
+             project='nova', default_config_files=[], default_config_dirs=[])
         unknown = [] if path is None else _unknown(path)
         return _options(conf, workers), [*_left_out(conf), *unknown]
-    except (cfg.Error, ValueError, choice.NotInstalled,
+    except (cfg.Error, ValueError, solver_choice.NotInstalled,
             exceptions.InvalidConfiguration) as exc:
         raise PolicyError(f'{path or "options"}: {exc}') from None
 
@@ -84,17 +84,16 @@ def _options(conf, workers):
     ours = conf[preemption.GROUP]
     promised = _classes(conf[classes.GROUP], ours.actions)
     # Each value is read once: oslo.config is slow to read from.
-    return setting.Options(
+    return simulation_settings.Options(
         eviction_policy.get_policy(
-            ours, deadline.make_times(conf).notice_limit_s,
+            ours, request_deadline.make_times(conf).notice_limit_s,
             **eviction_policy.load_costs(ours)),
         enabled=ours.enabled and 'create' in ours.preempting_operations,
         max_waiting_requests=ours.max_waiting_requests * workers,
         headroom=_headroom(ours.headroom),
         backlog=_backlog(conf[backlog.GROUP], promised),
         classes=promised, may_unshelve=ours.enabled
-        and 'unshelve' in ours.preempting_operations,
-        may_migrate=ours.enabled
+        and 'unshelve' in ours.preempting_operations, may_migrate=ours.enabled
         and 'live_migrate' in ours.preempting_operations,
         reservations=_reservations(conf[reservation.GROUP], ours),
         power=_power(conf[energy.GROUP]),
@@ -104,7 +103,7 @@ def _options(conf, workers):
 
 def _headroom(text):
     try:
-        return headroom.parse(text)
+        return headroom_account.parse(text)
     except ValueError as exc:
         raise PolicyError(f'[preemption]headroom: {exc}') from None
 
@@ -127,18 +126,18 @@ def _backlog(ours, promised):
     """What the simulator knows of [backlog], None if it is off."""
     if not ours.enabled:
         return None
-    placing = backlog_options.placing(ours)
+    placing = backlog_policy.placing(ours)
     planner = None
     if placing is not None:
-        placer = choice.make(placing)
-        # It imports numpy: choice.make() says so where that is missing.
-        from nova_preempt.core.batch import waiting
+        placer = solver_choice.make(placing)
+        # It imports numpy: solver_choice.make() says so where that is missing.
+        from nova_preempt.core.batch import backlog_batch
 
         # What goes to other processes has no lambda in it.
-        planner = waiting.Planner(functools.partial(_always, placer))
-    return setting.Backlog(
-        passes.load_order(ours, promised and promised.claims),
-        backlog_options.controlling(ours), planner)
+        planner = backlog_batch.Planner(functools.partial(_always, placer))
+    return simulation_settings.Backlog(
+        pass_reader.load_order(ours, promised and promised.claims),
+        backlog_policy.controlling(ours), planner)
 
 
 def _always(value):
@@ -149,20 +148,19 @@ def _reservations(ours, preempting):
     """What the simulator knows of [reservation], None if it is off."""
     if not ours.enabled:
         return None
-    return setting.Reservations(
+    return simulation_settings.Reservations(
         eviction_policy.get_guard(preempting, ours.guard_s),
-        preempting.maximum_notice_s, ours.evacuation_lead_s,
-        ours.end_action,
-        schedule.load_ranking(ours.ranking), ours.reservable_default,
-        {name: ours[name] for name in limits.LIMITS})
+        preempting.maximum_notice_s, ours.evacuation_lead_s, ours.end_action,
+        reservation_schedule.load_ranking(ours.ranking),
+        ours.reservable_default,
+        {name: ours[name] for name in reservation_limits.LIMITS})
 
 
 def _power(ours):
     """What the simulator knows of [energy], None if it is off."""
     if not ours.enabled:
         return None
-    return power_policies.get_options(
-        ours, power_policies.load_forecast(ours))
+    return energy_policy.get_options(ours, energy_policy.load_forecast(ours))
 
 
 def _left_out(conf):

@@ -15,8 +15,8 @@ from nova_preempt.cmd import arguments
 from nova_preempt.cmd import simulation_files
 from nova_preempt.cmd import simulation_policy
 from nova_preempt.cmd import whole_file
+from nova_preempt.simulator import summary_tables
 from nova_preempt.simulator import sweep
-from nova_preempt.simulator import tables
 
 PROG = 'nova-preempt-simulate'
 _MOST_SEEDS = 100_000
@@ -178,7 +178,7 @@ def _table(args, found):
     titles = [f'{trace}: {policy}' if several else policy
               for trace, policy in columns]
     yield f'means of {len(args.seeds)} seeds'
-    yield from tables.table(
+    yield from summary_tables.table(
         titles, [sweep.mean(each) for each in columns.values()])
 
 

@@ -24,7 +24,7 @@ import sqlalchemy.exc
 from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt import rpc as our_rpc
-from nova_preempt.api import entry
+from nova_preempt.api import application_factory
 from nova_preempt.api import policy
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import nova_conf
@@ -33,17 +33,17 @@ from nova_preempt.cmd import rotate_keys
 from nova_preempt.cmd import status_flavors
 import nova_preempt.conf
 from nova_preempt.conf import values
-from nova_preempt.core.reservation import model
-from nova_preempt.db import reservable
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import reservable_hosts as reservable
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from nova_preempt.exceptions import first_line
 from nova_preempt.handover import eviction_policy
-from nova_preempt.power import errors as power_errors
 from nova_preempt.power import figure_cache
-from nova_preempt.reservation import leases
-from nova_preempt.reservation import limits
-from nova_preempt.scheduler import deadline
+from nova_preempt.power import power_errors
+from nova_preempt.reservation import lease_cache
+from nova_preempt.reservation import project_limits
+from nova_preempt.scheduler import request_deadline
 
 CONF = nova.conf.CONF
 
@@ -87,7 +87,7 @@ class Checks(upgradecheck.UpgradeCommands):
             return _failure(nova_conf.MISSING)
         faults = values.find_faults(
             self._conf, (*check_options.SCHEDULER, *check_options.ENGINE,
-                         *entry.RULES))
+                         *application_factory.RULES))
         return _failure('; '.join(faults)) if faults else None
 
     def _check_database(self):
@@ -193,13 +193,13 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _check_threads(self):
         options = self._conf.preemption
-        threads = deadline.get_threads(self._conf)
+        threads = request_deadline.get_threads(self._conf)
         if options.max_waiting_requests >= threads:
             return _warning(
                 '[preemption]max_waiting_requests is '
                 f'{options.max_waiting_requests}, not below [DEFAULT]'
                 f'executor_thread_pool_size, {threads}.')
-        waiting, threads = deadline.get_crowd(self._conf)
+        waiting, threads = request_deadline.get_crowd(self._conf)
         if waiting >= threads:
             return _warning(
                 'With [preemption]max_waiting_requests in each worker up to '
@@ -208,11 +208,11 @@ class Checks(upgradecheck.UpgradeCommands):
         return None
 
     def _check_leases(self):
-        if not leases.is_used(self._conf):
+        if not lease_cache.is_used(self._conf):
             return _success('ReservationFilter is not in [filter_scheduler]'
                             'enabled_filters: nothing is kept reserved.')
         try:
-            leases.load_service(self._conf).fetch()
+            lease_cache.load_service(self._conf).fetch()
         except exceptions.InvalidConfiguration:
             return _success(_SEE)
         except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)
@@ -227,7 +227,7 @@ class Checks(upgradecheck.UpgradeCommands):
             database = db.Database(self._conf)
             schema.check(database)
             found = reservations.Reservations(database).list(
-                statuses=model.OPEN)
+                statuses=reservation_model.OPEN)
             settings = reservable.get_hosts(database)
         except (schema.WrongTables, *_DB_AWAY) as exc:
             # The check of the database complains.
@@ -290,10 +290,11 @@ def _result_of_reservations(conf, reservable_hosts):
              else 'every host that is not taken out')
     text = (f'Whoever passes the policy {rule} '
             f'({policy.check_string(conf, rule)}) may reserve {hosts}: '
-            + ', '.join(f'{name} {options[name]}' for name in limits.LIMITS)
+            + ', '.join(f'{name} {options[name]}'
+                        for name in project_limits.LIMITS)
             + '. That ends preemptible servers of others, and moves normal '
             'ones.')
-    unlimited = [name for name in limits.LIMITS if options[name] < 0]
+    unlimited = [name for name in project_limits.LIMITS if options[name] < 0]
     if options.reservable_default:
         return _warning(f'{text} [reservation]reservable_default is true.')
     if unlimited:
@@ -329,8 +330,7 @@ def _flavors():
     """[(name, extra specs)] of all flavors."""
     context = _context()  # before it there is no objects.FlavorList
     return [(flavor.name, flavor.extra_specs) for flavor in
-            objects.FlavorList.get_all(context,
-                                       filters={'is_public': None})]
+            objects.FlavorList.get_all(context, filters={'is_public': None})]
 
 
 def _scheduler_hosts():

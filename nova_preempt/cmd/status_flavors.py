@@ -5,7 +5,7 @@ import difflib
 
 from nova import exception
 
-from nova_preempt import validators
+from nova_preempt import extra_spec_validators
 from nova_preempt.cloud import extra_specs
 
 # Faults that are named.
@@ -19,7 +19,7 @@ def fault(name, value):
     this package is installed beside it.
     """
     namespace, colon, _key = name.partition(':')
-    known = {item.name: item for item in validators.register()}
+    known = {item.name: item for item in extra_spec_validators.register()}
     if not colon or not difflib.get_close_matches(
             namespace, [extra_specs.NAMESPACE], cutoff=0.8):
         return ''

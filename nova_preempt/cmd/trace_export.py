@@ -15,14 +15,14 @@ from nova_preempt import db
 from nova_preempt.cloud import extra_specs
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import instances
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.cmd import arguments
 from nova_preempt.cmd import engine
 from nova_preempt.cmd import purge
-from nova_preempt.core import headroom
-from nova_preempt.db import hints
-from nova_preempt.simulator.traces import model
-from nova_preempt.simulator.traces import native
+from nova_preempt.core import headroom_account
+from nova_preempt.db import preemptible_hints
+from nova_preempt.simulator.traces import native_format
+from nova_preempt.simulator.traces import trace_model
 
 CONF = nova.conf.CONF
 
@@ -61,7 +61,8 @@ def _export(args):
         if args.output:
             stream = stack.enter_context(
                 open(args.output, 'w', encoding='utf-8'))
-        count = native.write(stream, export.events(instances.recorded(cells)))
+        count = native_format.write(stream,
+                                    export.events(instances.recorded(cells)))
     if args.cloud:
         _write_cloud(args.cloud, cells, export)
     print(f'{count} servers are written; {export.never_ran} that have never '
@@ -71,7 +72,7 @@ def _export(args):
 
 def _hinted():
     """uuids of those that are preemptible by a hint."""
-    return frozenset(hints.get(db.Database(CONF)))
+    return frozenset(preemptible_hints.get(db.Database(CONF)))
 
 
 class Export:
@@ -94,7 +95,7 @@ class Export:
         self._count = 0
 
     def events(self, servers):
-        """Yield a model.Boot of each; servers are in order of creation."""
+        """Yield a trace_model.Boot for each server, in order of creation."""
         for server in servers:
             if self._begin is None:
                 self._begin = server.created_at
@@ -116,7 +117,7 @@ class Export:
                  - self._begin) // _MICROSECOND
         project = self._projects.setdefault(
             server.project_id, f'p{len(self._projects) + 1}')
-        return model.Boot(
+        return trace_model.Boot(
             at_us, f's{self._count}', server.resources, '',
             self._class(server), duration_us, project)
 
@@ -160,7 +161,7 @@ def _read_tree(placement, root, providers):
         providers, key=lambda item: (item.uuid != root.uuid, item.uuid))]
     if states[0] is None:
         return None
-    return headroom.whole([
+    return headroom_account.whole([
         dataclasses.replace(state, parent_uuid=root.uuid) if number else state
         for number, state in enumerate(states) if state is not None])
 

@@ -9,17 +9,17 @@ import contextlib
 
 from oslo_config import cfg
 
-from nova_preempt.conf import api
 from nova_preempt.conf import backlog
-from nova_preempt.conf import benchmark
+from nova_preempt.conf import benchmark_credentials
 from nova_preempt.conf import classes
 from nova_preempt.conf import database
 from nova_preempt.conf import energy
-from nova_preempt.conf import engine
+from nova_preempt.conf import engine_tasks
 from nova_preempt.conf import preemption
 from nova_preempt.conf import quota
 from nova_preempt.conf import reservation
 from nova_preempt.conf import reservation_blazar
+from nova_preempt.conf import rest_api
 from nova_preempt.conf import weights
 
 
@@ -40,7 +40,8 @@ def register_api_opts(conf):
 
 
 def _register_others(conf):
-    for module in (api, backlog, benchmark, classes, database, engine,
+    for module in (rest_api, backlog, benchmark_credentials, classes, database,
+                   engine_tasks,
                    preemption, quota, reservation, reservation_blazar,
                    weights):
         module.register_opts(conf)

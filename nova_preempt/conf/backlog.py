@@ -7,9 +7,7 @@ GROUP = 'backlog'
 
 OPTS = [
     cfg.BoolOpt(
-        'enabled',
-        default=False,
-        mutable=True,
+        'enabled', default=False, mutable=True,
         help="""
 Whether users may leave requests for servers with ``nova-preempt-api`` that
 ``nova-preempt-engine`` starts in their name when there is room. For that the
@@ -23,8 +21,7 @@ is still cleared up once it is true again. Set it alike for the API and the
 engine.
 """),
     cfg.StrOpt(
-        'order',
-        default='fifo',
+        'order', default='fifo',
         help="""
 Which request comes first: the name of an entry point in the group
 ``nova_preempt.order``.
@@ -41,24 +38,20 @@ Which request comes first: the name of an entry point in the group
 ``promethee`` and ``qos`` need ``nova-preempt[classes]``.
 """),
     cfg.DictOpt(
-        'priority_weights',
-        default={},
+        'priority_weights', default={},
         help='Of ``promethee``: how much each of the priorities time, '
              'reputation, cores and redundancy counts, as in '
              '"time:2,cores:0". Whole numbers; those that are not named, all '
              'by default, count 1.'),
     cfg.IntOpt(
-        'patience_s',
-        default=86400,
-        min=0,
+        'patience_s', default=86400, min=0,
         help='Of ``promethee``: who has waited for so much longer than '
              'another, in seconds, comes before it whatever their '
              'priorities. A day, the default, lets best effort wait through '
              'the hours of most use. 0: priorities alone count, and best '
              'effort may wait for ever.'),
     cfg.BoolOpt(
-        'ladders',
-        default=False,
+        'ladders', default=False,
         help="""
 Whether a request may name a ladder of flavors (their extra spec
 ``preemptible:ladder``) and priorities in place of a flavor and a number. It
@@ -66,8 +59,7 @@ then gets a number of cores by what is idle and who else waits, and copies on
 distinct hosts by its redundancy.
 """),
     cfg.StrOpt(
-        'batch_mode',
-        default='off',
+        'batch_mode', default='off',
         choices=[
             ('off', 'one by one, each on the host that Nova chooses'),
             ('greedy', 'one by one, each on the host with the best score'),
@@ -86,10 +78,7 @@ with the same database for all requests; ``nova-scheduler`` would start servers
 where it likes.
 """),
     cfg.FloatOpt(
-        'pass_interval_s',
-        default=5,
-        min=0.1,
-        mutable=True,
+        'pass_interval_s', default=5, min=0.1, mutable=True,
         help="""
 How often the engine looks what has become of open requests and who can start,
 in seconds. Five, the default, is little beside the time that a server takes
@@ -97,19 +86,13 @@ to start. A look costs one query of the database, and one call of Nova's API
 for each request that has servers.
 """),
     cfg.IntOpt(
-        'max_requests_per_project',
-        default=100,
-        min=-1,
-        mutable=True,
+        'max_requests_per_project', default=100, min=-1, mutable=True,
         help='How many requests a project may have that are not closed. It '
              'bounds what one project can make each look of the engine cost. '
              'A hundred, the default, keeps that small with a hundred '
              'projects. -1 is no limit.'),
     cfg.IntOpt(
-        'max_created_per_day',
-        default=1000,
-        min=-1,
-        mutable=True,
+        'max_created_per_day', default=1000, min=-1, mutable=True,
         help='How many requests a project may leave within 24 hours, those '
              'that it has cancelled among them. It bounds the rows of the '
              'database that one project can fill until they are deleted '
@@ -118,16 +101,12 @@ for each request that has servers.
              'deleted, as those that a change has replaced, count as well. -1 '
              'is no limit.'),
     cfg.IntOpt(
-        'max_count',
-        default=100,
-        min=1,
-        mutable=True,
+        'max_count', default=100, min=1, mutable=True,
         help='How many servers one request may ask for. Nova makes all '
              'servers of a call at once, which keeps one of its conductors '
              'busy: a hundred, the default, takes it seconds.'),
     cfg.StrOpt(
-        'secret_key_file',
-        default='',
+        'secret_key_file', default='',
         help="""
 File with the keys that encrypt the password, user data and files of servers
 (``adminPass``, ``user_data``, ``personality``) in the database while a request
@@ -141,10 +120,7 @@ Empty, the default, refuses requests that have any of these: nothing secret is
 written down in clear.
 """),
     cfg.IntOpt(
-        'hold_after_s',
-        default=3600,
-        min=0,
-        mutable=True,
+        'hold_after_s', default=3600, min=0, mutable=True,
         help='How long a request has waited, in seconds, before hosts are '
              'kept free for it: smaller ones would take what becomes free '
              'there for ever. At most a quarter of the hosts is kept, half of '
@@ -153,10 +129,7 @@ written down in clear.
              'a request for as long again, it comes first in every order. An '
              'hour, the default, lets most pass first.'),
     cfg.IntOpt(
-        'ask_timeout_s',
-        default=60,
-        min=1,
-        mutable=True,
+        'ask_timeout_s', default=60, min=1, mutable=True,
         help="""
 How long the answer of Nova's API to a boot is waited for, in seconds.
 

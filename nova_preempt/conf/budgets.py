@@ -5,10 +5,7 @@ from oslo_config import cfg
 
 OPTS = [
     cfg.IntOpt(
-        'project_budget',
-        mutable=True,
-        default=0,
-        min=0,
+        'project_budget', mutable=True, default=0, min=0,
         help="""
 How many preemptible servers of one project may be ending at once, so that
 nobody loses all at a time. Those of all schedulers and of
@@ -20,19 +17,13 @@ whatever the budget says: it was never promised more.
 0, the default, sets no limit: normal servers go first.
 """),
     cfg.IntOpt(
-        'group_budget',
-        mutable=True,
-        default=0,
-        min=0,
+        'group_budget', mutable=True, default=0, min=0,
         help="""
 The same for the preemptible servers of one Nova server group, which commonly
 serve one purpose together. 0, the default, sets no limit.
 """),
     cfg.IntOpt(
-        'budget_window_s',
-        mutable=True,
-        default=0,
-        min=0,
+        'budget_window_s', mutable=True, default=0, min=0,
         help="""
 For how long after its end a server still counts for ``project_budget`` and
 ``group_budget``, in seconds: the time in which its owner can replace it. One

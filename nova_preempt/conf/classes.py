@@ -8,8 +8,7 @@ GROUP = 'classes'
 
 OPTS = [
     cfg.BoolOpt(
-        'enabled',
-        default=False,
+        'enabled', default=False,
         help="""
 Whether preemptible servers may be of a class, to which a share of time is
 promised (M. Carvalho et al., JISA 11, 2020). One of a class may then end
@@ -20,8 +19,7 @@ Servers of no class are as before in any case. Set it alike for the schedulers,
 the API and the engine.
 """),
     cfg.MultiOpt(
-        'qos_class',
-        item_type=types.Dict(),
+        'qos_class', item_type=types.Dict(),
         sample_default={'name': 'silver', 'importance': '2',
                         'availability': '0.9'},
         help="""
@@ -47,9 +45,7 @@ depends on the cloud.
   waits; ``false``, if it is missing, leaves it to flavors.
 """),
     cfg.IntOpt(
-        'pass_period_s',
-        default=300,
-        min=1,
+        'pass_period_s', default=300, min=1,
         help="""
 How often it is looked for somebody to end for requests of a class that wait,
 in seconds. Five minutes, the default, is five times what it costs to get an

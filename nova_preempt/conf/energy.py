@@ -11,8 +11,7 @@ GROUP = 'energy'
 
 _RANKING_OPTS = [
     cfg.StrOpt(
-        'figures_file',
-        default='',
+        'figures_file', default='',
         help="""
 A YAML file of what hosts deliver and draw, by node name::
 
@@ -26,8 +25,7 @@ it is what an operator wrote. It is read again when it changes. Empty, the
 default, leaves it to the measurements.
 """),
     cfg.StrOpt(
-        'ranking',
-        default='efficiency',
+        'ranking', default='efficiency',
         choices=[
             ('efficiency', 'FLOPS per watt at full load, higher wins'),
             ('marginal', 'the watts that the request adds, fewer win'),
@@ -42,8 +40,7 @@ that runs servers anyway only that share. It needs ``watts`` and
 ``idle_watts`` of a host, and fills running hosts before it wakes others.
 """),
     cfg.BoolOpt(
-        'rank_by_readings',
-        default=True,
+        'rank_by_readings', default=True,
         help="""
 Whether ``KWRankingWeigher`` goes by what hosts draw now, where one of
 ``sources`` tells: a host that draws a tenth more than its figures let expect
@@ -54,8 +51,7 @@ by default: the published ranking is by measured watts. False ranks by the
 figures alone. It changes nothing without ``sources``.
 """),
     cfg.StrOpt(
-        'unknown',
-        default='neutral',
+        'unknown', default='neutral',
         choices=[
             ('neutral', 'as the mean of the hosts with figures'),
             ('last', 'behind all hosts with figures'),

@@ -6,8 +6,7 @@ from oslo_config import cfg
 #: When a reading counts.
 OPTS = [
     cfg.ListOpt(
-        'sources',
-        default=[],
+        'sources', default=[],
         help="""
 Where the watts of hosts are read: names of entry points in the group
 ``nova_preempt.power_source``. A host that the first one says nothing of is
@@ -23,8 +22,7 @@ Empty, the default, reads nothing: what hosts draw at full load and idle is
 then known from ``figures_file`` or measurements only.
 """),
     cfg.StrOpt(
-        'hosts_file',
-        default='',
+        'hosts_file', default='',
         help="""
 A YAML file of what belongs to single hosts, by node name: the address and
 credentials of a host's controller, its name in a source, its driver. What is
@@ -56,29 +54,23 @@ Let only the service's user read it where it holds passwords. Empty by
 default.
 """),
     cfg.StrOpt(
-        'static_file',
-        default='',
+        'static_file', default='',
         help='The file of the source ``static``: YAML, watts by node name. '
              'Its readings are as old as the last reading of the file. For '
              'tests, and for hosts whose draw does not change. Empty by '
              'default, which that source refuses.'),
     cfg.URIOpt(
-        'kwapi_url',
-        default='http://127.0.0.1:5000',
-        secret=True,
+        'kwapi_url', default='http://127.0.0.1:5000', secret=True,
         schemes=['http', 'https'],
         help='Where Kwapi is, without ``/v1``. The default is the port that '
              'it listens on.'),
     cfg.URIOpt(
-        'prometheus_url',
-        default='http://127.0.0.1:9090',
-        secret=True,
+        'prometheus_url', default='http://127.0.0.1:9090', secret=True,
         schemes=['http', 'https'],
         help='Where Prometheus is, without ``/api/v1``. The default is the '
              'port that it listens on.'),
     cfg.StrOpt(
-        'prometheus_query',
-        default='ipmi',
+        'prometheus_query', default='ipmi',
         help="""
 What Prometheus is asked: PromQL that gives watts, or the name of a query that
 comes with nova_preempt for an exporter.
@@ -93,21 +85,17 @@ comes with nova_preempt for an exporter.
 The default is the exporter that needs nothing on the hosts.
 """),
     cfg.StrOpt(
-        'prometheus_host_label',
-        default='instance',
+        'prometheus_host_label', default='instance',
         help='The label of the result that names the host. A port at its end '
              'is left out, and ``source_names`` in ``hosts_file`` may say '
              'what it is for a host. By default the one that every scraped '
              'series has.'),
     cfg.StrOpt(
-        'prometheus_token_file',
-        default='',
+        'prometheus_token_file', default='',
         help='A file with a bearer token for Prometheus. Empty, the default, '
              'sends none: Prometheus itself asks for none.'),
     cfg.StrOpt(
-        'gnocchi_url',
-        default='',
-        secret=True,
+        'gnocchi_url', default='', secret=True,
         help='Where Gnocchi is. Empty, the default, looks it up in the '
              'catalog of services, as the user in ``[preemption]``.'),
 ]

@@ -5,8 +5,7 @@ from oslo_config import cfg
 
 OPTS = [
     cfg.StrOpt(
-        'multi_create_score',
-        default='off',
+        'multi_create_score', default='off',
         choices=[
             ('off', 'Nova chooses a host for one server after another'),
             ('dp', ('where what is asked for is most like what is free: the '

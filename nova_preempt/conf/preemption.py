@@ -19,9 +19,7 @@ ACTIONS = ('delete', 'shelve', 'stop', 'migrate')
 
 OPTS = [
     cfg.BoolOpt(
-        'enabled',
-        mutable=True,
-        default=True,
+        'enabled', mutable=True, default=True,
         help="""
 Whether normal servers may take the place of preemptible ones.
 
@@ -29,8 +27,7 @@ False makes the scheduler behave as Nova's own: preemptible servers are left
 alone. Preemptions that are under way are still finished or rolled back.
 """),
     cfg.StrOpt(
-        'consider',
-        default='when_full',
+        'consider', default='when_full',
         choices=[
             ('when_full', 'only when no host with room passes the filters'),
             ('always', 'beside the hosts with room'),
@@ -47,8 +44,7 @@ describe, lets an operator who lowers
 against a poor one with room.
 """),
     cfg.StrOpt(
-        'cost',
-        default='partial_hour',
+        'cost', default='partial_hour',
         help="""
 What the end of a preemptible server costs: the name of an entry point in the
 group ``nova_preempt.cost``. The set of victims of least total cost is chosen.
@@ -60,16 +56,12 @@ group ``nova_preempt.cost``. The set of victims of least total cost is chosen.
 * ``oldest_first``: ten years less its uptime, so few and old ones end.
 """),
     cfg.IntOpt(
-        'billing_period_s',
-        default=3600,
-        min=1,
+        'billing_period_s', default=3600, min=1,
         help='The billing period of the cost ``partial_hour``, in seconds. '
              'An hour is what most clouds bill, and what the published '
              'algorithm assumes.'),
     cfg.IntOpt(
-        'repeat_cost_s',
-        default=3600,
-        min=0,
+        'repeat_cost_s', default=3600, min=0,
         help="""
 What each earlier time that a server has given way (it was shelved, stopped or
 migrated, so it is still there) adds to its cost, in seconds, so that it is
@@ -82,8 +74,7 @@ a ``billing_period_s`` other than an hour set this to the same. 0 makes no
 difference between them.
 """),
     cfg.BoolOpt(
-        'allow_hint',
-        default=False,
+        'allow_hint', default=False,
         help="""
 Whether the scheduler hint ``preemptible=true`` makes a server preemptible,
 whatever its flavor.
@@ -94,18 +85,14 @@ same value as the schedulers: by its own it takes requests of the backlog for
 preemptible ones or not.
 """),
     cfg.IntOpt(
-        'minimum_runtime_s',
-        mutable=True,
-        default=0,
-        min=0,
+        'minimum_runtime_s', mutable=True, default=0, min=0,
         help="""
 How long a preemptible server runs at least before it may have to end, in
 seconds. The flavor extra spec ``preemptible:minimum_runtime_s`` can only
 lengthen it. 0, the default, gives no such promise.
 """),
     cfg.StrOpt(
-        'honored_locks',
-        default='admin',
+        'honored_locks', default='admin',
         choices=[
             ('admin', 'those of administrators'),
             ('all', 'those of the owners of servers, too'),
@@ -121,8 +108,7 @@ of administrators count. As in Nova, an administrator who locks a server of
 the project that the token is for does so as its owner.
 """),
     cfg.StrOpt(
-        'headroom',
-        default='',
+        'headroom', default='',
         help="""
 What ``nova-preempt-engine`` keeps free in the whole cloud by ending
 preemptible servers ahead of demand, so that a normal server need not wait for
@@ -137,10 +123,7 @@ up to 5 s ago, so that several schedulers at once may place a few too
 many, which end again.
 """),
     cfg.IntOpt(
-        'maximum_runtime_s',
-        mutable=True,
-        default=0,
-        min=0,
+        'maximum_runtime_s', mutable=True, default=0, min=0,
         help="""
 After how long a preemptible server gets notice and ends even if nobody needs
 its place, in seconds, by ``nova-preempt-engine``. The flavor extra spec
@@ -148,10 +131,7 @@ its place, in seconds, by ``nova-preempt-engine``. The flavor extra spec
 time; 86400 is the classic product of a day.
 """),
     cfg.IntOpt(
-        'notice_s',
-        mutable=True,
-        default=30,
-        min=0,
+        'notice_s', mutable=True, default=30, min=0,
         help="""
 How long before its end a preemptible server gets notice, in seconds. The
 guest finds it in its metadata, under the key ``preemption``; a server that is
@@ -161,17 +141,12 @@ long. The flavor extra spec ``preemptible:notice_s`` overrides it.
 The default is the shortest notice that public clouds give.
 """),
     cfg.IntOpt(
-        'minimum_notice_s',
-        mutable=True,
-        default=0,
-        min=0,
+        'minimum_notice_s', mutable=True, default=0, min=0,
         help='The shortest notice that a flavor may give, in seconds. A '
              'shorter ``preemptible:notice_s`` counts as this. 0 allows a '
              'flavor for work that needs none.'),
     cfg.IntOpt(
-        'maximum_notice_s',
-        default=300,
-        min=0,
+        'maximum_notice_s', default=300, min=0,
         help="""
 The longest notice that a flavor may give, in seconds. A longer
 ``preemptible:notice_s`` counts as this. Together with
@@ -180,9 +155,7 @@ The longest notice that a flavor may give, in seconds. A longer
 not start where it is longer.
 """),
     cfg.ListOpt(
-        'actions',
-        mutable=True,
-        default=['delete', 'shelve', 'stop'],
+        'actions', mutable=True, default=['delete', 'shelve', 'stop'],
         item_type=cfg.types.String(choices=ACTIONS),
         help="""
 What may happen to preemptible servers when they have to give way. A flavor
@@ -205,24 +178,16 @@ not ``migrate``.
 and takes longer than an end.
 """),
     cfg.IntOpt(
-        'migrate_timeout_s',
-        mutable=True,
-        default=60,
-        min=1,
+        'migrate_timeout_s', mutable=True, default=60, min=1,
         help='How long a live migration of a victim may take before its own '
              'action is taken instead, in seconds. It is waited for after '
              'the notice.'),
     cfg.IntOpt(
-        'stop_retention_s',
-        mutable=True,
-        default=86400,
-        min=0,
+        'stop_retention_s', mutable=True, default=86400, min=0,
         help='How long a stopped victim is kept before it is deleted, in '
              'seconds. A day lets its owner save what is on its disk.'),
     cfg.ListOpt(
-        'preempting_operations',
-        mutable=True,
-        default=list(OPERATIONS),
+        'preempting_operations', mutable=True, default=list(OPERATIONS),
         item_type=cfg.types.String(choices=OPERATIONS),
         help="""
 The operations of normal servers that may end preemptible ones. A rebuild
@@ -230,9 +195,7 @@ never does, since it stays where it is. All others do by default: what a
 normal server needs goes before idle capacity put to use.
 """),
     cfg.IntOpt(
-        'max_waiting_requests',
-        default=32,
-        min=0,
+        'max_waiting_requests', default=32, min=0,
         help="""
 How many requests may wait at once in each worker of each scheduler, four times
 as many on a host with 4 workers: for the notice of preemptible servers, for
@@ -249,9 +212,7 @@ room at once. Raise both, in nova-conductor too, if more have to wait; a
 ``headroom`` makes most find room at once instead. 0 has nobody wait.
 """),
     cfg.IntOpt(
-        'termination_timeout_s',
-        default=120,
-        min=1,
+        'termination_timeout_s', default=120, min=1,
         help="""
 How long to wait for victims to be gone from their host, in seconds. What is
 not gone by then gets its space back and another host is tried. It must be
@@ -259,19 +220,16 @@ well below Nova's ``long_rpc_timeout`` (1800 s), within which the conductor
 waits for the scheduler.
 """),
     cfg.ListOpt(
-        'notification_topics',
-        default=['notifications'],
+        'notification_topics', default=['notifications'],
         help='The topics of the notifications ``preemption.*``. They are sent '
              'by the driver in ``[oslo_messaging_notifications]``, by default '
              'none. The topic is the one that most consumers listen to.'),
     cfg.PortOpt(
-        'metrics_port',
-        default=0,
+        'metrics_port', default=0,
         help='The port on which Prometheus metrics are served over HTTP. 0, '
              'the default, serves none.'),
     cfg.StrOpt(
-        'metrics_address',
-        default='127.0.0.1',
+        'metrics_address', default='127.0.0.1',
         help='The address on which metrics are served. By default only this '
              'host can read them.'),
 ]
@@ -279,8 +237,7 @@ waits for the scheduler.
 
 def list_opts():
     """Ours, and keystoneauth's for the credentials."""
-    return (OPTS + budgets.OPTS + multi_create.OPTS +
-            _session_opts() +
+    return (OPTS + budgets.OPTS + multi_create.OPTS + _session_opts() +
             ks_loading.get_auth_common_conf_options() +
             ks_loading.get_auth_plugin_conf_options('password') +
             _adapter_opts())

@@ -8,8 +8,7 @@ GROUP = 'preemption_quota'
 
 OPTS = [
     cfg.StrOpt(
-        'driver',
-        default='none',
+        'driver', default='none',
         choices=[
             ('none', 'nothing is bounded here'),
             ('options', 'by the options of this group'),
@@ -29,27 +28,20 @@ limit 0. ``[oslo_limit]`` has the credentials and the endpoint, as for Nova's
 unified limits.
 """),
     cfg.IntOpt(
-        'servers',
-        default=-1,
-        min=-1,
+        'servers', default=-1, min=-1,
         help='How many preemptible servers a project may have. -1, the '
              'default, is no limit, since they only take what is idle.'),
     cfg.IntOpt(
-        'vcpus',
-        default=-1,
-        min=-1,
+        'vcpus', default=-1, min=-1,
         help='How many vCPUs the flavors of the preemptible servers of a '
              'project may have together. -1, the default, is no limit.'),
     cfg.IntOpt(
-        'memory_mb',
-        default=-1,
-        min=-1,
+        'memory_mb', default=-1, min=-1,
         help='How much RAM the flavors of the preemptible servers of a '
              'project may have together, in MiB. -1, the default, is no '
              'limit.'),
     cfg.BoolOpt(
-        'enforce_normal',
-        default=False,
+        'enforce_normal', default=False,
         help="""
 Whether the normal servers of a project are bounded here too.
 
@@ -60,28 +52,21 @@ servers. False, the default, leaves normal servers to Nova's quota alone and
 costs their requests nothing.
 """),
     cfg.IntOpt(
-        'normal_servers',
-        default=-1,
-        min=-1,
+        'normal_servers', default=-1, min=-1,
         help='With ``enforce_normal``: how many normal servers a project may '
              'have. -1, the default, is no limit but Nova\'s own.'),
     cfg.IntOpt(
-        'normal_vcpus',
-        default=-1,
-        min=-1,
+        'normal_vcpus', default=-1, min=-1,
         help='With ``enforce_normal``: how many vCPUs the flavors of the '
              'normal servers of a project may have together. -1, the '
              'default, is no limit but Nova\'s own.'),
     cfg.IntOpt(
-        'normal_memory_mb',
-        default=-1,
-        min=-1,
+        'normal_memory_mb', default=-1, min=-1,
         help='With ``enforce_normal``: how much RAM the flavors of the '
              'normal servers of a project may have together, in MiB. -1, the '
              'default, is no limit but Nova\'s own.'),
     cfg.MultiOpt(
-        'project_limits',
-        item_type=types.Dict(),
+        'project_limits', item_type=types.Dict(),
         help="""
 With ``driver = options``: limits of a single project, in place of those
 above. One line a project, such as
@@ -90,9 +75,7 @@ above. One line a project, such as
 does not name is as above. Empty by default: all projects are alike.
 """),
     cfg.StrOpt(
-        'allocation_project_id',
-        default='',
-        max_length=255,
+        'allocation_project_id', default='', max_length=255,
         help="""
 The id of the project under which the allocations of preemptible servers stand
 in Placement, in place of the project that they belong to.
@@ -110,8 +93,7 @@ belongs to. Which project it belongs to, for everybody but Placement, never
 changes.
 """),
     cfg.ListOpt(
-        'restored_resources',
-        default=[],
+        'restored_resources', default=[],
         item_type=types.String(choices=('VCPU', 'MEMORY_MB', 'DISK_GB')),
         help="""
 The resource classes that the scheduler claims as a preemptible flavor's size

@@ -11,9 +11,7 @@ DAY_S = 86400
 
 OPTS = [
     cfg.BoolOpt(
-        'enabled',
-        default=False,
-        mutable=True,
+        'enabled', default=False, mutable=True,
         help="""
 Whether projects may reserve hosts with ``nova-preempt-api``. A reservation
 ends preemptible servers and moves normal ones of other projects away, and
@@ -28,9 +26,7 @@ end as they would. Set it alike for the API, the engine and the schedulers.
 It has nothing to say where ``lease_service`` is another than ``native``.
 """),
     cfg.IntOpt(
-        'guard_s',
-        default=3600,
-        min=0,
+        'guard_s', default=3600, min=0,
         help="""
 How long before a reservation starts its hosts take no more normal servers, in
 seconds: whatever is placed there would have to be moved away soon. Servers of
@@ -39,10 +35,7 @@ default, spares most short servers the move; 0 keeps the hosts open to the
 last.
 """),
     cfg.IntOpt(
-        'evacuation_lead_s',
-        mutable=True,
-        default=900,
-        min=0,
+        'evacuation_lead_s', mutable=True, default=900, min=0,
         help="""
 How long before a reservation starts its hosts begin to be emptied of normal
 servers, in seconds. They are live-migrated, which takes minutes for large
@@ -51,16 +44,13 @@ is not given to a reservation that starts earlier than this from now.
 Preemptible servers are not concerned: they stay until their notice.
 """),
     cfg.IntOpt(
-        'before_end_s',
-        default=3600,
-        min=0,
+        'before_end_s', default=3600, min=0,
         help='How long before the end of a reservation its owner gets notice '
              'on the bus, in seconds, unless the reservation says otherwise. '
              'An hour, the default, is time to save work or to extend the '
              'reservation.'),
     cfg.StrOpt(
-        'end_action',
-        default='shelve',
+        'end_action', default='shelve',
         choices=[
             ('shelve', 'they are shelved and offloaded, and can be unshelved'),
             ('delete', 'they are deleted'),
@@ -74,8 +64,7 @@ Preemptible servers are not concerned: they stay until their notice.
              'server is deleted that an administrator has locked. There is '
              'no ``stop``: a stopped server would keep its host.'),
     cfg.StrOpt(
-        'lease_service',
-        default='native',
+        'lease_service', default='native',
         help="""
 Who says which hosts are reserved: the name of an entry point in the group
 ``nova_preempt.lease_service``.
@@ -85,8 +74,7 @@ Who says which hosts are reserved: the name of an entry point in the group
   ``[reservation_blazar]``.
 """),
     cfg.StrOpt(
-        'on_unavailable',
-        default='fail_closed',
+        'on_unavailable', default='fail_closed',
         choices=[
             ('fail_closed', 'reserved hosts, as known last, are kept'),
             ('fail_open', 'as if nothing were reserved'),
@@ -103,8 +91,7 @@ minute, which is longer than the restart of a service.
   as far as the last answer shows it.
 """),
     cfg.StrOpt(
-        'ranking',
-        default='best_fit',
+        'ranking', default='best_fit',
         help="""
 Which of the free hosts a reservation gets: the name of an entry point in the
 group ``nova_preempt.reservation_ranking``.
@@ -116,78 +103,53 @@ group ``nova_preempt.reservation_ranking``.
 * ``name``: by name.
 """),
     cfg.BoolOpt(
-        'reservable_default',
-        mutable=True,
-        default=False,
+        'reservable_default', mutable=True, default=False,
         help='Whether hosts can be reserved of which an administrator has '
              'not said so. False, the default, needs each host to be put '
              'in (``openstack reservation host set --reservable``); True '
              'makes every host reservable until it is taken out.'),
     cfg.IntOpt(
-        'max_reservations',
-        mutable=True,
-        default=10,
-        min=-1,
+        'max_reservations', mutable=True, default=10, min=-1,
         help='How many reservations a project may have that have not ended. '
              'It bounds what one project can book by mistake. -1 is no '
              'limit. An administrator can give a project limits of its own.'),
     cfg.IntOpt(
-        'max_hosts',
-        mutable=True,
-        default=4,
-        min=-1,
+        'max_hosts', mutable=True, default=4, min=-1,
         help='How many hosts a project may have reserved at any one time, in '
              'all its reservations. A few, the default, keep one project '
              'from emptying the cloud of others; give those that need more '
              'limits of their own. -1 is no limit but the number of hosts.'),
     cfg.IntOpt(
-        'max_duration_s',
-        mutable=True,
-        default=7 * DAY_S,
-        min=-1,
+        'max_duration_s', mutable=True, default=7 * DAY_S, min=-1,
         help='How long a reservation may last, in seconds. The default is a '
              'week: what needs a host for much longer is better served by '
              'an aggregate. -1 is no limit.'),
     cfg.IntOpt(
-        'max_advance_s',
-        mutable=True,
-        default=90 * DAY_S,
-        min=-1,
+        'max_advance_s', mutable=True, default=90 * DAY_S, min=-1,
         help='How far ahead a reservation may start, in seconds from now. '
              'The default is 90 days: the calendar of the hosts stays open '
              'to others beyond. -1 is no limit.'),
     cfg.IntOpt(
-        'max_created_per_day',
-        mutable=True,
-        default=100,
-        min=-1,
+        'max_created_per_day', mutable=True, default=100, min=-1,
         help='How many reservations a project may make within 24 hours, '
              'those that it has cancelled among them. It bounds the rows of '
              'the database that one project can fill. A hundred, the '
              'default, is far more than people make. -1 is no limit.'),
     cfg.IntOpt(
-        'retention_days',
-        mutable=True,
-        default=90,
-        min=0,
+        'retention_days', mutable=True, default=90, min=0,
         help='For how many days the engine keeps reservations, and requests '
              'of the backlog, that are over. '
              'Ninety, the default, cover a quarter of a year of bills; '
              '"nova-preempt-manage db archive" writes them to a file before. '
              '0 keeps them until "nova-preempt-manage db purge".'),
     cfg.ListOpt(
-        'hidden_properties',
-        default=['hypervisor_hostname', 'service_host'],
+        'hidden_properties', default=['hypervisor_hostname', 'service_host'],
         help='Properties of hosts that only administrators see and ask for, '
              'beside those hidden by "openstack reservation property set". '
              'The default are the names of hosts, which users of Nova do not '
              'see either.'),
     cfg.FloatOpt(
-        'brake_percent',
-        mutable=True,
-        default=20,
-        min=0,
-        max=100,
+        'brake_percent', mutable=True, default=20, min=0, max=100,
         help="""
 No reservation loses a host as long as more than this share of all hosts, in
 percent, and more than two are down, disabled or gone at once, or half of

@@ -8,8 +8,7 @@ GROUP = 'filter_scheduler'
 
 OPTS = [
     cfg.FloatOpt(
-        'kw_ranking_weight_multiplier',
-        default=1.0,
+        'kw_ranking_weight_multiplier', default=1.0,
         help="""
 Multiplier of ``KWRankingWeigher``: how much a host is preferred that does
 more with a watt, as ``[energy]ranking`` says.
@@ -23,8 +22,7 @@ prefers the hosts that do less. An aggregate's metadata key of the same name
 overrides it for the aggregate's hosts.
 """),
     cfg.FloatOpt(
-        'preemption_weight_multiplier',
-        default=200000.0,
+        'preemption_weight_multiplier', default=200000.0,
         help="""
 Multiplier of ``PreemptionWeigher``: how much a host that has room is
 preferred to a host on which preemptible servers would have to end.
@@ -37,8 +35,7 @@ only put behind by ``preemption_cost_weight_multiplier``. An aggregate's
 metadata key of the same name overrides it for the aggregate's hosts.
 """),
     cfg.FloatOpt(
-        'preemption_cost_weight_multiplier',
-        default=100000.0,
+        'preemption_cost_weight_multiplier', default=100000.0,
         help="""
 Multiplier of ``PreemptionCostWeigher``: how much a host with cheaper victims
 is preferred.
@@ -51,8 +48,7 @@ An aggregate's metadata key of the same name overrides it for the aggregate's
 hosts.
 """),
     cfg.FloatOpt(
-        'reservation_free_time_weight_multiplier',
-        default=10.0,
+        'reservation_free_time_weight_multiplier', default=10.0,
         help="""
 Multiplier of ``ReservationFreeTimeWeigher``: how much a host is preferred
 whose next reservation is farther away.

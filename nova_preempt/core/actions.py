@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import Resources, Server
-from nova_preempt.core.notice import NoticeRule
+from nova_preempt.core.notice_period import NoticeRule
 
 
 class ClassTerms(Protocol):
@@ -60,8 +60,7 @@ def last_resort(action: str, actions: Sequence[str]) -> str:
 
 
 def choose(
-    asked: str, actions: Sequence[str], *, pinned: bool = False
-) -> str:
+    asked: str, actions: Sequence[str], *, pinned: bool = False ) -> str:
     """Return the action of a server other than migrate.
 
     ``asked``: what its flavor says, "" for nothing. ``pinned``: whether it
@@ -73,8 +72,7 @@ def choose(
     action = asked if plain else default(actions)
     if action == STOP and pinned:
         return next(
-            (a for a in _following(STOP, actions) if a != MIGRATE), STOP
-        )
+            (a for a in _following(STOP, actions) if a != MIGRATE), STOP )
     return action
 
 
@@ -85,8 +83,7 @@ def of_class(server: TermsT, name: str) -> TermsT:
     """
     if name:
         return dataclasses.replace(
-            server, class_name=name, action=SHELVE, restore=True
-        )
+            server, class_name=name, action=SHELVE, restore=True )
     # Its flavor may name one that is none of the operator's any more.
     if server.class_name:
         return dataclasses.replace(server, class_name="")
@@ -101,10 +98,7 @@ def why_kept(server: ClassTerms, action: str) -> str:
     """
     return (
         f"it is of class {server.class_name}, and would not come back after "
-        f"{action}"
-        if server.class_name and action != SHELVE
-        else ""
-    )
+        f"{action}" if server.class_name and action != SHELVE else "")
 
 
 def why_no_classes(actions: Sequence[str]) -> str:
@@ -142,8 +136,7 @@ def call(action: str, vm_state: str) -> str | None:
 
 
 def next_call(
-    action: str, actions: Sequence[str], vm_state: str
-) -> str | None:
+    action: str, actions: Sequence[str], vm_state: str ) -> str | None:
     """Return the call of Nova's API that is next on the way to an end.
 
     That of the action, or else of the next one in the operator's list for
@@ -236,28 +229,21 @@ class Terms:
 
 
 def terms_of(
-    server: Server, actions: Sequence[str], notice: NoticeRule
-) -> Terms:
+    server: Server, actions: Sequence[str], notice: NoticeRule ) -> Terms:
     """Return the terms of a server.
 
     ``actions``: what the operator allows, [preemption]actions.
     """
     action = choose(server.action, actions, pinned=server.pinned)
-    asked = (
-        server.action if server.action in actions else default(actions)
-    )
+    asked = (server.action if server.action in actions else default(actions))
     return Terms(
-        action,
-        notice.length_s(server.notice_s),
-        restore=server.restore and action == SHELVE,
-        migrate=asked == MIGRATE
-        and not eligibility.why_not_by(server, asked),
-    )
+        action, notice.length_s(server.notice_s),
+        restore=server.restore and action == SHELVE, migrate=asked == MIGRATE
+        and not eligibility.why_not_by(server, asked), )
 
 
 def is_migrated_first(
-    action: str, actions: Sequence[str], *, one_time: bool = False
-) -> bool:
+    action: str, actions: Sequence[str], *, one_time: bool = False ) -> bool:
     """Tell whether a victim is live-migrated where that is possible.
 
     Its own flavor asks for it, or the operator wants it of all. ``action``:
@@ -265,5 +251,4 @@ def is_migrated_first(
     only.
     """
     return MIGRATE in (action, *actions[:1]) and (
-        not eligibility.wastes_device(MIGRATE, one_time=one_time)
-    )
+        not eligibility.wastes_device(MIGRATE, one_time=one_time))

@@ -38,8 +38,7 @@ def total(amounts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
 
 
 def less(
-    amounts: Mapping[Key, int], taken: Mapping[Key, int]
-) -> dict[Key, int]:
+    amounts: Mapping[Key, int], taken: Mapping[Key, int] ) -> dict[Key, int]:
     """Return what is left of amounts, below 0 where more is taken."""
     return total((amounts, {key: -each for key, each in taken.items()}))
 
@@ -55,9 +54,7 @@ def most_used(inventory: Inventory) -> int:
     return inventory.capacity
 
 
-def least(
-    one: Mapping[Key, int], other: Mapping[Key, int]
-) -> dict[Key, int]:
+def least(one: Mapping[Key, int], other: Mapping[Key, int] ) -> dict[Key, int]:
     """Return the smaller of two amounts of each; what is missing is 0."""
     return {
         key: min(one.get(key, 0), other.get(key, 0))
@@ -71,8 +68,7 @@ def fits(wanted: Mapping[Key, int], free: Mapping[Key, int]) -> bool:
 
 
 def lacking(
-    wanted: Mapping[Key, int], free: Mapping[Key, int]
-) -> dict[Key, int]:
+    wanted: Mapping[Key, int], free: Mapping[Key, int] ) -> dict[Key, int]:
     """Return how much more of what is wanted there would have to be."""
     return {
         key: amount - free.get(key, 0) for key, amount in wanted.items()
@@ -81,13 +77,11 @@ def lacking(
 
 
 def times(
-    wanted: Mapping[Key, int], free: Mapping[Key, int], most: int
-) -> int:
+    wanted: Mapping[Key, int], free: Mapping[Key, int], most: int ) -> int:
     """Return how often so much is free, no more than ``most``."""
     return min((most, *(
         max(0, free.get(key, 0)) // amount
-        for key, amount in wanted.items() if amount > 0
-    )))
+        for key, amount in wanted.items() if amount > 0)))
 
 
 def by_class(amounts: SlotAmounts) -> dict[str, int]:
@@ -203,28 +197,23 @@ def count(request: Request, host: Host, freed: SlotAmounts) -> int:
 
 
 def forbidden(
-    name: str, amount: int, inventory: Inventory | None
-) -> Refusal | None:
+    name: str, amount: int, inventory: Inventory | None ) -> Refusal | None:
     """Say why Placement would refuse the amount even on an empty host."""
     if inventory is None:
         return Refusal(
             RefusalCode.NO_INVENTORY,
-            f"{name}: {amount} asked for, the host has no inventory of it",
-        )
+            f"{name}: {amount} asked for, the host has no inventory of it", )
     if inventory.grants(amount):
         return None
     if amount < inventory.min_unit:
         return Refusal(
             RefusalCode.BELOW_MIN_UNIT,
-            f"{name}: {amount} asked for, min_unit is {inventory.min_unit}",
-        )
+            f"{name}: {amount} asked for, min_unit is {inventory.min_unit}", )
     if amount > inventory.max_unit:
         return Refusal(
             RefusalCode.ABOVE_MAX_UNIT,
-            f"{name}: {amount} asked for, max_unit is {inventory.max_unit}",
-        )
+            f"{name}: {amount} asked for, max_unit is {inventory.max_unit}", )
     return Refusal(
         RefusalCode.STEP_SIZE,
         f"{name}: {amount} asked for, not a multiple of step_size "
-        f"{inventory.step_size}",
-    )
+        f"{inventory.step_size}", )

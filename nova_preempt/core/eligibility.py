@@ -132,9 +132,7 @@ def why_not_by(server: Server, action: str) -> str:
     return (
         f"it has a device that can be used once only, which {action} would "
         "waste"
-        if wastes_device(action, one_time=server.one_time)
-        else ""
-    )
+        if wastes_device(action, one_time=server.one_time) else "")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -150,9 +148,7 @@ class Rules:
 
     def counts(self, locked_by: str) -> bool:
         """Whether a lock of this one leaves a server alone."""
-        return bool(locked_by) and (
-            self.locks == ALL or locked_by != "owner"
-        )
+        return bool(locked_by) and (self.locks == ALL or locked_by != "owner")
 
     def why_not(self, server: Server, action: str) -> str:
         """Why a server cannot end at all now, '' if it can.
@@ -167,22 +163,15 @@ class Rules:
             )
             return f"it is locked by {by}"
         if server.vm_state not in _ON_HOST or (
-            next_call(action, server.vm_state) is None
-        ):
+            next_call(action, server.vm_state) is None):
             return f"it is {server.vm_state}"
         return why_not_by(server, action)
 
     def may_give_way(
-        self,
-        server: Server,
-        action: str,
-        uptime_us: int,
-    ) -> bool:
+        self, server: Server, action: str, uptime_us: int, ) -> bool:
         """Whether it may be a victim: it can end, and has run long enough."""
         return self.has_run(server, uptime_us) and not self.why_not(
-            server,
-            action,
-        )
+            server, action, )
 
     def has_run(self, server: Server, uptime_us: int) -> bool:
         """Whether it has run for as long as it was promised."""

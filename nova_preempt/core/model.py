@@ -60,8 +60,7 @@ class Inventory:
         """Tell whether Placement grants so much while it is all free."""
         return (
             self.min_unit <= amount <= self.max_unit
-            and amount % self.step_size == 0
-        )
+            and amount % self.step_size == 0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -178,10 +177,8 @@ class Host:
         if len(self.providers) == 1:
             return self.providers[0].free(resource_class)
         return sum(
-            provider.free(resource_class)
-            for provider in self.providers
-            if resource_class in provider.inventories
-        )
+            provider.free(resource_class) for provider in self.providers
+            if resource_class in provider.inventories )
 
     def held(self, consumer: str) -> dict[Slot, int]:
         """What a consumer has been allocated anywhere on the host."""
@@ -226,14 +223,10 @@ class Group:
     def kind(self) -> tuple[Any, ...]:
         """What is the same of equal groups; may be a key, and sorted."""
         return (
-            self.suffix,
-            tuple(sorted(self.resources.items())),
-            tuple(sorted(self.required)),
-            tuple(sorted(self.forbidden)),
+            self.suffix, tuple(sorted(self.resources.items())),
+            tuple(sorted(self.required)), tuple(sorted(self.forbidden)),
             tuple(sorted(tuple(sorted(each)) for each in self.member_of)),
-            tuple(sorted(self.outside)),
-            self.in_tree,
-        )
+            tuple(sorted(self.outside)), self.in_tree)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -285,11 +278,9 @@ class Request:
     def kind(self) -> tuple[Any, ...]:
         """What is the same of equal requests; may be a key."""
         return (
-            self.isolate,
-            self.same_subtree,
+            self.isolate, self.same_subtree,
             self.unpinned and self.unpinned.kind,
-            *(group.kind for group in self.groups),
-        )
+            *(group.kind for group in self.groups))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

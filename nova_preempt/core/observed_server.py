@@ -60,7 +60,5 @@ class ObservedServer:
         has failed.
         """
         return (
-            self.deleted
-            or self.vm_state in ("soft-delete", "deleted")
-            or self.is_deleting
-        )
+            self.deleted or self.vm_state in ("soft-delete", "deleted")
+            or self.is_deleting)

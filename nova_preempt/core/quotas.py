@@ -122,9 +122,7 @@ class Records:
                       if will_be[name] > own[name]}
 
 
-def _largest(
-    sizes: Iterable[Amounts], preemptible: bool
-) -> Amounts | None:
+def _largest(sizes: Iterable[Amounts], preemptible: bool ) -> Amounts | None:
     """Return what counts of a server; None if it is of another kind."""
     sizes = [size for size in sizes if size.preemptible == preemptible]
     if not sizes:
@@ -141,8 +139,7 @@ def _sum(amounts: Iterable[Amounts | None]) -> dict[str, int]:
 
 
 def limits_of(
-    of_all: Mapping[str, int], of_project: Mapping[str, int],
-    preemptible: bool
+    of_all: Mapping[str, int], of_project: Mapping[str, int], preemptible: bool
 ) -> dict[str, int]:
     """Return the limits of one kind of server, by NAMES.
 
@@ -161,8 +158,7 @@ def is_bounded(limits: Mapping[str, int]) -> bool:
 
 def exceeded(
     limits: Mapping[str, int], used: Mapping[str, int],
-    requested: Mapping[str, int]
-) -> list[Exceeded]:
+    requested: Mapping[str, int] ) -> list[Exceeded]:
     """Return the limits that a request would exceed.
 
     What it adds nothing to does not keep it out, however much it is.
@@ -172,9 +168,7 @@ def exceeded(
             if 0 <= limits[name] < used[name] + amount]
 
 
-def tell(
-    project_id: str, preemptible: bool, over: Iterable[Exceeded]
-) -> str:
+def tell(project_id: str, preemptible: bool, over: Iterable[Exceeded] ) -> str:
     """Return why a request is refused, as a sentence."""
     kind = "preemptible" if preemptible else "normal"
     limits = "; ".join(

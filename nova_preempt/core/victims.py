@@ -16,14 +16,14 @@ import dataclasses
 import operator
 from typing import TypeAlias
 
-from nova_preempt.core.cover.caps import Caps
-from nova_preempt.core.cover.keys import SHARE
-from nova_preempt.core.cover.keys import Keys
-from nova_preempt.core.cover.keys import make_keys
-from nova_preempt.core.cover.ranked import ranked
-from nova_preempt.core.cover.reduced import Row
-from nova_preempt.core.cover.solve import Answer
-from nova_preempt.core.cover.solve import solve
+from nova_preempt.core.cover.candidate_keys import SHARE
+from nova_preempt.core.cover.candidate_keys import Keys
+from nova_preempt.core.cover.candidate_keys import make_keys
+from nova_preempt.core.cover.cheapest_cover import Answer
+from nova_preempt.core.cover.cheapest_cover import solve
+from nova_preempt.core.cover.cover_caps import Caps
+from nova_preempt.core.cover.linear_relaxation import Row
+from nova_preempt.core.cover.ranked_covers import ranked
 from nova_preempt.core.model import Amounts, Candidate, Cap, VictimSet
 
 #: Tells of a whole set, in order of uuid, whether it is good enough.
@@ -73,13 +73,9 @@ _PRICE_BITS = 32
 
 
 def cheapest_victims(
-    candidates: Iterable[Candidate],
-    missing: Amounts,
-    *,
-    capacity: Amounts | None = None,
-    accept: Accept | None = None,
-    caps: Iterable[Cap] = (),
-    limits: SearchLimits = DEFAULT_LIMITS,
+    candidates: Iterable[Candidate], missing: Amounts, *,
+    capacity: Amounts | None = None, accept: Accept | None = None,
+    caps: Iterable[Cap] = (), limits: SearchLimits = DEFAULT_LIMITS,
 ) -> VictimSet | None:
     """Return the best set that frees at least what is missing.
 
@@ -131,20 +127,13 @@ class CoverSearch:
     """One question: its candidates in order of uuid, and the work so far."""
 
     def __init__(
-        self,
-        pool: Sequence[Candidate],
-        missing: Amounts,
-        capacity: Amounts | None,
-        limits: SearchLimits,
-        caps: Sequence[Cap],
-        keys: Keys | None = None,
-    ) -> None:
+        self, pool: Sequence[Candidate], missing: Amounts,
+        capacity: Amounts | None, limits: SearchLimits, caps: Sequence[Cap],
+        keys: Keys | None = None, ) -> None:
         self.pool = pool
         members = [
             (frozenset(i for i, c in enumerate(pool) if c.uuid in cap.uuids),
-             max(0, cap.most))
-            for cap in caps
-        ]
+             max(0, cap.most)) for cap in caps]
         # Only those that the pool could break.
         self.caps = Caps([cap for cap in members if len(cap[0]) > cap[1]])
         self.need: Row = tuple(missing.values())
@@ -208,16 +197,14 @@ class CoverSearch:
         """
         freed = [
             sum([SHARE * r // n for r, n in zip(row, self.need, strict=True)])
-            for row in self.rows
-        ]
+            for row in self.rows]
         costs = [candidate.cost for candidate in self.pool]
         everybody = range(len(self.pool))
         for order in (
             [-share for share in freed],
             [SHARE * cost // max(1, share)
              for cost, share in zip(costs, freed, strict=True)],
-            costs,
-        ):
+            costs):
             crowd: list[int] = []
             for i in sorted(everybody, key=order.__getitem__):
                 if not self.caps.excess([*crowd, i], []):
@@ -253,8 +240,7 @@ class CoverSearch:
         """
         keys = self.keys.keys
         queue = collections.deque(
-            sorted(chosen, key=keys.__getitem__, reverse=True)
-        )
+            sorted(chosen, key=keys.__getitem__, reverse=True) )
         needed = 0
         while needed < len(queue):
             dearest = queue.popleft()
@@ -269,8 +255,7 @@ class CoverSearch:
         """Tell whether these free what is missing in every class."""
         return all(
             sum([self.rows[i][k] for i in chosen]) >= wanted
-            for k, wanted in enumerate(self.need)
-        )
+            for k, wanted in enumerate(self.need) )
 
     def victims(self, chosen: list[int], *, optimal: bool) -> VictimSet:
         """Return the set as the caller knows it."""
@@ -280,8 +265,7 @@ class CoverSearch:
 
 
 def lower_bound(
-    candidates: Iterable[Candidate], missing: Amounts
-) -> int | None:
+    candidates: Iterable[Candidate], missing: Amounts ) -> int | None:
     """Return a cost that no sufficient set is below; None: there is none.
 
     The largest, over the missing classes, of the cost of freeing that class
@@ -291,11 +275,7 @@ def lower_bound(
     bounds = [
         divisible(
             [(c.cost, min(c.resources.get(name, 0), need)) for c in pool],
-            need,
-        )
-        for name, need in missing.items()
-        if need > 0
-    ]
+            need, ) for name, need in missing.items() if need > 0]
     known = [bound for bound in bounds if bound is not None]
     if len(known) < len(bounds):
         return None
@@ -303,8 +283,7 @@ def lower_bound(
 
 
 def holds_for_less(
-    candidates: Iterable[Candidate], victim_set: VictimSet
-) -> bool:
+    candidates: Iterable[Candidate], victim_set: VictimSet ) -> bool:
     """Tell whether the set stays the cheapest if less is missing.
 
     A single victim that costs less than any other candidate does, as long as
@@ -314,10 +293,8 @@ def holds_for_less(
         return False
     (victim,) = victim_set.victims
     return all(
-        other.cost > victim.cost
-        for other in candidates
-        if other.uuid != victim.uuid
-    )
+        other.cost > victim.cost for other in candidates
+        if other.uuid != victim.uuid )
 
 
 def divisible(offers: list[tuple[int, int]], need: int) -> int | None:
@@ -328,8 +305,7 @@ def divisible(offers: list[tuple[int, int]], need: int) -> int | None:
     """
     offers = sorted(
         [offer for offer in offers if offer[1]],
-        key=lambda offer: (offer[0] << _PRICE_BITS) // offer[1],
-    )
+        key=lambda offer: (offer[0] << _PRICE_BITS) // offer[1], )
     left = need
     for price, unit in offers:
         left -= unit

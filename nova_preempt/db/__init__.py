@@ -3,7 +3,7 @@
 
 # So that all models are there, whoever asks for one.
 from nova_preempt.db import backlog_models  # noqa: F401 (see above)
-from nova_preempt.db.database import Database
+from nova_preempt.db.connection import Database
 from nova_preempt.db.decisions import Decisions
 from nova_preempt.db.rows import Decision
 from nova_preempt.db.rows import Victim

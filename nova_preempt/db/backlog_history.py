@@ -4,8 +4,8 @@
 
 import sqlalchemy as sa
 
-from nova_preempt.core.backlog import history
-from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import request_history
 from nova_preempt.db import backlog_models
 from nova_preempt.db import rows
 
@@ -22,9 +22,10 @@ def note(session, uuid, at, state, reason):
 
 def changes(session, uuid):
     """{id: core Change} of a request, the oldest first."""
-    return {number: model.Change(*values)
+    return {number: backlog_model.Change(*values)
             for number, *values in session.execute(
-                sa.select(_CHANGE.id, *rows.columns(_CHANGE, model.Change))
+                sa.select(_CHANGE.id,
+                          *rows.columns(_CHANGE, backlog_model.Change))
                 .where(_CHANGE.request_uuid == uuid).order_by(_CHANGE.id))}
 
 
@@ -49,7 +50,8 @@ def started(database, since, project_id=None):
     """
     ran = sa.select(_CHANGE.request_uuid).where(
         _CHANGE.at >= since,
-        _CHANGE.state.in_((model.ACTIVE, model.PARTLY_ACTIVE))).distinct()
+        _CHANGE.state.in_((backlog_model.ACTIVE,
+                           backlog_model.PARTLY_ACTIVE))).distinct()
     return _histories(database, _of(_heads(), project_id).where(
         _REQUEST.uuid.in_(ran)))
 
@@ -58,7 +60,7 @@ def between(database, since, until, project_id=None):
     """Go through the core's Histories of those open in this time."""
     return _histories(database, _of(_heads(), project_id).where(
         _REQUEST.created_at < until,
-        sa.or_(_REQUEST.state.in_(model.OPEN),
+        sa.or_(_REQUEST.state.in_(backlog_model.OPEN),
                _REQUEST.updated_at >= since)))
 
 
@@ -90,12 +92,12 @@ def _by_uuid(database, query):
         for uuids in rows.batches(heads):
             changes = {}
             for row in session.execute(
-                    sa.select(_CHANGE.request_uuid, _CHANGE.at,
-                              _CHANGE.state)
+                    sa.select(_CHANGE.request_uuid, _CHANGE.at, _CHANGE.state)
                     .where(_CHANGE.request_uuid.in_(uuids))
                     .order_by(_CHANGE.id)):
                 changes.setdefault(row.request_uuid, []).append(
-                    model.Change(row.at, row.state))
+                    backlog_model.Change(row.at, row.state))
             for uuid, found in changes.items():
-                yield uuid, history.History(found, heads[uuid].class_name,
-                                            heads[uuid].not_before)
+                yield uuid, request_history.History(found,
+                                                    heads[uuid].class_name,
+                                                    heads[uuid].not_before)

@@ -6,9 +6,9 @@ import json
 
 import sqlalchemy as sa
 
-from nova_preempt.core.backlog import chosen
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import turns
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import host_choice
+from nova_preempt.core.backlog import project_turns
 from nova_preempt.db import models
 from nova_preempt.db import rows
 
@@ -30,7 +30,7 @@ class _Alternatives(models.Json):
 def _alternatives(text):
     """Most requests have those of others, as the same object."""
     return tuple(
-        model.Alternative(**{
+        backlog_model.Alternative(**{
             **item, **{name: tuple(item.get(name, ()))
                        for name in ('required', 'forbidden')}})
         for item in json.loads(text))
@@ -48,7 +48,7 @@ class _Priorities(models.Json):
         return value and json.dumps(rows.values(value))
 
     def process_result_value(self, value, dialect):
-        return value and model.Priorities(**json.loads(value))
+        return value and backlog_model.Priorities(**json.loads(value))
 
 
 class _Set(models.Json):
@@ -71,7 +71,7 @@ def _of_request(**options):
 
 
 BacklogRequest = models.mapped(
-    'backlog_requests', model.Request, ['uuid'],
+    'backlog_requests', backlog_model.Request, ['uuid'],
     # The secrets of its body, encrypted; NULL: it has none, or is closed.
     sa.Column('sealed', models.JSON_TEXT),
     indexes={
@@ -93,17 +93,18 @@ BacklogBegun = models.mapped(
     sa.Column('given_up', sa.Boolean, nullable=False, default=False))
 
 BacklogBoot = models.mapped(
-    'backlog_boots', model.Boot, ['number'], _of_request(primary_key=True),
+    'backlog_boots', backlog_model.Boot, ['number'],
+    _of_request(primary_key=True),
     indexes={'backlog_boots_asked_at_idx': ['asked_at']},
     tag=sa.String(60), state=sa.String(20))
 
 BacklogServer = models.mapped(
-    'backlog_servers', model.OwnServer, ['uuid'], _of_request(),
+    'backlog_servers', backlog_model.OwnServer, ['uuid'], _of_request(),
     indexes={'backlog_servers_request_uuid_idx': ['request_uuid']},
     uuid=models.UUID, state=sa.String(20))
 
 BacklogChange = models.mapped(
-    'backlog_changes', model.Change, [],
+    'backlog_changes', backlog_model.Change, [],
     sa.Column('id', models.BIG_ID, primary_key=True, autoincrement=True),
     _of_request(),
     indexes={'backlog_changes_request_uuid_idx': ['request_uuid'],
@@ -112,11 +113,11 @@ BacklogChange = models.mapped(
 
 # Nothing refers to it and it soon goes, so it has no foreign key.
 BacklogChosenHosts = models.mapped(
-    'backlog_chosen_hosts', chosen.Choice, [],
+    'backlog_chosen_hosts', host_choice.Choice, [],
     # SHA-256 of the secret, in hexadecimal digits.
     sa.Column('digest', sa.String(64), primary_key=True),
     request_uuid=models.UUID)
 
 BacklogTurn = models.mapped(
-    'backlog_turns', turns.Turn, [],
+    'backlog_turns', project_turns.Turn, [],
     sa.Column('project_id', sa.String(255), primary_key=True), hosts=_Set())

@@ -3,7 +3,7 @@
 
 import sqlalchemy as sa
 
-from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import redaction
 from nova_preempt.db import backlog_models
 from nova_preempt.db import rows
@@ -17,12 +17,12 @@ def closing(values):
     """The same values of a request, without secrets if they close it."""
     # Nothing is started for it any more.
     return {**values, 'sealed': None} if values.get(
-        'state') in model.CLOSED else values
+        'state') in backlog_model.CLOSED else values
 
 
 def shorten(session, uuid, state):
     """Drop most of the body of a request, if it is closed by this state."""
-    if state in model.CLOSED:
+    if state in backlog_model.CLOSED:
         body = session.execute(sa.select(_REQUEST.body).where(
             _REQUEST.uuid == uuid)).scalar_one()
         session.execute(sa.update(_REQUEST).where(
@@ -33,13 +33,14 @@ def fetch(session, query, with_bodies=True):
     """The core Requests of a query, with their boots and servers."""
     left_out = {} if with_bodies else {'body': {}}
     found = session.execute(query.with_only_columns(
-        *rows.columns(_REQUEST, model.Request, 'boots', 'servers', *left_out),
+        *rows.columns(_REQUEST, backlog_model.Request, 'boots', 'servers',
+                      *left_out),
         maintain_column_froms=True)).all()
     uuids = [row.uuid for row in found]
-    boots = _parts(session, uuids, _BOOT, model.Boot, _BOOT.number)
-    servers = _parts(session, uuids, _SERVER, model.OwnServer, _SERVER.boot,
-                     _SERVER.uuid)
-    return [rows.load(model.Request, row, boots=tuple(boots[row.uuid]),
+    boots = _parts(session, uuids, _BOOT, backlog_model.Boot, _BOOT.number)
+    servers = _parts(session, uuids, _SERVER, backlog_model.OwnServer,
+                     _SERVER.boot, _SERVER.uuid)
+    return [rows.load(backlog_model.Request, row, boots=tuple(boots[row.uuid]),
                       servers=tuple(servers[row.uuid]), **left_out)
             for row in found]
 
@@ -68,6 +69,6 @@ def given_up(database, uuids):
                 sa.select(_SERVER.uuid).join(
                     _REQUEST, _REQUEST.uuid == _SERVER.request_uuid)
                 .where(_SERVER.uuid.in_(some))
-                .where(_SERVER.state == model.BUILDING)
-                .where(_REQUEST.state.in_(model.CLOSED))))
+                .where(_SERVER.state == backlog_model.BUILDING)
+                .where(_REQUEST.state.in_(backlog_model.CLOSED))))
     return found

@@ -3,21 +3,23 @@
 
 import sqlalchemy as sa
 
-from nova_preempt.core.backlog import turns
+from nova_preempt.core.backlog import project_turns
 from nova_preempt.db import backlog_models
-from nova_preempt.db import retries
 from nova_preempt.db import rows
+from nova_preempt.db import transaction_retries
 
 _TURN = backlog_models.BacklogTurn
 
 
 def get(database):
-    """{project_id: core.backlog.turns.Turn}."""
-    return {project: turns.Turn(*values) for project, *values in database.read(
-        sa.select(_TURN.project_id, *rows.columns(_TURN, turns.Turn)))}
+    """{project_id: core.backlog.project_turns.Turn}."""
+    return {project: project_turns.Turn(*values) for project,
+            *values in database.read(
+                sa.select(_TURN.project_id,
+                          *rows.columns(_TURN, project_turns.Turn)))}
 
 
-@retries.retried_upsert
+@transaction_retries.retried_upsert
 def replace(database, before, after):
     """Write down what a pass has changed.
 

@@ -9,23 +9,23 @@ import math
 
 import sqlalchemy as sa
 
-from nova_preempt.core.backlog import model
-from nova_preempt.core.classes import clocks as core
-from nova_preempt.core.classes import records
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.classes import clock_events
+from nova_preempt.core.classes import server_clocks
 from nova_preempt.core.times import microseconds
 from nova_preempt.db import backlog_models
-from nova_preempt.db import clock
+from nova_preempt.db import database_clock
 from nova_preempt.db import decisions
 from nova_preempt.db import models
-from nova_preempt.db import retries
 from nova_preempt.db import rows
+from nova_preempt.db import transaction_retries
 
 _SERVER = models.ClassServer
 _OVERHEAD = models.ClassOverhead
 _CELL = models.ClassCell
 
 # Of a server of a request that may be in Nova.
-_THERE = (model.BUILDING, model.RUNNING, model.AWAY)
+_THERE = (backlog_model.BUILDING, backlog_model.RUNNING, backlog_model.AWAY)
 
 ClassServer = rows.ClassServer
 
@@ -50,18 +50,18 @@ def find(database, uuids=None):
 
 def _fetch(session, query):
     for row in session.execute(query):
-        mark = core.Mark(
-            core.Kind(row.kind),
-            core.Times(*(getattr(row, name) for name in rows.TIMES)),
+        mark = server_clocks.Mark(
+            server_clocks.Kind(row.kind),
+            server_clocks.Times(*(getattr(row, name) for name in rows.TIMES)),
             *(getattr(row, name) for name in rows.MARK))
         yield row.uuid, rows.load(ClassServer, row,
-                                  clocks=core.Clocks((), mark))
+                                  clocks=server_clocks.Clocks((), mark))
 
 
 def uuids_of(database, cell_uuid, kind=None):
     """Those of servers of a class in a cell.
 
-    :param kind: the core.Kind of their last events, None for any
+    :param kind: the clock_events.Kind of their last events, None for any
     """
     query = sa.select(_SERVER.uuid).where(_SERVER.cell_uuid == cell_uuid)
     if kind is not None:
@@ -85,7 +85,8 @@ def looked_ago_s(database):
     """
     return {row.cell_uuid: (row.now - row.looked_at).total_seconds()
             for row in database.read(sa.select(
-                _CELL.cell_uuid, _CELL.looked_at, clock.now().label('now')))}
+                _CELL.cell_uuid, _CELL.looked_at,
+                database_clock.now().label('now')))}
 
 
 def cells(database):
@@ -126,12 +127,13 @@ def unread_of_requests(database, names):
         .join(request, request.uuid == server.request_uuid)
         .outerjoin(_SERVER, _SERVER.uuid == server.uuid)
         .where(server.state.in_(_THERE),
-               sa.or_(request.state.in_(model.OPEN), request.trust_id > ''),
+               sa.or_(request.state.in_(backlog_model.OPEN),
+                      request.trust_id > ''),
                name != sa.func.coalesce(_SERVER.class_name, '')))}
 
 
 def preemptions(database, uuids):
-    """{server uuid: [core.classes.records.Preemption]}.
+    """{server uuid: [core.classes.clock_events.Preemption]}.
 
     Without those that were taken back: whoever stayed was never evicted.
 
@@ -149,8 +151,8 @@ def preemptions(database, uuids):
                            victim.status != decisions.KEPT,
                            decisions.has_effect())):
                 found.setdefault(row.server_uuid, []).append(
-                    records.Preemption(_us(row.created_at),
-                                       _us(row.ended_at)))
+                    clock_events.Preemption(_us(row.created_at),
+                                            _us(row.ended_at)))
     return found
 
 
@@ -158,7 +160,7 @@ def _us(at):
     return at and microseconds(at)
 
 
-@retries.retried_upsert
+@transaction_retries.retried_upsert
 def write(database, servers, means=None):
     """Write down what was read, in the place of what was known.
 
@@ -175,7 +177,7 @@ def write(database, servers, means=None):
                 {'mean_us': mean_us})
 
 
-@retries.retried_upsert
+@transaction_retries.retried_upsert
 def looked(database, cell_uuid, ago_s):
     """Write down when the servers of a cell were looked at.
 
@@ -183,7 +185,7 @@ def looked(database, cell_uuid, ago_s):
     """
     with database.writer() as session:
         rows.upsert(session, _CELL, {'cell_uuid': cell_uuid},
-                {'looked_at': clock.after(-max(0, math.ceil(ago_s)))})
+                {'looked_at': database_clock.after(-max(0, math.ceil(ago_s)))})
 
 
 def _write_servers(session, found):
@@ -217,7 +219,7 @@ def _values(server):
         **{name: getattr(mark, name) for name in rows.MARK}}
 
 
-@retries.retried
+@transaction_retries.retried
 def forget(database, uuids):
     """Forget servers that are deleted, or of no class any more."""
     with database.writer() as session:
@@ -225,7 +227,7 @@ def forget(database, uuids):
             session.execute(sa.delete(_SERVER).where(_SERVER.uuid.in_(some)))
 
 
-@retries.retried
+@transaction_retries.retried
 def forget_cells(database, uuids):
     """Forget cells that there are no more, and the servers in them."""
     with database.writer() as session:

@@ -10,10 +10,10 @@ from oslo_utils import timeutils
 import sqlalchemy as sa
 
 from nova_preempt.core import victim_status
-from nova_preempt.db import clock
+from nova_preempt.db import database_clock
 from nova_preempt.db import models
-from nova_preempt.db import retries
 from nova_preempt.db import rows
+from nova_preempt.db import transaction_retries
 
 # Statuses of a decision. Those in OPEN need somebody to finish them.
 INTENT = 'intent'              # written, the space may be ours or not
@@ -76,7 +76,7 @@ class Decisions:
     """
 
     def __init__(self, database):
-        self._database = database
+        self._db = database
 
     def create_decision(self, decision, check=None, since=None):
         """Write a new decision.
@@ -94,13 +94,14 @@ class Decisions:
             if self.get_decision(decision.uuid) is None:
                 raise
 
-    @retries.retried
+    @transaction_retries.retried
     def _create_decision(self, decision, check, since):
         values = {**rows.values(decision, 'victims'),
-                  'created_at': timeutils.utcnow(), 'updated_at': clock.now()}
+                  'created_at': timeutils.utcnow(),
+                  'updated_at': database_clock.now()}
         victims = [{**rows.values(victim), 'decision_uuid': decision.uuid}
                    for victim in decision.victims]
-        with self._database.writer() as session:
+        with self._db.writer() as session:
             if check is not None:
                 # Without it neither of two transactions would see what the
                 # other one has written, except in SQLite.
@@ -135,19 +136,18 @@ class Decisions:
         :param from_status: the status it must have; any if None
         :returns: False if it is not (or no longer) ours to change
         """
-        query = (sa.update(_DECISIONS)
-                 .where(models.Decision.uuid == uuid)
+        query = (sa.update(_DECISIONS) .where(models.Decision.uuid == uuid)
                  .where(models.Decision.owner == owner))
         if from_status is not None:
             query = query.where(models.Decision.status == from_status)
-        values.update(status=status, updated_at=clock.now(),
+        values.update(status=status, updated_at=database_clock.now(),
                       owner=owner if new_owner is None else new_owner)
         tries = []
 
-        @retries.retried
+        @transaction_retries.retried
         def update():
             tries.append(uuid)
-            with self._database.writer() as session:
+            with self._db.writer() as session:
                 return session.execute(query.values(**values)).rowcount == 1
 
         if update():
@@ -156,23 +156,23 @@ class Decisions:
         # nobody else writes our name, or this status for a status of ours.
         return len(tries) > 1 and self._is(uuid, status, values['owner'])
 
-    @retries.retried
+    @transaction_retries.retried
     def _is(self, uuid, status, owner):
-        return bool(self._database.read(
+        return bool(self._db.read(
             sa.select(models.Decision.uuid)
             .where(models.Decision.uuid == uuid)
             .where(models.Decision.status == status)
             .where(models.Decision.owner == owner)))
 
-    @retries.retried
+    @transaction_retries.retried
     def update_victim(self, decision_uuid, server_uuid, status, **values):
-        self._database.write(
+        self._db.write(
             sa.update(_VICTIMS)
             .where(models.Victim.decision_uuid == decision_uuid)
             .where(models.Victim.server_uuid == server_uuid)
             .values(status=status, **values))
 
-    @retries.retried
+    @transaction_retries.retried
     def reopen(self, uuid, owner):
         """Have an owner roll a decision back, whoever had it, or has.
 
@@ -182,27 +182,27 @@ class Decisions:
                  .where(models.Decision.uuid == uuid)
                  .where(models.Decision.status != DONE)
                  .values(owner=owner, status=ROLLING_BACK,
-                         updated_at=clock.now())
+                         updated_at=database_clock.now())
                  .execution_options(synchronize_session=False))
         victims = (sa.update(models.Victim)
                    .where(models.Victim.decision_uuid == uuid)
                    .where(models.Victim.status == KEPT)
                    .values(status=PENDING, ended_at=None)
                    .execution_options(synchronize_session=False))
-        with self._database.writer() as session:
+        with self._db.writer() as session:
             if session.execute(query).rowcount != 1:
                 return False
             session.execute(victims)
             return True
 
-    @retries.retried
+    @transaction_retries.retried
     def get_decision(self, uuid):
         """A Decision, None if there is none."""
-        with self._database.reader() as session:
+        with self._db.reader() as session:
             row = session.get(models.Decision, uuid)
             return row and load(row)
 
-    @retries.retried
+    @transaction_retries.retried
     def get_decisions(self, *, statuses=None, server_uuid=None,
                       request_id=None, provider_uuid=None,
                       victim_uuid=None, stand_in=None):
@@ -226,7 +226,7 @@ class Decisions:
                 models.Decision.record, sa.Text).contains(stand_in))
         if statuses is not None:
             query = query.where(models.Decision.status.in_(statuses))
-        with self._database.reader() as session:
+        with self._db.reader() as session:
             return [load(row) for row in
                     session.execute(query).unique().scalars()]
 
@@ -237,9 +237,8 @@ class Decisions:
         """
         query = (sa.select(models.Victim)
                  .where(models.Victim.status == status)
-                 .order_by(models.Victim.ended_at,
-                           models.Victim.server_uuid))
-        with self._database.reader() as session:
+                 .order_by(models.Victim.ended_at, models.Victim.server_uuid))
+        with self._db.reader() as session:
             return [(row.decision_uuid, rows.load(Victim, row))
                     for row in session.execute(query).scalars()]
 
@@ -251,7 +250,7 @@ class Decisions:
         """
         victim, decision = models.Victim, models.Decision
         found = {}
-        with self._database.reader() as session:
+        with self._db.reader() as session:
             for some in rows.batches(sorted(uuids)):
                 found.update(session.execute(
                     sa.select(victim.server_uuid, victim.status)
@@ -263,7 +262,7 @@ class Decisions:
 
     def get_claimed_uuids(self):
         """The uuids of the decisions that are CLAIMED, as a set."""
-        return set(self._database.scalars(sa.select(
+        return set(self._db.scalars(sa.select(
             models.Decision.uuid).where(models.Decision.status == CLAIMED)))
 
     def get_ending(self, since=None):
@@ -272,17 +271,17 @@ class Decisions:
         The victims of open decisions; with since, a naive UTC time, also
         those that have ended after it.
         """
-        with self._database.reader() as session:
+        with self._db.reader() as session:
             return _ending(session, since)
 
     def count_preemptions(self):
         """{uuid of a server: how often it has given way and survived}."""
-        return dict(map(tuple, self._database.read(
+        return dict(map(tuple, self._db.read(
             sa.select(models.Victim.server_uuid, sa.func.count())
             .where(models.Victim.status.in_(SURVIVED))
             .group_by(models.Victim.server_uuid))))
 
-    @retries.retried
+    @transaction_retries.retried
     def get_open_decisions(self):
         """[(Decision, age_s)]: those that somebody must finish, oldest first.
 
@@ -292,8 +291,8 @@ class Decisions:
         query = (sa.select(models.Decision)
                  .where(models.Decision.status.in_(OPEN))
                  .order_by(models.Decision.created_at, models.Decision.uuid))
-        with self._database.reader() as session:
-            now = session.execute(sa.select(clock.now())).scalar_one()
+        with self._db.reader() as session:
+            now = session.execute(sa.select(database_clock.now())).scalar_one()
             return [(load(row), (now - row.updated_at).total_seconds())
                     for row in session.execute(query).unique().scalars()]
 
@@ -322,7 +321,6 @@ def _ending(session, since):
              .where(models.Decision.status.in_(OPEN)))
     if since is not None:
         query = query.union(
-            sa.select(*columns)
-            .where(models.Victim.ended_at > since)
+            sa.select(*columns) .where(models.Victim.ended_at > since)
             .where(models.Victim.status.in_(LEFT_PLACE)))
     return dict(session.execute(query).tuples().all())

@@ -13,8 +13,8 @@ from sqlalchemy import orm
 from sqlalchemy.dialects import mysql
 
 from nova_preempt.core import quotas
-from nova_preempt.core.energy import demand
-from nova_preempt.core.reservation import model as reservation
+from nova_preempt.core.energy import wake_demand
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import rows
 
 Base = orm.declarative_base()
@@ -135,11 +135,10 @@ QuotaClaim = mapped(
     indexes={'quota_claims_project_id_idx': ['project_id'],
              'quota_claims_expires_at_idx': ['expires_at']},
     # No id is given twice: who deletes one means that one.
-    options={'sqlite_autoincrement': True},
-    without=['id'], server_uuid=UUID)
+    options={'sqlite_autoincrement': True}, without=['id'], server_uuid=UUID)
 
 Reservation = mapped(
-    'reservations', reservation.Reservation, ['uuid'],
+    'reservations', reservation_model.Reservation, ['uuid'],
     indexes={'reservations_status_idx': ['status'],
              'reservations_project_id_idx': ['project_id'],
              'reservations_created_at_idx': ['created_at', 'uuid']},
@@ -149,7 +148,7 @@ Reservation = mapped(
 
 # Times as in the reservation, so that no join is needed.
 ReservationHost = mapped(
-    'reservation_hosts', reservation.Assignment, ['host'],
+    'reservation_hosts', reservation_model.Assignment, ['host'],
     sa.Column('reservation_uuid', UUID, sa.ForeignKey(
         'reservations.uuid', ondelete='CASCADE'), primary_key=True),
     indexes={'reservation_hosts_host_idx': ['host', 'start_at']},
@@ -164,7 +163,7 @@ HostPower = mapped('host_power', rows.HostPower, ['host'],
                    indexes={'host_power_state_idx': ['state']})
 
 PowerPromise = mapped(
-    'power_promises', demand.Promise, ['request', 'host'],
+    'power_promises', wake_demand.Promise, ['request', 'host'],
     sa.Column('promised_at', sa.DateTime, nullable=False), request=UUID)
 
 PowerFigures = mapped('power_figures', rows.HostFigures, ['host'])
@@ -179,13 +178,12 @@ Wake = mapped('wakes', rows.Wake, [],
                        'wakes_server_uuid_idx': ['server_uuid']})
 
 
-# Of a core.classes.clocks.Mark; times are in microseconds.
+# Of a core.classes.server_clocks.Mark; times are in microseconds.
 ClassServer = mapped(
     'class_servers', rows.ClassServer, ['uuid'],
     *(sa.Column(name, sa.BigInteger(), nullable=False)
       for name in rows.MARK_COLUMNS),
-    indexes={'class_servers_cell_uuid_idx': ['cell_uuid']},
-    without=['clocks'])
+    indexes={'class_servers_cell_uuid_idx': ['cell_uuid']}, without=['clocks'])
 
 
 class Lock(Base):

@@ -7,10 +7,10 @@ at once, whichever of the API and a command wrote it.
 
 import sqlalchemy as sa
 
-from nova_preempt.db import clock
+from nova_preempt.db import database_clock
 from nova_preempt.db import models
-from nova_preempt.db import retries
 from nova_preempt.db import rows
+from nova_preempt.db import transaction_retries
 
 PREEMPTION = 'preemption'
 RESERVATIONS = 'reservations'
@@ -22,7 +22,7 @@ ALL = (PREEMPTION, RESERVATIONS, POWER, BACKLOG)
 Pause = rows.Pause
 
 
-@retries.retried_upsert
+@transaction_retries.retried_upsert
 def pause(database, what, reason, **asked_by):
     """Stop this.
 
@@ -37,17 +37,17 @@ def pause(database, what, reason, **asked_by):
         if not session.execute(sa.update(models.Pause).where(
                 models.Pause.what == what).values(**values)).rowcount:
             session.execute(sa.insert(models.Pause).values(
-                what=what, since=clock.now(), **values))
+                what=what, since=database_clock.now(), **values))
 
 
-@retries.retried
+@transaction_retries.retried
 def resume(database, what):
     """Go on with this. Returns whether it was paused."""
     return database.write(sa.delete(models.Pause).where(
         models.Pause.what == what)) == 1
 
 
-@retries.retried
+@transaction_retries.retried
 def get(database):
     """{one of ALL: Pause} of what is paused, in this order."""
     found = {row.what: Pause(*row) for row in database.read(sa.select(

@@ -10,8 +10,8 @@ import dataclasses
 
 import sqlalchemy as sa
 
-from nova_preempt.core import cycles
-from nova_preempt.core.reservation import model
+from nova_preempt.core import eviction_loops
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 
@@ -133,7 +133,7 @@ def get_statistics(database, *, project_id=None, since=None, until=None):
 
 
 def get_turns(database, since):
-    """The core's cycles.Turns after a time, the latest MOST_TURNS of them."""
+    """Return the latest MOST_TURNS eviction_loops.Turns after a time."""
     victim, decision = models.Victim, models.Decision
     query = (sa.select(victim.ended_at, decision.uuid, victim.server_uuid,
                        victim.project_id, decision.server_uuid,
@@ -143,7 +143,7 @@ def get_turns(database, since):
              .where(victim.status.in_(
                  (*decisions.LEFT_PLACE, decisions.MIGRATED)))
              .order_by(victim.ended_at.desc()).limit(MOST_TURNS))
-    return [cycles.Turn(model.to_s(ended_at), *row)
+    return [eviction_loops.Turn(reservation_model.to_s(ended_at), *row)
             for ended_at, *row in database.read(query)]
 
 
@@ -153,8 +153,7 @@ def _mean(known):
 
 
 def _counted(project_id, columns, numbers):
-    query = (sa.select(*columns, *numbers)
-             .select_from(models.Decision)
+    query = (sa.select(*columns, *numbers) .select_from(models.Decision)
              .join(models.Victim,
                    models.Victim.decision_uuid == models.Decision.uuid)
              .where(models.Decision.status != decisions.REFUSED)

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from nova_preempt.core import quotas as core
 from nova_preempt.db import models
-from nova_preempt.db import retries
 from nova_preempt.db import rows
+from nova_preempt.db import transaction_retries
 
 _LOCK = 'quotas'
 
@@ -30,9 +30,9 @@ class QuotaClaims:
     """
 
     def __init__(self, database):
-        self._database = database
+        self._db = database
 
-    @retries.retried
+    @transaction_retries.retried
     def claim(self, project_id, amounts):
         """Claim for servers, in place of what was claimed for them before.
 
@@ -47,11 +47,10 @@ class QuotaClaims:
                         memory_mb=item.memory_mb, expires_at=now
                         + datetime.timedelta(seconds=LIFETIME_S))
                   for uuid, item in sorted(amounts.items())]
-        with self._database.writer() as session:
+        with self._db.writer() as session:
             rows.lock(session, models.Lock, _LOCK)
             session.execute(sa.delete(model).where(
-                (model.expires_at < now)
-                | (model.project_id == project_id)
+                (model.expires_at < now) | (model.project_id == project_id)
                 & model.server_uuid.in_(list(amounts))))
             others = session.execute(
                 sa.select(*rows.columns(model, core.Claim))
@@ -62,12 +61,12 @@ class QuotaClaims:
             return ([claim.id for claim in claims],
                     [core.Claim(*row) for row in others])
 
-    @retries.retried
+    @transaction_retries.retried
     def release(self, ids):
         """These do not count any more."""
         if not ids:
             return
-        with self._database.writer() as session:
+        with self._db.writer() as session:
             # The same order of locks as above.
             rows.lock(session, models.Lock, _LOCK)
             session.execute(sa.delete(models.QuotaClaim).where(

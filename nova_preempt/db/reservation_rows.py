@@ -3,7 +3,7 @@
 
 import sqlalchemy as sa
 
-from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import models
 from nova_preempt.db import rows
 
@@ -27,12 +27,11 @@ def fetch(session, query):
     for uuids in rows.batches(hosts):
         for uuid, *values in session.execute(
                 sa.select(host.reservation_uuid,
-                          *rows.columns(host, model.Assignment))
-                .where(host.reservation_uuid.in_(uuids))
-                .order_by(host.host)):
-            hosts[uuid].append(model.Assignment(*values))
-    return [rows.load(model.Reservation, row, hosts=tuple(hosts[row.uuid]))
-            for row in found]
+                          *rows.columns(host, reservation_model.Assignment))
+                .where(host.reservation_uuid.in_(uuids)) .order_by(host.host)):
+            hosts[uuid].append(reservation_model.Assignment(*values))
+    return [rows.load(reservation_model.Reservation, row,
+                      hosts=tuple(hosts[row.uuid])) for row in found]
 
 
 def fetch_open(session, uuids=None, project_id=None):
@@ -42,7 +41,7 @@ def fetch_open(session, uuids=None, project_id=None):
     :param project_id: of which project; of all if None
     """
     row = models.Reservation
-    query = sa.select(row).where(row.status.in_(model.OPEN))
+    query = sa.select(row).where(row.status.in_(reservation_model.OPEN))
     if uuids is not None:
         query = query.where(row.uuid.in_(uuids))
     if project_id is not None:

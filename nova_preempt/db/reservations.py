@@ -16,13 +16,13 @@ import sqlalchemy as sa
 
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
-from nova_preempt.core.reservation import healing
-from nova_preempt.core.reservation import model
-from nova_preempt.db import calendar as db_calendar
-from nova_preempt.db import changes
+from nova_preempt.core.reservation import healing_rules
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import calendar_cache
+from nova_preempt.db import change_log
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows as rows
-from nova_preempt.db import retries
+from nova_preempt.db import transaction_retries
 
 _DAY = datetime.timedelta(days=1)
 
@@ -49,8 +49,8 @@ class Reservations:
     def __init__(self, database, clock=timeutils.utcnow):
         self._db = database
         self._clock = clock
-        self._calendar = db_calendar.CalendarCache(database)
-        self._snapshots = db_calendar.Snapshots(database)
+        self._calendar = calendar_cache.CalendarCache(database)
+        self._snapshots = calendar_cache.Snapshots(database)
 
     def _now(self):
         return self._clock().replace(microsecond=0)
@@ -60,10 +60,10 @@ class Reservations:
     def generation(self):
         """The number that every change of the calendar raises."""
         with self._db.reader() as session:
-            return changes.get_generation(session)
+            return change_log.get_generation(session)
 
     def calendar(self):
-        """The db.calendar.Calendar as it is; do not change it."""
+        """The db.calendar_cache.Calendar as it is; do not change it."""
         return self._calendar.read()
 
     def snapshot(self):
@@ -81,8 +81,7 @@ class Reservations:
 
     def list(self, *, project_id=None, user_id=None, name=None, host=None,
              statuses=None, released=None, released_since=None, since=None,
-             until=None,
-             marker=None, limit=None):
+             until=None, marker=None, limit=None):
         """Reservations, newest first.
 
         :param host: that is or was one of its hosts
@@ -129,8 +128,8 @@ class Reservations:
         query = (sa.select(hosts.host, row.uuid, row.project_id, row.status,
                            hosts.start_at, hosts.end_at)
                  .join(row, row.uuid == hosts.reservation_uuid)
-                 .where(row.status.in_(model.OPEN))
-                 .where(hosts.status != model.LOST)
+                 .where(row.status.in_(reservation_model.OPEN))
+                 .where(hosts.status != reservation_model.LOST)
                  .order_by(hosts.host, hosts.start_at))
         if host is not None:
             query = query.where(hosts.host == host)
@@ -141,14 +140,14 @@ class Reservations:
 
     # -- granting and changing -------------------------------------------
 
-    @retries.retried
+    @transaction_retries.retried
     def grant(self, reservation, choose, check=None, check_created=None):
         """Give a new reservation the hosts that are chosen for it.
 
         No two of these run at once, whoever runs them.
 
         :param reservation: a Reservation without times and hosts
-        :param choose: given the db.calendar.Calendar, returns a
+        :param choose: given the db.calendar_cache.Calendar, returns a
             core.reservation.calendar.Window, None if there is none
         :param check: given the Found and the open Reservations of the
             project, raises what it has against it
@@ -161,7 +160,7 @@ class Reservations:
         # What there is to be read is not read while others wait.
         self._calendar.read()
         with self._db.writer() as session:
-            generation = changes.raise_generation(
+            generation = change_log.raise_generation(
                 session, reservations=(reservation.uuid,))
             if check_created is not None:
                 check_created(_count_created(
@@ -178,7 +177,7 @@ class Reservations:
             rows.insert(session, granted)
         return granted
 
-    @retries.retried
+    @transaction_retries.retried
     def update(self, uuid, *, from_status=None, **values):
         """Change columns of a reservation, except its hosts and times.
 
@@ -195,10 +194,10 @@ class Reservations:
         with self._db.writer() as session:
             # What others act on at a time.
             if 'status' in values or 'before_end_s' in values:
-                changes.raise_generation(session, reservations=(uuid,))
+                change_log.raise_generation(session, reservations=(uuid,))
             return session.execute(query).rowcount == 1
 
-    @retries.retried
+    @transaction_retries.retried
     def set_host(self, uuid, host, status, reason=''):
         """Say how far a host of a reservation is.
 
@@ -206,14 +205,15 @@ class Reservations:
         :returns: False if the reservation does not hold this host
         """
         row = models.ReservationHost
-        told = status == model.READY and self._has_started(uuid)
+        told = status == reservation_model.READY and self._has_started(uuid)
         with self._db.writer() as session:
             # From now on its owner may come.
             if told:
-                changes.raise_generation(session, reservations=(uuid,))
+                change_log.raise_generation(session, reservations=(uuid,))
             return session.execute(
                 sa.update(row).where(row.reservation_uuid == uuid)
-                .where(row.host == host).where(row.status != model.LOST)
+                .where(row.host == host).where(row.status
+                                               != reservation_model.LOST)
                 .values(status=status, reason=reason)).rowcount == 1
 
     def _has_started(self, uuid):
@@ -223,9 +223,8 @@ class Reservations:
                 sa.select(models.Reservation.ready_at).where(
                     models.Reservation.uuid == uuid)) is not None
 
-    @retries.retried
-    def replace_host(self, uuid, old, new=None, reason='',
-                     public_reason=''):
+    @transaction_retries.retried
+    def replace_host(self, uuid, old, new=None, reason='', public_reason=''):
         """Take a host from an open reservation, and give it another.
 
         It has the new one from now on, or from its start. With fewer hosts
@@ -241,7 +240,7 @@ class Reservations:
         :raises ReservationNotFound, WrongState:
         """
         with self._db.writer() as session:
-            generation = changes.raise_generation(
+            generation = change_log.raise_generation(
                 session, reservations=(uuid,))
             reservation = _get_open(session, uuid)
             now = self._now()
@@ -255,8 +254,8 @@ class Reservations:
             if new is not None:
                 self._check_free(session, generation, (new,), since,
                                  reservation.end_at)
-            for item in healing.exchange(reservation, old, new, now,
-                                         reason, public_reason):
+            for item in healing_rules.exchange(reservation, old, new, now,
+                                               reason, public_reason):
                 values = dataclasses.asdict(item)
                 if not _change_host(session, uuid, **values):
                     session.add(models.ReservationHost(
@@ -270,10 +269,10 @@ class Reservations:
         session.execute(
             sa.update(models.Reservation)
             .where(models.Reservation.uuid == reservation.uuid)
-            .values(updated_at=self._now(), **healing.standing(
+            .values(updated_at=self._now(), **healing_rules.standing(
                 reservation, reason, public_reason)))
 
-    @retries.retried
+    @transaction_retries.retried
     def set_end(self, uuid, end_at, check=None):
         """Let an open reservation end earlier or later.
 
@@ -287,11 +286,12 @@ class Reservations:
         :raises ReservationNotFound, WrongState:
         """
         with self._db.writer() as session:
-            generation = changes.raise_generation(
+            generation = change_log.raise_generation(
                 session, reservations=(uuid,))
             reservation = _get_open(session, uuid)
             values = {'end_at': end_at, 'updated_at': self._now(),
-                      'duration_s': model.to_s(end_at) - reservation.start_s}
+                      'duration_s': reservation_model.to_s(end_at)
+                      - reservation.start_s}
             if check is not None:
                 check(reservation,
                       _of_project(session, reservation.project_id))
@@ -305,12 +305,13 @@ class Reservations:
             row = models.ReservationHost
             session.execute(
                 sa.update(row).where(row.reservation_uuid == uuid)
-                .where(row.status != model.LOST).values(end_at=end_at))
+                .where(row.status
+                       != reservation_model.LOST).values(end_at=end_at))
             return _get(session, uuid)
 
     def _check_free(self, session, generation, hosts, start_at, end_at):
         calendar = self._calendar.read_before(session, generation)
-        start_s, end_s = map(model.to_s, (start_at, end_at))
+        start_s, end_s = map(reservation_model.to_s, (start_at, end_at))
         taken = [host for host in hosts
                  if not calendar.is_free(host, start_s, end_s)]
         if taken:
@@ -324,12 +325,12 @@ def _in(column, values):
 
 
 def _granted(reservation, found: core.Window, now):
-    start_at = model.from_s(found.start_s)
-    end_at = model.from_s(found.end_s)
+    start_at = reservation_model.from_s(found.start_s)
+    end_at = reservation_model.from_s(found.end_s)
     return dataclasses.replace(
         reservation, created_at=now, updated_at=now, start_at=start_at,
         end_at=end_at, hosts=tuple(
-            model.Assignment(host, start_at, end_at)
+            reservation_model.Assignment(host, start_at, end_at)
             for host in sorted(found.hosts)))
 
 
@@ -354,7 +355,7 @@ def _get(session, uuid, project_id=None):
 
 def _get_open(session, uuid):
     reservation = _get(session, uuid)
-    if reservation.status not in model.OPEN:
+    if reservation.status not in reservation_model.OPEN:
         raise exceptions.WrongState(
             f'Reservation {uuid} is {reservation.status}.')
     return reservation

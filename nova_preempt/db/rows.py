@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from nova_preempt.core import times
 from nova_preempt.core import victim_status
-from nova_preempt.core.classes import clocks
+from nova_preempt.core.classes import server_clocks
 
 # A str is a name of up to 255 characters, a dict or list is JSON.
 UUID = sa.String(36)
@@ -162,7 +162,7 @@ class HostPower:
 
 @dataclasses.dataclass(frozen=True)
 class HostFigures:
-    """Measured figures of a host; see core.energy.efficiency.Figures."""
+    """Measured figures of a host; see efficiency_ranking.Figures."""
 
     host: str
     flops: float | None
@@ -184,7 +184,7 @@ class HostReading:
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """The whole cloud at a time; see core.energy.savings.Sample.
+    """The whole cloud at a time; see core.energy.power_savings.Sample.
 
     :ivar hosts_on: with those that are booting
     :ivar hosts_busy: with servers, for the forecast
@@ -216,7 +216,7 @@ class Wake:
 
 
 #: What of the clocks of a server of a class has a column: the fields of a
-#: core.classes.clocks.Times, and those of a Mark.
+#: core.classes.server_clocks.Times, and those of a Mark.
 TIMES = ('running_us', 'waiting_us', 'binding_us')
 MARK = ('admitted_us', 'since_us', 'last_us', 'gaps')
 MARK_COLUMNS = ('kind', *TIMES, *MARK)
@@ -228,7 +228,8 @@ class ClassServer:
 
     :ivar class_name: as its flavor or its request names it; an operator may
         have taken the class away since
-    :ivar clocks: clocks.at(now_us) is what they show then, in microseconds
+    :ivar clocks: server_clocks.at(now_us) is what they show then, in
+        microseconds
     :ivar changed_at: when Nova had changed it last, naive and in UTC
     :ivar read_at: when that was read
     """
@@ -239,7 +240,7 @@ class ClassServer:
     class_name: str
     flavor: str
     from_volume: bool
-    clocks: clocks.Clocks
+    clocks: server_clocks.Clocks
     changed_at: datetime.datetime | None
     read_at: datetime.datetime
 
@@ -289,8 +290,7 @@ def columns(model, cls, *without):
 def batches(items, size=500):
     """Lists of so few items that every database takes them as parameters."""
     items = list(items)
-    return (items[start:start + size]
-            for start in range(0, len(items), size))
+    return (items[start:start + size] for start in range(0, len(items), size))
 
 
 def lock(session, model, name):

@@ -329,8 +329,7 @@ class _Dice:
         return self._generator.random() < self._share
 
     def uptime_us(self):
-        return self._generator.randrange(
-            self._max_uptime_min + 1) * US_PER_MIN
+        return self._generator.randrange(self._max_uptime_min + 1) * US_PER_MIN
 
 
 def _with_server(host, server):

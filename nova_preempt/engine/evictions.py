@@ -16,10 +16,10 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
-from nova_preempt import pauses
+from nova_preempt import pause_switch
 from nova_preempt import requester
-from nova_preempt.cloud import parallel
-from nova_preempt.core.eviction import ending
+from nova_preempt.cloud import parallel_calls
+from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
 
@@ -38,10 +38,10 @@ THREADS = 64
 class Evictions:
     """Ends servers: all of them at once, however few threads there are.
 
-    :param process: a nova_preempt.handover.parts.Process
+    :param process: a nova_preempt.handover.service_context.Process
     :param handover: a nova_preempt.handover.handover.Handover
-    :param placement: a nova_preempt.cloud.placement.Placement
-    :param budgets: a nova_preempt.handover.budgets.Budgets
+    :param placement: a nova_preempt.cloud.placement_api.Placement
+    :param budgets: a nova_preempt.handover.budget_reader.Budgets
     :param threads: how many ends are worked on at the same moment; none of
         them waits
     :param left: called with the names of the nodes that servers have left,
@@ -67,7 +67,7 @@ class Evictions:
                   asked_by=requester.ENGINE):
         """Give notice to servers of one host, as one decision; they end.
 
-        :param servers: nova_preempt.cloud.servers.Servers
+        :param servers: nova_preempt.cloud.server_cache.Servers
         :param operation: why, in one word
         :param restore: False if they must not come back
         :param within_budgets: whether they may only end if the budgets of
@@ -82,13 +82,13 @@ class Evictions:
         :raises OverBudget: the budgets do not allow it
         """
         process, handover = self._process, self._handover
-        process.pauses.check(pauses.of_operation(operation))
+        process.pauses.check(pause_switch.of_operation(operation))
         decision = decisions.Decision(
             uuid=str(uuid.uuid4()), server_uuid='', operation=operation,
             status=decisions.CLAIMED, owner=process.owner.acquire(),
             host=servers[0].host, cost_us=cost_us, reason=reason,
             request_id=asked_by.get('request_id', ''),
-            victims=tuple(parallel.call(
+            victims=tuple(parallel_calls.call(
                 lambda server: self._make_victim(
                     server, operation, cost_us, restore, leave), servers)),
             record={'operation': operation, 'why': reason,
@@ -120,9 +120,8 @@ class Evictions:
         victim = eviction_policy.make_victim(server, options, cost_us)
         action, resort = victim.action, victim.last_resort
         if leave:
-            action = resort = eviction_policy.vacating_action(
-                server, options)
-        elif operation in ending.FOR_GOOD:
+            action = resort = eviction_policy.vacating_action(server, options)
+        elif operation in eviction_steps.FOR_GOOD:
             action = resort
         consumer = self._placement.get_consumer(server.uuid)
         return dataclasses.replace(
@@ -135,8 +134,7 @@ class Evictions:
     def ending(self):
         """The db.Victims that are ending now, for no server in their place."""
         return [victim for decision in self._process.decisions.get_decisions(
-                    statuses=[decisions.CLAIMED])
-                if not decision.server_uuid
+                    statuses=[decisions.CLAIMED]) if not decision.server_uuid
                 for victim in decision.victims]
 
     def why_not(self, server):
@@ -170,10 +168,9 @@ class _End:
             wait_s = self._step()
         except Exception as exc:  # noqa: BLE001 (whatever it is, go back)
             LOG.warning('The end of %(servers)s came to nothing: %(exc)s',
-                        {'servers': ', '.join(
-                            victim.server_uuid
-                            for victim in self._decision.victims),
-                         'exc': exc})
+                        {'exc': exc, 'servers': ', '.join(
+                            item.server_uuid
+                            for item in self._decision.victims)})
             try:
                 self._handover.give_back([self._decision], str(exc))
             finally:
@@ -258,7 +255,7 @@ class Stepper:
 class EvictionEndpoint:
     """An RPC endpoint. Every engine serves it, also those that do not act.
 
-    :param servers: a nova_preempt.cloud.servers.ServerCache
+    :param servers: a nova_preempt.cloud.server_cache.ServerCache
     :param ends: an Evictions
     """
 

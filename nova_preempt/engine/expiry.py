@@ -5,25 +5,25 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.core import eligibility
 from nova_preempt.core import times
-from nova_preempt.core.eviction import expiry
-from nova_preempt.core.eviction import retention
+from nova_preempt.core.eviction import expiry_controller
+from nova_preempt.core.eviction import retention_controller
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import victim_space
+from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
 
 MAXIMUM_RUNTIME = 'maximum_runtime'
 
 _TOLD = {
-    retention.Intent.GIVE_BACK:
+    retention_controller.Intent.GIVE_BACK:
         'Server %(uuid)s, which was stopped to give way, was started, and '
         'host %(host)s has no room for it: it runs without its allocation.',
-    retention.Intent.NOT_OURS:
+    retention_controller.Intent.NOT_OURS:
         'Server %(uuid)s, which was stopped to give way, was unlocked, or '
         'locked for another reason: it is not deleted.',
 }
@@ -32,8 +32,8 @@ _TOLD = {
 class Expiry:
     """Ends what has run, or was kept, for long enough.
 
-    :param process: a nova_preempt.handover.parts.Process
-    :param servers: a nova_preempt.cloud.servers.ServerCache
+    :param process: a nova_preempt.handover.service_context.Process
+    :param servers: a nova_preempt.cloud.server_cache.ServerCache
     :param clients: a nova_preempt.cloud.clients.Clients
     :param ends: a nova_preempt.engine.evictions.Evictions
     :param leads: returns whether this engine is the one that acts
@@ -53,8 +53,8 @@ class Expiry:
         if process.pauses.why(pauses.PREEMPTION):
             return
         actions = process.options.actions
-        step = expiry.step(
-            expiry.Observed(
+        step = expiry_controller.step(
+            expiry_controller.Observed(
                 self._servers.servers(), process.options.maximum_runtime_s,
                 lambda server: eviction_policy.get_action(server, actions)),
             None, times.microseconds(process.clock()))
@@ -80,7 +80,7 @@ class Expiry:
         uuids = {victim.server_uuid for _decision, victim in victims}
         self._told = {item for item in self._told if item[0] in uuids}
         for decision_uuid, victim in victims:
-            kept = paused or retention.is_kept(
+            kept = paused or retention_controller.is_kept(
                 times.microseconds(victim.ended_at), retention_s, _now_us())
             # Nova is not asked for each of those that are kept.
             if kept and not self._runs(victim.server_uuid):
@@ -106,18 +106,18 @@ class Expiry:
 
     def _look_after(self, decision_uuid, victim, retention_s, paused):
         server = self._clients.nova.get(victim.server_uuid)
-        step = retention.step(retention.Observed(
+        step = retention_controller.step(retention_controller.Observed(
             server, times.microseconds(victim.ended_at), retention_s,
-            server is not None and victim_space.is_locked_by_us(server),
+            server is not None and victim_allocations.is_locked_by_us(server),
             paused), None, _now_us())
         for found in step.intents:
             self._carry_out(found, decision_uuid, victim, server)
 
     def _carry_out(self, found, decision_uuid, victim, server):
         nova, uuid = self._clients.nova, victim.server_uuid
-        if found is retention.Intent.GIVE_BACK:
+        if found is retention_controller.Intent.GIVE_BACK:
             self._give_back(decision_uuid, victim, server)
-        elif found is retention.Intent.DELETE:
+        elif found is retention_controller.Intent.DELETE:
             # Those before may have taken long.
             if (self._servers.get(uuid) is None or self._is_paused()
                     or not self._leads()):
@@ -125,12 +125,13 @@ class Expiry:
             LOG.info('Deleting server %s, which was stopped to give way.',
                      uuid)
             nova.force_delete(uuid)
-        elif found is retention.Intent.NOT_OURS:
+        elif found is retention_controller.Intent.NOT_OURS:
             self._tell(found, uuid, server.host)
         else:
             self._process.decisions.update_victim(
                 decision_uuid, uuid, decisions.GONE
-                if found is retention.Intent.GONE else decisions.SHELVED)
+                if found is retention_controller.Intent.GONE
+                else decisions.SHELVED)
 
     def _tell(self, found, uuid, host):
         """Once: an administrator may leave it like that for long."""
@@ -140,9 +141,10 @@ class Expiry:
 
     def _give_back(self, decision_uuid, victim, server):
         uuid = victim.server_uuid
-        if not victim_space.give_back(
+        if not victim_allocations.give_back(
                 self._clients.placement, self._clients.nova, victim, server):
-            self._tell(retention.Intent.GIVE_BACK, uuid, server.host)
+            self._tell(retention_controller.Intent.GIVE_BACK, uuid,
+                       server.host)
             return
         self._process.decisions.update_victim(
             decision_uuid, uuid, decisions.KEPT, ended_at=timeutils.utcnow())

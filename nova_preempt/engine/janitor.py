@@ -7,9 +7,9 @@ from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.db import decisions
-from nova_preempt.handover import audit
+from nova_preempt.handover import allocation_audit
 
 LOG = logging.getLogger(__name__)
 
@@ -18,10 +18,10 @@ class Janitor:
     """Repairs what two audits in a row have found.
 
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param servers: a nova_preempt.cloud.servers.ServerCache
+    :param servers: a nova_preempt.cloud.server_cache.ServerCache
     :param decisions: a nova_preempt.db.Decisions
     :param ends: a nova_preempt.engine.evictions.Evictions
-    :param audits: a nova_preempt.handover.audit.Audit
+    :param audits: a nova_preempt.handover.allocation_audit.Audit
     """
 
     def __init__(self, clients, servers, decisions, ends, audits):
@@ -42,11 +42,12 @@ class Janitor:
         placement_api.for_each(sorted(found), self._repair)
 
     def _repair(self, problem):
-        if problem.kind in (audit.NO_ALLOCATION, audit.PART_OF_ALLOCATION):
+        if problem.kind in (allocation_audit.NO_ALLOCATION,
+                            allocation_audit.PART_OF_ALLOCATION):
             repaired = self._allocate(problem.uuid)
-        elif problem.kind == audit.NO_SERVER:
+        elif problem.kind == allocation_audit.NO_SERVER:
             repaired = self._free(problem.uuid)
-        elif problem.kind == audit.ENDED_MIGRATION:
+        elif problem.kind == allocation_audit.ENDED_MIGRATION:
             # Its server is gone: nobody can finish it or take it back.
             self._clients.placement.delete_allocations(problem.uuid)
             repaired = True
@@ -81,8 +82,7 @@ class Janitor:
             placement.post_allocations([placement_api.Consumer(
                 uuid, {**consumer.allocations,
                        node_uuid: {'resources': resources}},
-                consumer.generation,
-                consumer.project_id or server.project_id,
+                consumer.generation, consumer.project_id or server.project_id,
                 consumer.user_id or server.user_id)])
         except placement_api.Conflict as exc:
             # Where a generation has moved, the next audit sees it again.

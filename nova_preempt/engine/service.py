@@ -3,19 +3,19 @@
 
 from oslo_log import log as logging
 
-from nova_preempt.db import database
-from nova_preempt.db import owners
+from nova_preempt.db import connection
+from nova_preempt.db import decision_owners
 from nova_preempt.db import pauses
-from nova_preempt.engine import cycles
+from nova_preempt.engine import eviction_loop_check
 from nova_preempt.engine import evictions
 from nova_preempt.engine import expiry
-from nova_preempt.engine import headroom
+from nova_preempt.engine import headroom_task
 from nova_preempt.engine import janitor
-from nova_preempt.engine import periodic
-from nova_preempt.engine import restorer
-from nova_preempt.handover import audit
-from nova_preempt.handover import owner
-from nova_preempt.handover import parts as shared
+from nova_preempt.engine import periodic_tasks
+from nova_preempt.engine import victim_returns
+from nova_preempt.handover import allocation_audit
+from nova_preempt.handover import process_owner
+from nova_preempt.handover import service_context
 
 LOG = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Leadership:
     takes over once that has run out, or was given up.
 
     :param database: a nova_preempt.db.Database
-    :param owner: a nova_preempt.handover.owner.Owner, which is renewed
+    :param owner: a nova_preempt.handover.process_owner.Owner, which is renewed
     """
 
     def __init__(self, database, owner):
@@ -59,35 +59,36 @@ class Leadership:
     def _holds(self):
         # Before the leader is read: a new name never leads already.
         me = self._owner.acquire()
-        leader = owners.get_leader(self._db)
+        leader = decision_owners.get_leader(self._db)
         if leader == me:
             return self._owner.keeps([])
         if self._owner.get_leases().get(leader):
             return False
-        taken = owners.replace_leader(self._db, leader, me)
+        taken = decision_owners.replace_leader(self._db, leader, me)
         if taken:
             LOG.info('Engine %s acts from now on.', me)
-        return taken or owners.get_leader(self._db) == me
+        return taken or decision_owners.get_leader(self._db) == me
 
     def close(self):
         """Let another engine act, which need not wait for the lease."""
         try:
-            owners.replace_leader(self._db, self._owner.name, '')
-        except database.ERRORS as exc:
+            decision_owners.replace_leader(self._db, self._owner.name, '')
+        except connection.ERRORS as exc:
             LOG.debug('While leaving: %s', exc)
 
 
 class Engine:
     """Runs every task at its time.
 
-    :param parts: a nova_preempt.handover.parts.Parts
+    :param parts: a nova_preempt.handover.service_context.Parts
     :param options: [preemption_engine] of the configuration
-    :param inventory: a nova_preempt.reservation.inventory.Inventory
+    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
     :param leadership: a Leadership
     :param make_lifecycle: given the nova_preempt.engine.evictions.Evictions
-        of this engine, returns a nova_preempt.reservation.lifecycle.Lifecycle
-    :param power: a nova_preempt.power.service.Power
-    :param backlog: a nova_preempt.backlog.service.Backlog
+        of this engine, returns a
+        nova_preempt.reservation.reservation_service.Lifecycle
+    :param power: a nova_preempt.power.power_service.Power
+    :param backlog: a nova_preempt.backlog.backlog_service.Backlog
     :param works: [(name, function)] of what else is to be done, see periodic
     """
 
@@ -96,7 +97,7 @@ class Engine:
         self.parts = parts
         self.inventory = inventory
         self._leadership = leadership
-        self.health = periodic.Health()
+        self.health = periodic_tasks.Health()
         process, clients = parts.process, parts.clients
         known, handover = parts.known, parts.handover
         self.evictions = evictions.Evictions(
@@ -107,10 +108,10 @@ class Engine:
         self.lifecycle = lifecycle = make_lifecycle(self.evictions)
         # Each in a thread of its own; the inventory of each engine is kept.
         self._timed = (
-            periodic.PeriodicTasks([('inventory', inventory.keep, None)],
-                                   self.health),
-            *(periodic.PeriodicTasks([(name, work, None)], self.health,
-                                     leadership)
+            periodic_tasks.PeriodicTasks([('inventory', inventory.keep, None)],
+                                         self.health),
+            *(periodic_tasks.PeriodicTasks([(name, work, None)], self.health,
+                                           leadership)
               for name, work in (
                   ('reservations: moments',
                    self._unless_paused(lifecycle.lease_events.run)),
@@ -120,26 +121,25 @@ class Engine:
         old = expiry.Expiry(process, known.servers, clients, self.evictions,
                             leadership.holds)
         cleaner = janitor.Janitor(
-            clients, known.servers, process.decisions,
-            self.evictions,
-            audit.Audit(clients.placement, known.servers, process.decisions,
-                        clients.get_cells, owner.INTENT_TIMEOUT_S))
-        keeper = headroom.HeadroomKeeper(process, known, handover.stuck,
-                                         self.evictions)
-        returns = restorer.Restorer(process.decisions, clients, known.headroom,
-                                    handover.events, options,
-                                    returning=returning,
-                                    wanted=backlog.coming_back)
+            clients, known.servers, process.decisions, self.evictions,
+            allocation_audit.Audit(clients.placement, known.servers,
+                                   process.decisions, clients.get_cells,
+                                   process_owner.INTENT_TIMEOUT_S))
+        keeper = headroom_task.HeadroomKeeper(process, known, handover.stuck,
+                                              self.evictions)
+        returns = victim_returns.Restorer(
+            process.decisions, clients, known.headroom, handover.events,
+            options, returning=returning, wanted=backlog.coming_back)
         # Those with a pause of their own have it here, in seconds.
-        self.rounds = periodic.PeriodicTasks([
+        self.rounds = periodic_tasks.PeriodicTasks([
             (work.__qualname__, work, pause_s) for work, pause_s in (
-                (parts.repair, shared.REPAIR_S),
+                (parts.repair, service_context.REPAIR_S),
                 (known.refresh, 0),
                 (old.end_old_servers, 0),
                 (old.delete_stopped, 0),
                 (keeper.keep, 0),
                 (returns.restore, 0),
-                (cycles.Cycles(process.db).look, CYCLES_S),
+                (eviction_loop_check.Cycles(process.db).look, CYCLES_S),
                 # Last: it waits for a cell that hangs for a minute.
                 (cleaner.clean, AUDIT_INTERVAL_S))
         ], self.health, leadership, options.interval_s)
@@ -147,7 +147,7 @@ class Engine:
     def _unless_paused(self, work):
         def run():
             if self.parts.process.pauses.why(pauses.RESERVATIONS):
-                return periodic.RETRY_S
+                return periodic_tasks.RETRY_S
             return work()
 
         return run

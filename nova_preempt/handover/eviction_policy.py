@@ -19,10 +19,10 @@ from nova_preempt.core import actions as core_actions
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
 from nova_preempt.core import model
-from nova_preempt.core import notice
-from nova_preempt.core.reservation import drain
+from nova_preempt.core import notice_period
+from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import leases
-from nova_preempt.core.scheduling import policy
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import decisions
 
 # What classes of service are found as.
@@ -42,7 +42,7 @@ class Promised(Protocol):
 
     def class_of(self, uuid: str, by_flavor: str) -> str: ...
 
-    def promises(self) -> policy.Classes: ...
+    def promises(self) -> preemption_policy.Classes: ...
 
 
 class Policies:
@@ -66,8 +66,8 @@ class Policies:
         # {server uuid: how often it gave way before}
         self._preemptions: Mapping[str, int] = {}
 
-    def current(self) -> policy.Policy:
-        """The core.scheduling.policy.Policy as it is now.
+    def current(self) -> preemption_policy.Policy:
+        """The core.scheduling.preemption_policy.Policy as it is now.
 
         Ask once a decision, not once a server: options are slow to read.
         """
@@ -86,14 +86,14 @@ class Policies:
 
 def get_policy(options: cfg.ConfigOpts.GroupAttr,
                notice_limit_s: float | None = None, **more: Any
-               ) -> policy.Policy:
+               ) -> preemption_policy.Policy:
     """Build the core's Policy, for the service and for simulations.
 
     :param options: [preemption] of the configuration
     :param notice_limit_s: see notice_rule()
     :param more: its costs, see load_costs(), and what no option says
     """
-    return policy.Policy(
+    return preemption_policy.Policy(
         get_rules(options), tuple(options.actions),
         notice=notice_rule(options, notice_limit_s),
         always=options.consider == 'always', **more)
@@ -114,7 +114,7 @@ def load_costs(options: cfg.ConfigOpts.GroupAttr) -> dict[str, Any]:
 
 def get_terms(server: model.Server, options: cfg.ConfigOpts.GroupAttr,
               notice_limit_s: float | None = None) -> core_actions.Terms:
-    """The core.actions.Terms of a nova_preempt.cloud.servers.Server.
+    """The core.actions.Terms of a nova_preempt.cloud.server_cache.Server.
 
     :param options: [preemption] of the configuration
     :param notice_limit_s: see notice_rule()
@@ -141,14 +141,14 @@ def make_victim(server: model.Server, options: cfg.ConfigOpts.GroupAttr,
 
 
 def notice_rule(options: cfg.ConfigOpts.GroupAttr, limit_s: float | None = None
-                ) -> notice.NoticeRule:
-    """How long the notice of servers is, a core.notice.NoticeRule.
+                ) -> notice_period.NoticeRule:
+    """How long the notice of servers is, a core.notice_period.NoticeRule.
 
     :param options: [preemption] of the configuration
     :param limit_s: the longest that anybody can wait for, None for any
     """
     longest_s = options.maximum_notice_s
-    return notice.NoticeRule(
+    return notice_period.NoticeRule(
         options.notice_s, options.minimum_notice_s,
         longest_s if limit_s is None else min(longest_s, limit_s))
 
@@ -184,8 +184,7 @@ def why_kept(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
 
     See core.actions.why_kept().
     """
-    return core_actions.why_kept(
-        server, get_action(server, options.actions))
+    return core_actions.why_kept(server, get_action(server, options.actions))
 
 
 def vacating_action(server: model.Server, options: cfg.ConfigOpts.GroupAttr
@@ -203,8 +202,8 @@ def why_stays(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
 
     For how long it was promised to run is not asked.
     """
-    return drain.why_stays(server, get_action(server, options.actions),
-                           get_rules(options))
+    return drain_rules.why_stays(server, get_action(server, options.actions),
+                                 get_rules(options))
 
 
 def why_not_allowed(options: cfg.ConfigOpts.GroupAttr,
@@ -242,7 +241,7 @@ def lead_s(notice_s: int, options: cfg.ConfigOpts.GroupAttr) -> int:
     :param notice_s: the length of the notice, in seconds
     :param options: [preemption] of the configuration
     """
-    return notice.lead_s(
+    return notice_period.lead_s(
         notice_s, options.termination_timeout_s, _migrate_timeout_s(options))
 
 
@@ -255,7 +254,7 @@ def load_classes(conf: cfg.ConfigOpts) -> Any:
     """The plugin of classes of service, None if they are off.
 
     They may not be installed, and are loaded only where [classes]enabled is
-    true: see nova_preempt.classes.plugin.
+    true: see nova_preempt.classes.class_registry.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
     :raises InvalidConfiguration: it is not installed, or its options make no

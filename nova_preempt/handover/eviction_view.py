@@ -12,17 +12,17 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core import eligibility
-from nova_preempt.core import wanted
-from nova_preempt.core.eviction import controller
-from nova_preempt.core.eviction import ending
-from nova_preempt.core.eviction import values
+from nova_preempt.core import requester_liveness
+from nova_preempt.core.eviction import eviction_controller
+from nova_preempt.core.eviction import eviction_steps
+from nova_preempt.core.eviction import eviction_values
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.handover import claim
+from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import victim_space
+from nova_preempt.handover import victim_allocations
 
 if TYPE_CHECKING:
     from nova_preempt.handover import terminator
@@ -36,7 +36,7 @@ class EvictionView:
     :param terminator: a nova_preempt.handover.terminator.Terminator
     :param decisions: db.Decisions, CLAIMED
     :param chosen_at: when their hosts were seen up, None: that is not known
-    :ivar victims: {uuid: values.Victim}
+    :ivar victims: {uuid: eviction_values.Victim}
     """
 
     def __init__(self, terminator: terminator.Terminator,
@@ -70,9 +70,10 @@ class EvictionView:
             'unwanted': {uuid: self.why_unwanted(uuid)
                          for uuid in self._decisions}}
 
-    def observed(self) -> values.Observed:
-        """The readings of this round, a values.Observed."""
-        return values.Observed(self.victims, self._waiting, **self._facts)
+    def observed(self) -> eviction_values.Observed:
+        """The readings of this round, a eviction_values.Observed."""
+        return eviction_values.Observed(self.victims, self._waiting,
+                                        **self._facts)
 
     def why_unwanted(self, decision_uuid: str) -> str | None:
         """Why nobody needs the space of the victims of a decision.
@@ -81,8 +82,9 @@ class EvictionView:
         """
         requests = self._terminator.requests
         try:
-            return wanted.why_not(purpose(self._decisions[decision_uuid]),
-                                  requests, requests.now())
+            return requester_liveness.why_not(purpose(
+                self._decisions[decision_uuid]),
+                                              requests, requests.now())
         except (nova_api.NovaError, db_exc.DBError) as exc:
             LOG.warning('Nobody is asked to end: %s', exc)
             return None
@@ -90,7 +92,7 @@ class EvictionView:
     def is_fresh(self, uuid: str, now_us: int) -> bool:
         """Whether a victim was seen so lately that one may act by it."""
         seen, _ = self._facts['seen'][uuid]
-        return controller.is_fresh(seen.read_us, now_us)
+        return eviction_controller.is_fresh(seen.read_us, now_us)
 
     def look_at_server(self, uuid: str, max_age_s: float) -> None:
         try:
@@ -101,16 +103,17 @@ class EvictionView:
             found = None, False
         self._facts['seen'][uuid] = found
 
-    def look_at_allocation(self, intent: values.LookAtAllocation) -> None:
+    def look_at_allocation(self,
+                           intent: eviction_values.LookAtAllocation) -> None:
         victim = self.victims[intent.victim]
         seen, _ = self._facts['seen'][victim.uuid]
         self._facts['holds'][victim.uuid] = None
-        self._facts['holds'][victim.uuid] = victim_space.holds(
+        self._facts['holds'][victim.uuid] = victim_allocations.holds(
             self._terminator.clients.placement, victim.uuid, seen,
-            ending.is_gone(seen, victim.terms),
+            eviction_steps.is_gone(seen, victim.terms),
             self._decisions[victim.decision].provider_uuid)
 
-    def look_at_host(self, intent: values.LookAtHost) -> None:
+    def look_at_host(self, intent: eviction_values.LookAtHost) -> None:
         now = self._terminator.monotonic()
         when, is_up = self._hosts.get(intent.host, (None, None))
         if when is None or now - when > intent.max_age_s:
@@ -131,7 +134,7 @@ class EvictionView:
         """
         self._facts['is_held'] = False
         for uuid, decision in self._decisions.items():
-            stand_in = claim.stand_in(decision)
+            stand_in = allocation_claim.stand_in(decision)
             if not stand_in or uuid in unwanted:
                 continue
             try:
@@ -141,7 +144,7 @@ class EvictionView:
                 LOG.warning('Nobody is asked to end: %s', exc)
                 return
             if not consumer.allocations:
-                raise claim.ClaimLost(
+                raise allocation_claim.ClaimLost(
                     f'consumer {stand_in}, which held the space for server '
                     f'{decision.server_uuid}, has lost it while the victims '
                     'had their notice')
@@ -149,33 +152,34 @@ class EvictionView:
 
 
 def make_victim(decision: db_decisions.Decision, victim: db_decisions.Victim,
-                options: cfg.ConfigOpts.GroupAttr) -> values.Victim:
-    """Return the terms on which a victim is evicted, a values.Victim.
+                options: cfg.ConfigOpts.GroupAttr) -> eviction_values.Victim:
+    """Return the terms on which a victim is evicted, a eviction_values.Victim.
 
     :param options: [preemption] of the configuration
     """
-    for_good = decision.operation in ending.FOR_GOOD
-    return values.Victim(victim.server_uuid, decision.uuid, ending.Terms(
+    for_good = decision.operation in eviction_steps.FOR_GOOD
+    is_migrated = not for_good and core_actions.is_migrated_first(
+        victim.action, options.actions,
+        one_time=victim.server_uuid in decision.record.get('one_time', ()))
+    terms = eviction_steps.Terms(
         decision.host,
         victim.last_resort or core_actions.last_resort(
             victim.action, options.actions),
-        tuple(options.actions),
-        migrate=not for_good and core_actions.is_migrated_first(
-            victim.action, options.actions,
-            one_time=victim.server_uuid in decision.record.get(
-                'one_time', ())),
-        for_good=for_good, timeout_s=options.termination_timeout_s,
+        tuple(options.actions), migrate=is_migrated, for_good=for_good,
+        timeout_s=options.termination_timeout_s,
         migrate_timeout_s=options.migrate_timeout_s,
         # No lock of its owner lengthens a maximum run time.
-        rules=eligibility.Rules() if for_good
-        else eviction_policy.get_rules(options),
-        pinned=decision.record.get('pinned', True)), victim.notice_s)
+        rules=(eligibility.Rules() if for_good
+               else eviction_policy.get_rules(options)),
+        pinned=decision.record.get('pinned', True))
+    return eviction_values.Victim(victim.server_uuid, decision.uuid, terms,
+                                  victim.notice_s)
 
 
-def purpose(decision: db_decisions.Decision) -> wanted.Purpose:
-    """Return the request that needs the space, a core.wanted.Purpose."""
+def purpose(decision: db_decisions.Decision) -> requester_liveness.Purpose:
+    """Return the request that needs the space."""
     record = decision.record
-    return wanted.Purpose(
+    return requester_liveness.Purpose(
         decision.operation, decision.server_uuid,
         record.get('asked_by', {}).get('reservation_id', ''),
         record.get('node', ''),

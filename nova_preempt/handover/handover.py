@@ -13,26 +13,26 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt import pauses
+from nova_preempt import pause_switch
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import instances
-from nova_preempt.core import wanted
-from nova_preempt.core.eviction import values
+from nova_preempt.core import requester_liveness
+from nova_preempt.core.eviction import eviction_values
 from nova_preempt.db import backlog_rows
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.db import reservations
-from nova_preempt.handover import claim
-from nova_preempt.handover import notifications
-from nova_preempt.handover import outcomes
-from nova_preempt.handover import recovery
+from nova_preempt.handover import allocation_claim
+from nova_preempt.handover import outcome_poller
+from nova_preempt.handover import preemption_notifications
+from nova_preempt.handover import preemption_rollback
 from nova_preempt.handover import request_poller
 from nova_preempt.handover import terminator
 
 if TYPE_CHECKING:
     from nova_preempt import headroom as headrooms
-    from nova_preempt.handover import budgets as all_budgets
-    from nova_preempt.handover import parts
+    from nova_preempt.handover import budget_reader
+    from nova_preempt.handover import service_context
 
 LOG = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class NotWanted(Exception):
     """The servers that the space is for were deleted meanwhile."""
 
     def __init__(self) -> None:
-        super().__init__(wanted.SERVER_GONE)
+        super().__init__(requester_liveness.SERVER_GONE)
 
 
 class VictimsStuck(Exception):
@@ -74,14 +74,15 @@ class Handover:
 
     :param conf: nova.conf.CONF
     :param host: whom notifications come from
-    :param process: a nova_preempt.handover.parts.Process
+    :param process: a nova_preempt.handover.service_context.Process
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param budgets: a nova_preempt.handover.budgets.Budgets
+    :param budgets: a nova_preempt.handover.budget_reader.Budgets
     :param headroom: a nova_preempt.headroom.Headroom
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, host: str, process: parts.Process,
-                 clients: clients.Clients, budgets: all_budgets.Budgets,
+    def __init__(self, conf: cfg.ConfigOpts, host: str,
+                 process: service_context.Process,
+                 clients: clients.Clients, budgets: budget_reader.Budgets,
                  headroom: headrooms.Headroom) -> None:
         options = process.options
 
@@ -95,10 +96,11 @@ class Handover:
             return found
 
         self._process = process
-        self.events = notifications.Notifications(conf, host)
-        self.claims = claim.Claims(clients.placement, process.decisions,
-                                   process.owner, budgets)
-        self.recovery = recovery.Recovery(
+        self.events = preemption_notifications.Notifications(conf, host)
+        self.claims = allocation_claim.Claims(clients.placement,
+                                              process.decisions,
+                                              process.owner, budgets)
+        self.recovery = preemption_rollback.Recovery(
             clients.placement, clients.nova, process.decisions,
             process.owner, options, self.claims.active)
         self.terminator = terminator.Terminator(
@@ -109,11 +111,11 @@ class Handover:
                 reservations=reservations.Reservations(process.db, clock)),
             process.decisions, process.owner, options, self.events,
             halt=self._halt)
-        self.outcomes = outcomes.Outcomes(process.db, clients)
+        self.outcomes = outcome_poller.Outcomes(process.db, clients)
         self._stuck: dict[str, float] = {}          # server uuid: until when
 
     def _halt(self, operation: str) -> None:
-        self._process.pauses.check(pauses.of_operation(operation))
+        self._process.pauses.check(pause_switch.of_operation(operation))
 
     def stuck(self) -> set[str]:
         """The uuids of victims that lately did not end."""
@@ -143,11 +145,12 @@ class Handover:
         return self.settle(decisions, ended, limit)
 
     def settle(self, decisions: Sequence[db_decisions.Decision],
-               ended: values.Memory, limit: Limit | None = None) -> int:
+               ended: eviction_values.Memory,
+               limit: Limit | None = None) -> int:
         """Give these claims to their servers, and close them.
 
         :param ended: what became of their victims, a
-            nova_preempt.core.eviction.values.Memory
+            nova_preempt.core.eviction.eviction_values.Memory
         :returns, raises: see finish()
         """
         if ended.stuck:
@@ -221,8 +224,7 @@ class Handover:
             except db_exc.DBError:
                 if not self._process.owner.keeps([decision]):
                     raise
-                LOG.exception('Cannot close preemption %s yet.',
-                              decision.uuid)
+                LOG.exception('Cannot close preemption %s yet.', decision.uuid)
 
     def give_back(self, decisions: Iterable[db_decisions.Decision], reason: str
                   ) -> None:

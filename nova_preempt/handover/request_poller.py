@@ -20,14 +20,14 @@ from oslo_utils import timeutils
 from nova_preempt import exceptions
 from nova_preempt import headroom
 from nova_preempt.cloud import instance_poller
-from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservations
 
 
 class RequestPoller:
     """Reads of which servers nobody wants to be placed any more.
 
-    Implements nova_preempt.core.wanted.Port.
+    Implements nova_preempt.core.requester_liveness.Port.
 
     :param find: given uuids, returns those that are not wanted as a set
     :param monotonic, processor_time: the clocks to measure by
@@ -70,9 +70,9 @@ class RequestPoller:
         return bool(self._reading.get(
             server_uuid, instance_poller.POLL_INTERVAL_S))
 
-    def reservation(self, uuid: str) -> model.Reservation | None:
+    def reservation(self, uuid: str) -> reservation_model.Reservation | None:
         try:
-            found: model.Reservation = self._reservations.get(uuid)
+            found: reservation_model.Reservation = self._reservations.get(uuid)
         except exceptions.ReservationNotFound:
             return None
         return found

@@ -2,10 +2,10 @@
 
 """Evicts the victims of decisions, each on its terms, all at once.
 
-What is done next is said by nova_preempt.core.eviction.controller, asked
-anew in each round with what Nova's records show then; this carries it out. It
-is written down before; and right before each act it is seen to that somebody
-still needs the space, and that the decision is still ours.
+What is done next is said by nova_preempt.core.eviction.eviction_controller,
+asked anew in each round with what Nova's records show then; this carries it
+out. It is written down before; and right before each act it is seen to that
+somebody still needs the space, and that the decision is still ours.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import parallel
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import parallel_calls
+from nova_preempt.cloud import placement_api
 from nova_preempt.core import victim_status
-from nova_preempt.core.eviction import controller
-from nova_preempt.core.eviction import ending
-from nova_preempt.core.eviction import values
+from nova_preempt.core.eviction import eviction_controller
+from nova_preempt.core.eviction import eviction_steps
+from nova_preempt.core.eviction import eviction_values
 from nova_preempt.core.model import SECOND
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.handover import claim
+from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import eviction_view
-from nova_preempt.handover import notifications
-from nova_preempt.handover import owner
+from nova_preempt.handover import preemption_notifications
+from nova_preempt.handover import process_owner
 from nova_preempt.handover import request_poller
-from nova_preempt.handover import victim_space
+from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
 
@@ -50,9 +50,10 @@ class Terminator:
     :param watch: a nova_preempt.cloud.instance_poller.InstancePoller
     :param requests: a nova_preempt.handover.request_poller.RequestPoller
     :param decisions: a nova_preempt.db.Decisions
-    :param owner: the nova_preempt.handover.owner.Owner of this process
+    :param owner: the nova_preempt.handover.process_owner.Owner of this process
     :param options: [preemption] of the configuration
-    :param events: a nova_preempt.handover.notifications.Notifications
+    :param events: a
+        nova_preempt.handover.preemption_notifications.Notifications
     :param monotonic, sleep: the clock to wait by
     :param halt: given an operation, raises where nobody may end for it now;
         asked for as long as nobody has been asked to end
@@ -63,9 +64,9 @@ class Terminator:
             self, clients: clients.Clients,
             watch: instance_poller.InstancePoller,
             requests: request_poller.RequestPoller,
-            decisions: db_decisions.Decisions, owner: owner.Owner,
+            decisions: db_decisions.Decisions, owner: process_owner.Owner,
             options: cfg.ConfigOpts.GroupAttr,
-            events: notifications.Notifications,
+            events: preemption_notifications.Notifications,
             monotonic: Callable[[], float] = time.monotonic,
             sleep: Callable[[float], None] = time.sleep,
             halt: Callable[[str], None] = lambda operation: None,
@@ -85,14 +86,14 @@ class Terminator:
 
     def end(self, decisions: Sequence[db_decisions.Decision],
             check: Callable[[], None] | None = None,
-            chosen_at: float | None = None) -> values.Memory:
+            chosen_at: float | None = None) -> eviction_values.Memory:
         """End all victims of these decisions and wait until that is done.
 
         :param decisions: db.Decisions, CLAIMED
         :param check: called before each step of a victim; what it raises
             ends all of this, and nobody else ends
         :param chosen_at: when their hosts were seen up, or before
-        :returns: the values.Memory of it
+        :returns: the eviction_values.Memory of it
         :raises LostDecision: somebody has taken one over; nobody else ends
         """
         work = self.begin(decisions, check, chosen_at)
@@ -117,7 +118,7 @@ class Terminator:
 class Work:
     """The victims of some decisions, on their way out.
 
-    :ivar memory: how far they are, a values.Memory
+    :ivar memory: how far they are, a eviction_values.Memory
     """
 
     def __init__(self, terminator: Terminator,
@@ -132,7 +133,7 @@ class Work:
         self._view = eviction_view.EvictionView(terminator, decisions,
                                                 chosen_at)
         self._wake_at_us: int | None = None
-        self.memory: values.Memory = controller.begin(
+        self.memory: eviction_values.Memory = eviction_controller.begin(
             self._view.victims.values(), self._now_us())
         try:
             self.step()
@@ -152,15 +153,15 @@ class Work:
         """
         self._view.begin_round()
         while True:
-            step = controller.step(self._view.observed(), self.memory,
-                                   self._now_us())
+            step = eviction_controller.step(self._view.observed(), self.memory,
+                                            self._now_us())
             self.memory, self._wake_at_us = step.memory, step.wake_at_us
             for intent in step.intents:
                 self._carry_out(intent)
             if self.memory.is_over:
                 return True
             if self.memory.pending and not any(
-                    isinstance(intent, values.Look)
+                    isinstance(intent, eviction_values.Look)
                     for intent in step.intents):
                 return False
 
@@ -169,19 +170,18 @@ class Work:
         now_us = self._now_us()
         pause_s = self._age_s()
         if self._wake_at_us is not None:
-            pause_s = min(pause_s,
-                          max(0, self._wake_at_us - now_us) / SECOND)
+            pause_s = min(pause_s, max(0, self._wake_at_us - now_us) / SECOND)
         return pause_s
 
     def _now_us(self) -> int:
         return round(self._terminator.monotonic() * SECOND)
 
     def _age_s(self) -> float:
-        return controller.pause_s(
+        return eviction_controller.pause_s(
             (self._now_us() - self.memory.acted_us) / SECOND,
             instance_poller.POLL_INTERVAL_S)
 
-    def _carry_out(self, intent: values.Intent) -> None:
+    def _carry_out(self, intent: eviction_values.Intent) -> None:
         """Do something; some of it is left to the next round if it fails."""
         act = _ACTS[type(intent)]
         if not isinstance(intent, _AGAIN):
@@ -232,13 +232,13 @@ class Work:
 
     # -- notices -----------------------------------------------------------
 
-    def _give_notice(self, intent: values.GiveNotice) -> None:
+    def _give_notice(self, intent: eviction_values.GiveNotice) -> None:
         """Tell those that have a time of notice, all at once."""
         # The claim, and the look at hosts, may have taken long.
         self._check_all()
         told = [(uuid, self._note_notice(uuid)) for uuid in intent.victims
                 if self._victims[uuid][1].notice_s]
-        parallel.call(lambda item: self._tell(*item), told)
+        parallel_calls.call(lambda item: self._tell(*item), told)
 
     def _note_notice(self, uuid: str) -> datetime.datetime:
         """Write down that a victim has notice, and until when."""
@@ -269,11 +269,11 @@ class Work:
 
     # -- one step of one victim --------------------------------------------
 
-    def _look(self, intent: values.LookAtServer) -> None:
+    def _look(self, intent: eviction_values.LookAtServer) -> None:
         self._check_all()
         self._view.look_at_server(intent.victim, self._age_s())
 
-    def _ask(self, intent: values.Ask) -> None:
+    def _ask(self, intent: eviction_values.Ask) -> None:
         """Ask Nova for something."""
         uuid, method = intent.victim, intent.method
         decision, _ = self._victims[uuid]
@@ -296,32 +296,32 @@ class Work:
             # It may have taken long: what was read before says nothing.
             self.memory = self.memory.note(uuid, asked_us=self._now_us())
 
-    def _lock(self, intent: values.Lock) -> None:
+    def _lock(self, intent: eviction_values.Lock) -> None:
         uuid = intent.victim
         if self._may_act(uuid):
             # Before: the answer may be lost, and our lock not count.
-            self.memory = self.memory.note(uuid, asked=ending.LOCK)
-            self._terminator.clients.nova.lock(uuid, victim_space.LOCKED)
+            self.memory = self.memory.note(uuid, asked=eviction_steps.LOCK)
+            self._terminator.clients.nova.lock(uuid, victim_allocations.LOCKED)
             now_us = self._now_us()
             self.memory = dataclasses.replace(
                 self.memory.note(uuid, locked_us=now_us), acted_us=now_us)
 
-    def _close(self, intent: values.Close) -> None:
+    def _close(self, intent: eviction_values.Close) -> None:
         """Free what was held for a victim, and note what became of it."""
         clients, uuid = self._terminator.clients, intent.victim
         decision, victim = self._victims[uuid]
-        if intent.first is ending.What.FREE:
+        if intent.first is eviction_steps.What.FREE:
             clients.placement.delete_allocations(uuid)
-        elif intent.first is ending.What.LEAVE_STOPPED:
+        elif intent.first is eviction_steps.What.LEAVE_STOPPED:
             if not self._may_act(uuid):
                 return
-            victim_space.leave_stopped(clients.placement, uuid)
+            victim_allocations.leave_stopped(clients.placement, uuid)
         if intent.status == victim_status.MIGRATED:
             if self.memory.pending[uuid].may_be_locked:
                 clients.nova.unlock(uuid)
             if victim.notice_s:
                 clients.nova.clear_notice(uuid)
-        stand_in = claim.stand_ins(decision).get(uuid)
+        stand_in = allocation_claim.stand_ins(decision).get(uuid)
         if stand_in is not None:
             clients.placement.delete_allocations(stand_in)
         now = timeutils.utcnow()
@@ -334,7 +334,7 @@ class Work:
         self.memory = self.memory.close(uuid)
         self._terminator.events.end(decision, victim, intent.status)
 
-    def _spare(self, intent: values.Spare) -> None:
+    def _spare(self, intent: eviction_values.Spare) -> None:
         if intent.uuid in self._victims:
             decision, _ = self._victims[intent.uuid]
             LOG.info('Victim %(uuid)s of preemption %(decision)s must not '
@@ -346,18 +346,19 @@ class Work:
 
 
 #: What is done again in the next round, where that cannot be done now.
-_AGAIN = (values.LookAtAllocation, values.Ask, values.Lock, values.Close)
+_AGAIN = (eviction_values.LookAtAllocation, eviction_values.Ask,
+          eviction_values.Lock, eviction_values.Close)
 _ACTS: dict[type, Callable[[Work, Any], None]] = {
-    values.GiveNotice: Work._give_notice,
-    values.LookAtServer: Work._look,
-    values.LookAtAllocation:
+    eviction_values.GiveNotice: Work._give_notice,
+    eviction_values.LookAtServer: Work._look,
+    eviction_values.LookAtAllocation:
         lambda work, intent: work._view.look_at_allocation(intent),
-    values.LookAtHost:
+    eviction_values.LookAtHost:
         lambda work, intent: work._view.look_at_host(intent),
-    values.LookAtClaim:
+    eviction_values.LookAtClaim:
         lambda work, intent: work._view.look_at_claim(work.memory.unwanted),
-    values.Ask: Work._ask,
-    values.Lock: Work._lock,
-    values.Close: Work._close,
-    values.Spare: Work._spare,
+    eviction_values.Ask: Work._ask,
+    eviction_values.Lock: Work._lock,
+    eviction_values.Close: Work._close,
+    eviction_values.Spare: Work._spare,
 }

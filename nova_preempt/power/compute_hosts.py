@@ -8,12 +8,12 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import cells
 from nova_preempt.cloud import host_services
-from nova_preempt.core.energy import steps
+from nova_preempt.core.energy import power_steps
 from nova_preempt.core.reservation import occupancy
 
 LOG = logging.getLogger(__name__)
 
-REASON = steps.REASON
+REASON = power_steps.REASON
 
 #: The key of an aggregate's metadata with how many of its hosts stay on.
 MINIMUM = 'preemptible:minimum_hosts'
@@ -26,7 +26,7 @@ class CellsAway(Exception):
 class ComputeHosts:
     """Reads the hosts.
 
-    :param placement: a nova_preempt.cloud.placement.Placement
+    :param placement: a nova_preempt.cloud.placement_api.Placement
     :param get_cells: returns {uuid: CellMapping} of the cells to look into
     :param monotonic: a clock of seconds
     :param readings: see nova_preempt.cloud.cells.Readings
@@ -55,8 +55,7 @@ class ComputeHosts:
         hosts decides wrongly.
         """
         read_at, found = self._read
-        if found is not None and (
-                self._monotonic() - read_at < max_age_s):
+        if found is not None and (self._monotonic() - read_at < max_age_s):
             return found
         read_at = self._monotonic()
         found, whole = self._read_all(partly)
@@ -100,8 +99,7 @@ class ComputeHosts:
         return found
 
     def _read_cell(self, context, cell):
-        self._of_cell[cell.uuid] = host_services.read_hosts(
-            context, cell.uuid)
+        self._of_cell[cell.uuid] = host_services.read_hosts(context, cell.uuid)
 
     def reread(self, host):
         """A ComputeHost with its service as it is now."""

@@ -6,10 +6,10 @@ import time
 
 from nova_preempt import plugins
 from nova_preempt.conf import energy
-from nova_preempt.core import retrying
-from nova_preempt.core.energy import steps
-from nova_preempt.power import errors
+from nova_preempt.core import poll_backoff
+from nova_preempt.core.energy import power_steps
 from nova_preempt.power import hosts_file as power_hosts
+from nova_preempt.power import power_errors
 
 NAMESPACE = 'nova_preempt.power_driver'
 
@@ -46,7 +46,7 @@ class Driver:
         It raises PowerError if it cannot be asked to, or did not in time.
         """
         self._power_off(host, self.SHUT_DOWN,
-                        steps.POWER_OFF_TIMEOUT_S, 'shut down')
+                        power_steps.POWER_OFF_TIMEOUT_S, 'shut down')
 
     def switch_off(self, host):
         """Return when it is off, switched off hard.
@@ -54,7 +54,7 @@ class Driver:
         It raises PowerError if that cannot be done.
         """
         self._power_off(host, self.SWITCH_OFF,
-                        steps.POWER_SWITCH_TIMEOUT_S, 'off')
+                        power_steps.POWER_SWITCH_TIMEOUT_S, 'off')
 
     def _power_off(self, host, how, timeout_s, what):
         self._waiter.switch(host, lambda: not self.is_on(host),
@@ -107,7 +107,7 @@ class Drivers:
         return self.of(host).is_on(host)
 
 
-class Refused(errors.PowerError):
+class Refused(power_errors.PowerError):
     """The driver refuses the action for good; waiting is useless."""
 
 
@@ -132,7 +132,7 @@ class Poller:
 
         :raises PowerError: it did not come true in time
         """
-        wait = retrying.Wait(self._clock(), timeout_s, self._interval_s)
+        wait = poll_backoff.Wait(self._clock(), timeout_s, self._interval_s)
         while True:
             cause = ''
             try:
@@ -140,11 +140,11 @@ class Poller:
                     return
             except Refused:
                 raise
-            except errors.PowerError as exc:
+            except power_errors.PowerError as exc:
                 cause = f': {exc.cause}'
             pause_s = wait.pause_s(self._clock())
             if not pause_s:
-                raise errors.PowerError(
+                raise power_errors.PowerError(
                     host, f'not {what} within {timeout_s} s{cause}')
             self._sleep(pause_s)
 

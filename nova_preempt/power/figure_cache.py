@@ -16,10 +16,10 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import db
-from nova_preempt.core.energy import efficiency
-from nova_preempt.db import energy as db_energy
-from nova_preempt.power import errors
+from nova_preempt.core.energy import efficiency_ranking
+from nova_preempt.db import energy_store
 from nova_preempt.power import hosts_file
+from nova_preempt.power import power_errors
 
 LOG = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class FigureCache:
         self._options = options
         self._utcnow = utcnow
         self._get_database = get_database
-        self._database = None
+        self._db = None
         self._figures = {}
         self._measured = {}
         self._written = {}
@@ -65,7 +65,7 @@ class FigureCache:
     # -- for whoever asks --------------------------------------------------
 
     def get(self, host):
-        """Its efficiency.Figures, None if nothing is known of it."""
+        """Its efficiency_ranking.Figures, None if nothing is known of it."""
         return self._figures.get(host)
 
     def watts_now(self, host):
@@ -76,12 +76,11 @@ class FigureCache:
 
     def efficiencies(self):
         """{host: FLOPS per watt} of those that are known."""
-        return {host: item.flops_per_watt
-                for host, item in self._figures.items()
-                if item.flops_per_watt is not None}
+        return {host: item.flops_per_watt for host, item
+                in self._figures.items() if item.flops_per_watt is not None}
 
     def all(self):
-        """{host: efficiency.Figures} of all that are known."""
+        """{host: efficiency_ranking.Figures} of all that are known."""
         return dict(self._figures)
 
     # -- the thread --------------------------------------------------------
@@ -119,7 +118,7 @@ class FigureCache:
     def _try(self, what, read):
         try:
             read()
-        except (errors.HostsFileError, OSError, db_exc.DBError,
+        except (power_errors.HostsFileError, OSError, db_exc.DBError,
                 db_exc.CantStartEngineError) as exc:
             # Once, not every time.
             if self._complaints.get(what) != str(exc):
@@ -127,8 +126,7 @@ class FigureCache:
                           what, exc)
             self._complaints[what] = str(exc)
         except Exception:
-            LOG.exception('Cannot read %s, going on with what is known.',
-                          what)
+            LOG.exception('Cannot read %s, going on with what is known.', what)
         else:
             if self._complaints.pop(what, None) is not None:
                 LOG.info('Can read %s again.', what)
@@ -147,9 +145,9 @@ class FigureCache:
         self._read_file = state
 
     def _connect(self):
-        if self._database is None:
-            self._database = self._get_database()
-        return self._database
+        if self._db is None:
+            self._db = self._get_database()
+        return self._db
 
     def _refresh_readings(self):
         # What cannot be read anew gets old, and then it is no reading.
@@ -157,21 +155,21 @@ class FigureCache:
         if not self._options.rank_by_readings:
             return
         self._readings = {
-            host: watts for host, item in db_energy.get_readings(
+            host: watts for host, item in energy_store.get_readings(
                 self._connect(), self._utcnow() - datetime.timedelta(
-                    seconds=efficiency.MAX_AGE_S)).items()
+                    seconds=efficiency_ranking.MAX_AGE_S)).items()
             if (watts := _sane(item.watts))}
 
     def _refresh_database(self):
         self._measured = {
-            host: efficiency.Figures(
+            host: efficiency_ranking.Figures(
                 _sane(item.flops), _sane(item.watts), _sane(item.idle_watts))
             for host, item in
-            db_energy.get_figures(self._connect()).items()}
+            energy_store.get_figures(self._connect()).items()}
 
 
 def load_file(path):
-    """Read [energy]figures_file: {host: efficiency.Figures}.
+    """Read [energy]figures_file: {host: efficiency_ranking.Figures}.
 
     :raises HostsFileError: naming the file and all that is wrong in it, by
         host, key and value
@@ -180,12 +178,13 @@ def load_file(path):
     found = {}
     for host, content in hosts_file.load_yaml(path, _SCHEMA).items():
         values = {key: _number(value) for key, value in content.items()}
-        figures = efficiency.Figures(**values)
+        figures = efficiency_ranking.Figures(**values)
         wrong += [f'host {host}: {key}: {content[key]!r} {what}' for key, what
-                  in efficiency.what_is_wrong(figures).items()]
+                  in efficiency_ranking.what_is_wrong(figures).items()]
         found[host] = figures
     if wrong:
-        raise errors.HostsFileError(f'{path}: ' + '; '.join(sorted(wrong)))
+        raise power_errors.HostsFileError(f'{path}: '
+                                          + '; '.join(sorted(wrong)))
     return found
 
 
@@ -209,10 +208,9 @@ def _merge(written, measured):
     """What is written by hand, and what was measured where nothing is."""
     if measured is None:
         return written
-    return efficiency.Figures(*(
+    return efficiency_ranking.Figures(*(
         getattr(measured, name) if getattr(written, name) is None
-        else getattr(written, name)
-        for name in _KEYS))
+        else getattr(written, name) for name in _KEYS))
 
 
 def _sane(value):

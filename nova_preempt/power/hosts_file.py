@@ -7,9 +7,9 @@ import shlex
 import jsonschema
 import yaml
 
-from nova_preempt.core import masking
-from nova_preempt.power import errors
-from nova_preempt.power import yaml12
+from nova_preempt.core import credential_masking
+from nova_preempt.power import power_errors
+from nova_preempt.power import yaml_loader
 
 # A host's name goes into addresses and arguments of commands, where a leading
 # dash would be an option and a slash another server.
@@ -34,8 +34,7 @@ _SCHEMA = {
         driver=_TEXT,
         redfish=_section(
             address={'type': 'string', 'pattern': '^https?://[^/]'},
-            username=_TEXT,
-            password={'type': 'string'},
+            username=_TEXT, password={'type': 'string'},
             system={'type': 'string', 'pattern': '^/'},
             verify={'anyOf': [{'type': 'boolean'}, _TEXT]}),
         ironic=_section(node=_TEXT),
@@ -95,24 +94,24 @@ def load_yaml(path, schema):
     """
     try:
         with open(path, encoding='utf-8') as stream:
-            content = yaml12.load(stream)
+            content = yaml_loader.load(stream)
     except yaml.YAMLError as exc:
         # NOTE: not "from exc": it quotes the line.
-        raise errors.HostsFileError(f'{path}: {yaml12.why(exc)}') from None
+        raise power_errors.HostsFileError(
+            f'{path}: {yaml_loader.why(exc)}') from None
     except (OSError, UnicodeDecodeError) as exc:
-        raise errors.HostsFileError(f'{path}: {exc}') from exc
+        raise power_errors.HostsFileError(f'{path}: {exc}') from exc
     content = {} if content is None else content
     if isinstance(content, dict) and content.keys() & _SECRET:
         # What follows is no host: any of it may be the password.
-        raise errors.HostsFileError(
-            f'{path}: a password is at the top level, where only names of '
-            'hosts are')
+        raise power_errors.HostsFileError(
+            f'{path}: a password is at the top level, not below a host')
     wrong = [_describe(error) for error in
              jsonschema.Draft202012Validator(schema).iter_errors(content)]
     if not wrong and not all(isinstance(host, str) for host in content):
         wrong = ['a host name is not a string; put it in quotes']
     if wrong:
-        raise errors.HostsFileError(
+        raise power_errors.HostsFileError(
             f'{path}: ' + '; '.join(sorted(wrong)))
     return content
 
@@ -127,7 +126,7 @@ def _describe(error):
     place = [f'host {path[0]}'] if path else []
     if path[1:]:
         place.append('.'.join(key if key in _KNOWN or key.isdecimal() else
-                              masking.MASK for key in path[1:]))
+                              credential_masking.MASK for key in path[1:]))
     rule = error.validator_value
     what = {
         'type': f'is not of type {rule!r}',
@@ -149,12 +148,12 @@ def expand(text, host):
     fields = set(_FIELD.findall(text))
     # Not the text, nor the field: there may be a password in either.
     if fields - set(values):
-        raise errors.HostsFileError(
+        raise power_errors.HostsFileError(
             'unknown field in braces in an address, or an argument of a '
             'command, of [energy] or its hosts_file; known are {host} and '
             '{short}')
     if fields and not _HOST.fullmatch(host):
-        raise errors.HostsFileError(
+        raise power_errors.HostsFileError(
             f'host name {host!r} may not be put into an address or an '
             'argument of a command')
     return _FIELD.sub(lambda match: values[match[1]], text)
@@ -172,6 +171,6 @@ def command(value, host):
             value = shlex.split(value)
         except ValueError as exc:
             # Not the command: there may be a password in it.
-            raise errors.HostsFileError(
+            raise power_errors.HostsFileError(
                 f'a command of [energy] or its hosts_file: {exc}') from exc
     return [expand(argument, host) for argument in value]

@@ -5,28 +5,28 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt import metrics
-from nova_preempt.core.reservation import brake
-from nova_preempt.core.reservation import healing
+from nova_preempt.core.reservation import down_host_controller
+from nova_preempt.core.reservation import healing_rules
 from nova_preempt.core.reservation import host_query
-from nova_preempt.core.reservation import intents
-from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import reservation_intents
+from nova_preempt.core.reservation import reservation_model
 
 LOG = logging.getLogger(__name__)
 
 # How an owner is told why a host is lost.
 _PUBLIC = {None: '',
-           intents.Loss.DOWN: 'a host is down',
-           intents.Loss.OCCUPIED: 'a host could not be emptied',
-           intents.Loss.ASLEEP: 'a host could not be powered on'}
+           reservation_intents.Loss.DOWN: 'a host is down',
+           reservation_intents.Loss.OCCUPIED: 'a host could not be emptied',
+           reservation_intents.Loss.ASLEEP: 'a host could not be powered on'}
 
 
 class Healing:
     """Replaces hosts, and adds those that are missing.
 
     :param reservations: a nova_preempt.db.reservations.Reservations
-    :param inventory: a nova_preempt.reservation.inventory.Inventory
+    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
     :param events: a
-        nova_preempt.reservation.notifications.ReservationNotifications
+        reservation_notifications.ReservationNotifications
     :param options: [reservation] of the configuration
     :param ranking: a core.reservation.calendar.Ranking
     :param clock: returns now, naive and in UTC
@@ -43,31 +43,30 @@ class Healing:
         self._ranking = ranking
         self._clock = clock
         self.sight = sight
-        self._memory = brake.Memory()
+        self._memory = down_host_controller.Memory()
 
     def look(self, reservations, hosts):
         """Take note of which hosts of these reservations are down.
 
-        :param hosts: {name: core.reservation.observed.Host}
+        :param hosts: {name: core.reservation.observed_hosts.Host}
         """
         before = self._memory.why
-        step = brake.step(
-            brake.Observed(
+        step = down_host_controller.step(
+            down_host_controller.Observed(
                 reservations, self.find_down(reservations, hosts),
                 self.options.brake_percent, self.sight,
                 lambda each: self.candidates(each, hosts)),
-            self._memory, model.to_us(self._clock()))
+            self._memory, reservation_model.to_us(self._clock()))
         self._memory = step.memory
         self._tell_brake(before, step.memory.why)
         for intent in step.intents:
             self._tell_owner(intent)
 
     def find_down(self, reservations, hosts):
-        """A core.reservation.healing.Down."""
-        return healing.find_down(
-            {name for reservation in reservations
-             for name in reservation.held},
-            hosts, partial=bool(self._inventory.occupancy.dark))
+        """A core.reservation.healing_rules.Down."""
+        held = {name for each in reservations for name in each.held}
+        return healing_rules.find_down(
+            held, hosts, partial=bool(self._inventory.occupancy.dark))
 
     def _tell_owner(self, intent):
         """Say in a reservation that its host is not replaced yet."""
@@ -77,9 +76,11 @@ class Healing:
             known = self._reservations.get(uuid)
         except exceptions.ReservationNotFound:
             return
-        changes = brake.told(known, self._memory.down_since, intent.many)
+        changes = down_host_controller.told(known, self._memory.down_since,
+                                            intent.many)
         if changes and self._reservations.update(
-                uuid, from_status=model.OPEN, **changes) and intent.waits:
+                uuid, from_status=reservation_model.OPEN,
+                **changes) and intent.waits:
             self._events.degraded(self._reservations.get(uuid))
 
     @staticmethod
@@ -93,14 +94,14 @@ class Healing:
 
     def down(self, hosts):
         """{name: why} of hosts that are given up."""
+        now_us = reservation_model.to_us(self._clock())
         return {name: _why_down(name, hosts.get(name))
-                for name in self._memory.given_up(
-                    model.to_us(self._clock()))}
+                for name in self._memory.given_up(now_us)}
 
     def replace(self, reservation, intent, why):
         """Give another host for one, or none, or add one that is missing.
 
-        :param intent: a core.reservation.intents.ReplaceHost
+        :param intent: a core.reservation.reservation_intents.ReplaceHost
         :param why: its host is lost, for operators
         :returns: the Reservation as it is then, None if it is as before
         """
@@ -127,8 +128,7 @@ class Healing:
         if intent.host is None:
             LOG.info('Reservation %(uuid)s has %(count)s of %(quantity)s '
                      'hosts: %(hosts)s.',
-                     {'uuid': reservation.uuid,
-                      'count': len(reservation.held),
+                     {'uuid': reservation.uuid, 'count': len(reservation.held),
                       'quantity': reservation.quantity,
                       'hosts': ', '.join(reservation.held)})
             return
@@ -142,16 +142,16 @@ class Healing:
 
     def former(self, reservation, hosts):
         """Names of hosts that a reservation has lost and that are free."""
-        if not healing.lost_hosts(reservation):
+        if not healing_rules.lost_hosts(reservation):
             return []
-        return healing.former(
+        return healing_rules.former(
             reservation, hosts.get, self._reservations.calendar().busy,
-            model.to_s(self._clock()))
+            reservation_model.to_s(self._clock()))
 
     def give_back(self, reservation, intent):
         """Give a host back on which servers of a reservation run.
 
-        :param intent: a core.reservation.healing.Return
+        :param intent: a core.reservation.healing_rules.Return
         :returns: the Reservation as it is then, None if it is as before
         """
         try:
@@ -171,10 +171,10 @@ class Healing:
         """Names of hosts that could be added, the best ones first."""
         counts = self._inventory.occupancy.counts()
         try:
-            return healing.candidates(
+            return healing_rules.candidates(
                 reservation, hosts.values(),
                 self._reservations.calendar().busy,
-                now_s=model.to_s(self._clock()),
+                now_s=reservation_model.to_s(self._clock()),
                 lead_s=self.options.evacuation_lead_s, ranking=self._ranking,
                 is_vacant=lambda name: self._inventory.is_vacant(
                     hosts[name], counts),

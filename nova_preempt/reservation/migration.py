@@ -6,8 +6,8 @@ import collections
 from oslo_log import log as logging
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.core.reservation import model
-from nova_preempt.db import moves
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import requested_moves
 
 LOG = logging.getLogger(__name__)
 
@@ -30,9 +30,9 @@ class Migration:
     """Asks Nova for moves; the scheduler chooses where to.
 
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
-    :param occupancy: a nova_preempt.reservation.occupancy.Occupancy
-    :param store: a nova_preempt.db.moves.Moves: what an engine has begun, the
-        next one brings to its end
+    :param occupancy: a nova_preempt.reservation.host_occupancy.Occupancy
+    :param store: a nova_preempt.db.requested_moves.Moves: what an engine has
+        begun, the next one brings to its end
     :param clock: returns now, naive and in UTC
     """
 
@@ -41,7 +41,8 @@ class Migration:
         self._nova = nova
         self._occupancy = occupancy
         self._clock = clock
-        self._moves = {}           # uuid: moves.Move, as it was read last
+        # {uuid: requested_moves.Move}, as it was read last
+        self._moves = {}
         self._refused = collections.defaultdict(str)   # uuid: why
 
     def read(self):
@@ -60,8 +61,8 @@ class Migration:
         if not cold and resident.vm_state not in _LIVE:
             self._refuse(resident.uuid, f'it is {resident.vm_state}')
             return
-        move = moves.Move(resident.node,
-                          self._clock().replace(microsecond=0), cold)
+        move = requested_moves.Move(resident.node,
+                                    self._clock().replace(microsecond=0), cold)
         # First: a crash in between only looks after what did not happen.
         self._store.add(resident.uuid, move)
         self._moves[resident.uuid] = move
@@ -88,7 +89,7 @@ class Migration:
         move = self._moves.get(resident.uuid)
         if move is None or move.node != resident.node:
             return None
-        return model.to_us(move.asked_at)
+        return reservation_model.to_us(move.asked_at)
 
     def why_not(self, uuid):
         """Why a server could not be moved, '' if nothing was said."""

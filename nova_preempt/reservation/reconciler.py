@@ -14,15 +14,15 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt import metrics
 from nova_preempt.core.model import SECOND
-from nova_preempt.core.reservation import drain as core
-from nova_preempt.core.reservation import model
-from nova_preempt.reservation import observed
+from nova_preempt.core.reservation import drain_rules
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.reservation import reservation_reader
 
 LOG = logging.getLogger(__name__)
 
 # How soon to look again.
-BUSY_S = core.BUSY_S
-IDLE_S = core.IDLE_S
+BUSY_S = drain_rules.BUSY_S
+IDLE_S = drain_rules.IDLE_S
 
 # What the gauge shows beside the open ones.
 _LEAVING = 'leaving'
@@ -32,12 +32,12 @@ class Reconciler:
     """Empties hosts before reservations, and clears them afterwards.
 
     :param reservations: a nova_preempt.db.reservations.Reservations
-    :param inventory: a nova_preempt.reservation.inventory.Inventory
-    :param keeper: a nova_preempt.reservation.keeper.Keeper
+    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    :param keeper: a nova_preempt.reservation.reservation_executor.Keeper
     :param migration: a nova_preempt.reservation.migration.Migration
     :param healing: a nova_preempt.reservation.healing.Healing
-    :param cleanup: a nova_preempt.reservation.cleanup.Cleanup
-    :param retention: a nova_preempt.reservation.retention.Retention
+    :param cleanup: a nova_preempt.reservation.reservation_cleanup.Cleanup
+    :param retention: a nova_preempt.reservation.reservation_purge.Retention
     :param clock: returns now, naive and in UTC
     """
 
@@ -94,7 +94,8 @@ class Reconciler:
             raise self._error
         # Sooner than IDLE_S, when the cloud is looked at anew in any case.
         wait_us = min((wake_us for wake_us in wakes_us if wake_us is not None),
-                      default=math.inf) - model.to_us(self._clock())
+                      default=math.inf) - reservation_model.to_us(
+                          self._clock())
         return max(BUSY_S, min(IDLE_S, wait_us / SECOND))
 
     def _try(self, work, reservation, hosts, running):
@@ -104,10 +105,9 @@ class Reconciler:
         """
         try:
             return work(reservation, hosts, running)
-        except (exceptions.ReservationNotFound,
-                exceptions.WrongState) as exc:
+        except (exceptions.ReservationNotFound, exceptions.WrongState) as exc:
             LOG.debug('Meanwhile: %s', exc)
-        except observed.AWAY as exc:
+        except reservation_reader.AWAY as exc:
             LOG.warning('Reservation %(uuid)s has to wait: %(exc)s',
                         {'uuid': reservation.uuid, 'exc': exc})
         except (db_exc.DBError, exceptions.Paused):
@@ -124,5 +124,5 @@ class Reconciler:
         counts = collections.Counter(
             reservation.status for reservation in opened)
         counts[_LEAVING] = len(over)
-        for status in (*model.OPEN, _LEAVING):
+        for status in (*reservation_model.OPEN, _LEAVING):
             metrics.RESERVATIONS.labels(status).set(counts[status])

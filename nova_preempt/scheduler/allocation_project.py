@@ -12,7 +12,7 @@ import time
 
 from oslo_log import log as logging
 
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 
 LOG = logging.getLogger(__name__)
 
@@ -32,8 +32,8 @@ class Corrector:
     servers from before the option was set.
 
     :param project_id: the project, '' to correct nothing
-    :param placement: a nova_preempt.cloud.placement.Placement
-    :param view: a nova_preempt.cloud.servers.ServerCache
+    :param placement: a nova_preempt.cloud.placement_api.Placement
+    :param view: a nova_preempt.cloud.server_cache.ServerCache
     :param monotonic: a clock, in seconds
     """
 

@@ -11,10 +11,10 @@ happened, and Nova claims one by one as ever.
 from nova import exception
 from oslo_log import log as logging
 
-from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core.backlog import chosen
+from nova_preempt.cloud import placement_api
+from nova_preempt.core.backlog import host_choice
 from nova_preempt.scheduler import chosen_hosts
-from nova_preempt.scheduler import states
+from nova_preempt.scheduler import host_states as states
 
 LOG = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class BatchClaim:
     A context manager around each run of Nova's _schedule: it leaves nothing
     allocated for a server that was not placed.
 
-    :param placement: a nova_preempt.cloud.placement.Placement
+    :param placement: a nova_preempt.cloud.placement_api.Placement
     :param uuids: of the servers, in Nova's order
     :param choose: given how many servers, {class: amount} of each, provider
         summaries, host states and a RequestSpec: {node: how many servers}
@@ -97,7 +97,7 @@ class BatchClaim:
     def _begin(self, host_states, spec_obj):
         hosts = self._choose(len(self._uuids), self._wanted, self._summaries,
                              host_states, spec_obj)
-        self._left = chosen.Left(hosts)
+        self._left = host_choice.Left(hosts)
         places = [state for state in host_states if not _needs_victims(state)
                   for _ in range(hosts.get(state.nodename, 0))]
         if len(places) > 1:

@@ -13,9 +13,9 @@ import nova.conf
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
-from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core.backlog import chosen
-from nova_preempt.db import chosen_hosts as db
+from nova_preempt.cloud import placement_api
+from nova_preempt.core.backlog import host_choice
+from nova_preempt.db import chosen_host_store
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -32,22 +32,22 @@ def find(database, asked, now):
     """
     secret = _secret(asked.spec_obj)
     # What it was made with does not concern where it goes later.
-    if secret is None or asked.operation != chosen.CREATE:
+    if secret is None or asked.operation != host_choice.CREATE:
         return None
-    boot = chosen.Boot(
+    boot = host_choice.Boot(
         asked.spec_obj.project_id, asked.context.user_id,
         asked.spec_obj.flavor.flavorid, len(asked.server_uuids))
     try:
-        choice = db.get(database, secret)
-        why = chosen.refusal(choice, boot, now)
-        if not why and not db.use(database, secret):
+        choice = chosen_host_store.get(database, secret)
+        why = host_choice.refusal(choice, boot, now)
+        if not why and not chosen_host_store.use(database, secret):
             why = 'it was used before'
     except db_exc.DBError as exc:
         why = f'the database does not tell what it is for: {exc}'
     if why:
         LOG.info('Server %(server)s is placed without regard to its hint '
                  '%(hint)s: %(why)s.',
-                 {'server': asked.server_uuids[0], 'hint': chosen.HINT,
+                 {'server': asked.server_uuids[0], 'hint': host_choice.HINT,
                   'why': why})
         return None
     return choice.hosts
@@ -56,7 +56,7 @@ def find(database, asked, now):
 def _secret(spec_obj):
     hints = (spec_obj.scheduler_hints
              if 'scheduler_hints' in spec_obj else None) or {}
-    value = hints.get(chosen.HINT)
+    value = hints.get(host_choice.HINT)
     if isinstance(value, (list, tuple)) and len(value) == 1:
         value, = value
     return value if isinstance(value, str) else None

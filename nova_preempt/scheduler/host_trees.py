@@ -8,10 +8,10 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
-from nova_preempt.cloud import request
-from nova_preempt.core.nested import tree
-from nova_preempt.core.scheduling import port
-from nova_preempt.db import database
+from nova_preempt.cloud import request_kind
+from nova_preempt.core.nested import provider_fit
+from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.db import connection
 
 LOG = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ _UNKNOWN = (), False
 class HostTrees:
     """Of one request.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param preemption: a nova_preempt.scheduler.scheduler_context.Preemption
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
     :param wanted: a core Request
     :ivar search: the core's Search, of whoever decides
@@ -63,21 +63,22 @@ class HostTrees:
         providers = () if known is None else (known,)
         if known is None:
             holds = False
-        elif tree.needs_tree(self._wanted, known):
+        elif provider_fit.needs_tree(self._wanted, known):
             providers, still = look(provider.uuid)
             holds = holds and still
         self._providers[provider.uuid] = providers
-        return port.Listing(provider.uuid, provider.name, providers, holds)
+        return cloud_port.Listing(provider.uuid, provider.name, providers,
+                                  holds)
 
     def read(self, uuid):
         """The providers of a host as they are now, () if it is gone."""
         known = self._preemption.known
         root = known.providers.known(uuid)
         providers = ()
-        if root is None or not tree.needs_tree(self._wanted, root):
+        if root is None or not provider_fit.needs_tree(self._wanted, root):
             root = known.providers.read(uuid)
             providers = () if root is None else (root,)
-        if root is not None and tree.needs_tree(self._wanted, root):
+        if root is not None and provider_fit.needs_tree(self._wanted, root):
             providers = known.trees.read(uuid)
         self._providers[uuid] = providers
         return providers
@@ -105,7 +106,7 @@ class HostTrees:
         :param others: servers that are read with them, where any are to be:
             it will be asked for some of theirs
         """
-        if not request.has_pci_requests(self._asked.spec_obj):
+        if not request_kind.has_pci_requests(self._asked.spec_obj):
             return {}
         if any(server.uuid not in self._devices for server in servers):
             self._read_devices([
@@ -128,7 +129,7 @@ class HostTrees:
                 self._devices.update(cell_calls.call(
                     cells[cell_uuid], instances.read, uuids,
                     attrs=['pci_devices', 'pci_requests'], make=_pci_devices))
-            except (exception.NovaException, *database.ERRORS) as exc:
+            except (exception.NovaException, *connection.ERRORS) as exc:
                 # Nothing is known to become free, so nothing is promised.
                 LOG.warning('Cannot read the PCI devices of preemptible '
                             'servers in cell %(cell)s: %(exc)s',

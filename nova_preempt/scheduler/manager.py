@@ -25,24 +25,24 @@ from oslo_utils import excutils
 
 from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import request
+from nova_preempt.cloud import request_kind
 import nova_preempt.conf
 from nova_preempt.handover import handover
-from nova_preempt.handover import parts
-from nova_preempt.reservation import leases
+from nova_preempt.handover import service_context
+from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler import batch_claim
 from nova_preempt.scheduler import chosen_hosts
-from nova_preempt.scheduler import client as placement_clients
-from nova_preempt.scheduler import endpoint
+from nova_preempt.scheduler import conductor_errors
 from nova_preempt.scheduler import filters
-from nova_preempt.scheduler import multi_create
-from nova_preempt.scheduler import placing
-from nova_preempt.scheduler import preemption
-from nova_preempt.scheduler import quotas
+from nova_preempt.scheduler import host_states as states
+from nova_preempt.scheduler import multi_create_decision
+from nova_preempt.scheduler import pending_group_members
+from nova_preempt.scheduler import placement_client as placement_clients
+from nova_preempt.scheduler import preemption_quotas
 from nova_preempt.scheduler import request_context
-from nova_preempt.scheduler import service_errors
-from nova_preempt.scheduler import states
-from nova_preempt.scheduler import waiting_members
+from nova_preempt.scheduler import retry_loop
+from nova_preempt.scheduler import scheduler_context
+from nova_preempt.scheduler import scheduler_endpoint
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler.filters import reservation_filter
 from nova_preempt.scheduler.weights import kw_ranking
@@ -65,13 +65,13 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self._client = None
         # Called with a dict after each request that is not a rebuild.
         self.observers = []
-        self.clock = parts.utcnow
+        self.clock = service_context.utcnow
         self.monotonic = time.monotonic
         super().__init__(*args, **kwargs)
         self.host_manager.filter_handler = filters.HostFilterHandler(
-            lambda spec_obj: waiting_members.of_group(
+            lambda spec_obj: pending_group_members.of_group(
                 self.preemption.process, spec_obj) if self.preemption else {})
-        self.additional_endpoints.append(endpoint.QueryEndpoint(self))
+        self.additional_endpoints.append(scheduler_endpoint.QueryEndpoint(self))
 
     @property
     def placement_client(self):
@@ -92,8 +92,8 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         # Here and not in __init__: this runs in the worker, after the fork.
         super().init_host(service_ref)
         self.start_preemption()
-        if leases.is_used(CONF):
-            leases.start(CONF, lambda: self.clock().timestamp())
+        if lease_cache.is_used(CONF):
+            lease_cache.start(CONF, lambda: self.clock().timestamp())
 
     def start_preemption(self):
         """Read the configuration, open the database, repair what is open."""
@@ -102,14 +102,14 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                       'for Nova no preemptible server can be ended, and this '
                       'scheduler behaves as nova-scheduler.')
             return
-        self.preemption = preemption.Preemption(
+        self.preemption = scheduler_context.Preemption(
             CONF, self.host, self.host_manager,
             report.report_client_singleton, lambda: self.clock(),
             lambda: self.monotonic())
         self.preemption.process.start()
-        self.placing = placing.Placing(self.preemption, self.observers)
+        self.placing = retry_loop.Placing(self.preemption, self.observers)
         self.placing.start()
-        self.multi_create = multi_create.load(
+        self.multi_create = multi_create_decision.load(
             CONF.preemption, self.host_manager.get_weighed_hosts)
         weights.check(self.host_manager.weighers)
         for weigher in self.host_manager.weighers:
@@ -125,7 +125,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             self.preemption.known.refresh()
             self.placing.corrector.run()
 
-    @periodic_task.periodic_task(spacing=parts.REPAIR_S)
+    @periodic_task.periodic_task(spacing=service_context.REPAIR_S)
     def _repair_preemptions(self, context):
         if self.preemption is not None:
             self._repair()
@@ -135,32 +135,30 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
             self.preemption.repair()
         except Exception:
             LOG.exception('Cannot repair preemptions that were left behind; '
-                          'trying again every %s s.', parts.REPAIR_S)
+                          'trying again every %s s.', service_context.REPAIR_S)
 
     # -- a request -------------------------------------------------------
 
     @messaging.expected_exceptions(exception.NoValidHost)
-    @service_errors.as_refusals
+    @conductor_errors.as_refusals
     def select_destinations(
         self, context, request_spec=None, filter_properties=None,
         spec_obj=manager.SchedulerManager._sentinel, instance_uuids=None,
-        return_objects=False, return_alternates=False,
-    ):
+        return_objects=False, return_alternates=False, ):
         """Nova's, with room made by preemption where there is none."""
         if spec_obj is self._sentinel:
             spec_obj = objects.RequestSpec.from_primitives(
                 context, request_spec, filter_properties)
-        quotas.restore_zeroed(
+        preemption_quotas.restore_zeroed(
                 spec_obj, CONF.preemption_quota.restored_resources)
 
         asked = request_context.RequestContext(
             context, spec_obj, tuple(instance_uuids or ()),
-            get_operation=functools.cache(lambda: request.get_operation(
+            get_operation=functools.cache(lambda: request_kind.get_operation(
                 context, spec_obj, instance_uuids[0])))
         select = functools.partial(
             self.select, instance_uuids=instance_uuids,
-            return_objects=return_objects,
-            return_alternates=return_alternates)
+            return_objects=return_objects, return_alternates=return_alternates)
         if utils.request_is_rebuild(spec_obj):
             return select(asked)
         reservation_filter.admit(asked)

@@ -2,7 +2,7 @@
 
 """What Nova and Placement answer to the questions of a decision.
 
-See nova_preempt.core.scheduling.port. Nothing is decided here.
+See nova_preempt.core.scheduling.cloud_port. Nothing is decided here.
 """
 
 import dataclasses
@@ -12,14 +12,14 @@ import nova.conf
 from oslo_log import log as logging
 
 from nova_preempt.cloud import host_services
-from nova_preempt.cloud import placement as placement_api
-from nova_preempt.cloud import request
-from nova_preempt.core.scheduling import port
+from nova_preempt.cloud import placement_api
+from nova_preempt.cloud import request_kind
+from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.db import decisions
-from nova_preempt.db import hints
 from nova_preempt.db import pauses
+from nova_preempt.db import preemptible_hints
 from nova_preempt.handover import eviction_policy
-from nova_preempt.scheduler import states as host_states
+from nova_preempt.scheduler import host_states
 from nova_preempt.scheduler.filters import preemptible_filter
 from nova_preempt.scheduler.host_trees import HostTrees
 
@@ -39,7 +39,7 @@ def answers(function):
             return function(self, *args)
         except placement_api.PlacementError as exc:
             LOG.warning('Cannot look for victims: %s', exc)
-            raise port.Unanswered(str(exc), monotonic() - began) from exc
+            raise cloud_port.Unanswered(str(exc), monotonic() - began) from exc
     return answered
 
 
@@ -56,9 +56,9 @@ class _Look:
 
 
 class NovaCloud:
-    """A core.scheduling.port.Cloud, for one pass of one request.
+    """A core.scheduling.cloud_port.Cloud, for one pass of one request.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param preemption: a nova_preempt.scheduler.scheduler_context.Preemption
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
     :param resources: what Placement was asked for, a
         nova.scheduler.utils.ResourceRequest
@@ -96,14 +96,14 @@ class NovaCloud:
                   or eviction_policy.why_not_allowed(
                       self._preemption.process.options,
                       self._asked.get_operation)
-                  or request.why_not_served(
+                  or request_kind.why_not_served(
                       self._asked.spec_obj,
                       CONF.filter_scheduler.pci_in_placement,
                       CONF.filter_scheduler.enabled_filters))
         if (not reason and not self._asked.rank.is_preemptible
-                and self._asked.operation != 'create' and hints.get(
-                    self._preemption.process.db,
-                    self._asked.server_uuids)):
+                and self._asked.operation != 'create'
+                and preemptible_hints.get(
+                    self._preemption.process.db, self._asked.server_uuids)):
             reason = 'it is preemptible itself, by a scheduler hint'
         return reason
 
@@ -165,8 +165,7 @@ class NovaCloud:
         if new:
             for state in host_states.get_few(
                     self._preemption.host_manager,
-                    self._asked.context.elevated(), new,
-                    self._asked.spec_obj):
+                    self._asked.context.elevated(), new, self._asked.spec_obj):
                 # Those of its victims come when it is looked at.
                 state.allocation_candidates = []
                 self.states[state.uuid] = state
@@ -202,8 +201,7 @@ class NovaCloud:
         for trial in trials:
             state = self.states[trial.host]
             host_states.set_mark(
-                state, trial,
-                self._on_trial(trial) if trial.without else None)
+                state, trial, self._on_trial(trial) if trial.without else None)
             states.append(state)
         return [state.uuid for state in self.sort(
             self._asked.spec_obj, states, index)]
@@ -214,7 +212,7 @@ class NovaCloud:
 
     @functools.cached_property
     def _query(self):
-        return request.provider_query(self._resources)
+        return request_kind.provider_query(self._resources)
 
     def _take_a_look(self):
         self._look = _Look(self._asked.deadline.longest_notice_s(),

@@ -10,16 +10,15 @@ import copy
 import dataclasses
 import typing
 
-from nova_preempt.cloud import request
-from nova_preempt.core.scheduling import policy
-from nova_preempt.core.scheduling import port
+from nova_preempt.cloud import request_kind
+from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.handover import eviction_policy
 
 if typing.TYPE_CHECKING:
     from nova_preempt import headroom
     from nova_preempt.scheduler import batch_claim
-    from nova_preempt.scheduler import cycle
-    from nova_preempt.scheduler import deadline as deadlines
+    from nova_preempt.scheduler import request_deadline
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +27,7 @@ class RequestContext:
 
     :ivar context, spec_obj: of Nova
     :ivar server_uuids: the servers that it is for
-    :ivar rank: see nova_preempt.core.scheduling.policy
+    :ivar rank: see nova_preempt.core.scheduling.preemption_policy
     :ivar deadline: until when it must be answered
     :ivar cycle: of a request that may preempt, while it is scheduled
     :ivar headroom: what a preemptible request leaves free, None if nothing
@@ -42,8 +41,8 @@ class RequestContext:
     context: object = None
     spec_obj: object = None
     server_uuids: tuple[str, ...] = ()
-    rank: policy.Rank = policy.NORMAL
-    deadline: deadlines.Deadline | None = None
+    rank: preemption_policy.Rank = preemption_policy.NORMAL
+    deadline: request_deadline.Deadline | None = None
     cycle: cycle.SchedulingCycle | None = None
     headroom: headroom.Headroom | None = None
     project_id: str = ''
@@ -66,8 +65,7 @@ class RequestContext:
 
         :param options: [preemption] of the configuration
         """
-        return not eviction_policy.why_not_allowed(
-            options, self.get_operation)
+        return not eviction_policy.why_not_allowed(options, self.get_operation)
 
 
 _CURRENT = contextvars.ContextVar(
@@ -94,9 +92,9 @@ def _claimed_rank(preemption, asked):
     """The rank of a preemptible request, with a claim where it may preempt."""
     promised = preemption.known.promised
     if promised is None or not asked.may_preempt(preemption.process.options):
-        return policy.PREEMPTIBLE
-    return request.rank(asked.spec_obj, asked.server_uuids[0], promised,
-                        asked.get_operation)
+        return preemption_policy.PREEMPTIBLE
+    return request_kind.rank(asked.spec_obj, asked.server_uuids[0], promised,
+                             asked.get_operation)
 
 
 def read_headroom(preemption):
@@ -104,8 +102,8 @@ def read_headroom(preemption):
     known = preemption.known
     if known.headroom:
         # It tells where space was freed, which Placement does not.
-        known.servers.refresh(port.MAX_AGE_S)
-    known.headroom.refresh(port.MAX_AGE_S)
+        known.servers.refresh(cloud_port.MAX_AGE_S)
+    known.headroom.refresh(cloud_port.MAX_AGE_S)
 
 
 def terms(preemption, asked, project_id=''):
@@ -114,12 +112,12 @@ def terms(preemption, asked, project_id=''):
     Whoever only asks how it would be asks here, too. For a preemptible one
     read_headroom() comes before.
 
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param preemption: a nova_preempt.scheduler.scheduler_context.Preemption
     :param asked: the RequestContext as it came
     :param project_id: the project that preemptible ones claim for, '' for
         the server's own
     """
-    if not request.is_preemptible(asked.spec_obj):
+    if not request_kind.is_preemptible(asked.spec_obj):
         return asked
     return dataclasses.replace(
         asked, rank=_claimed_rank(preemption, asked),

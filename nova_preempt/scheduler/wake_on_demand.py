@@ -12,16 +12,16 @@ from oslo_log import log as logging
 from oslo_utils import timeutils
 
 from nova_preempt import metrics
-from nova_preempt.cloud import request
-from nova_preempt.core import fitting
+from nova_preempt.cloud import request_kind
+from nova_preempt.core import host_requirements
 from nova_preempt.core import model
+from nova_preempt.core import poll_backoff
 from nova_preempt.core import refusals
-from nova_preempt.core import retrying
-from nova_preempt.core.energy import demand
-from nova_preempt.core.energy import steps
-from nova_preempt.db import energy as db_energy
-from nova_preempt.db import promises
-from nova_preempt.reservation import leases
+from nova_preempt.core.energy import power_steps
+from nova_preempt.core.energy import wake_demand
+from nova_preempt.db import energy_store
+from nova_preempt.db import host_promises
+from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler.filters import reservation_filter
 
 LOG = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class WakeOnDemand:
     """Has hosts woken and waits for them. Nobody's lock is held meanwhile.
 
     :param conf: nova.conf.CONF
-    :param preemption: a nova_preempt.scheduler.preemption.Preemption
+    :param preemption: a nova_preempt.scheduler.scheduler_context.Preemption
     :param engine: a nova_preempt.rpc.EngineClient
     :param sleep: waits, by the clock of requests
     """
@@ -68,7 +68,7 @@ class WakeOnDemand:
         return self._retry(kept, place, error)
 
     def _retry(self, asked, place, error):
-        waiting = demand.Waiting(retrying.Wait(
+        waiting = wake_demand.Waiting(poll_backoff.Wait(
             self._monotonic(), min(self._conf.energy.demand_wait_s,
                                    asked.deadline.left_s()), _POLL_S))
         while True:
@@ -80,7 +80,7 @@ class WakeOnDemand:
                 _count('busy')
                 raise _coming(error, boot_s) from error
             outcome, waiting = self._wait(waiting.promised(hosts))
-            if outcome is demand.Next.GIVE_UP:
+            if outcome is wake_demand.Next.GIVE_UP:
                 _count('timeout')
                 raise _coming(
                     error, boot_s, self._monotonic() - waiting.limit.began
@@ -124,7 +124,7 @@ class WakeOnDemand:
         By what Placement has, traits, aggregates and inventories, and who has
         reserved them. Nova's filters look at hosts that are up.
         """
-        asleep = db_energy.get_power(self._db, steps.COMING)
+        asleep = energy_store.get_power(self._db, power_steps.COMING)
         if not asleep:
             return {}
         spec_obj = copy.deepcopy(spec_obj)
@@ -135,11 +135,11 @@ class WakeOnDemand:
         spec_obj.root_forbidden.discard(os_traits.COMPUTE_STATUS_DISABLED)
         resources = utils.resources_from_request_spec(
             context, spec_obj, self._preemption.host_manager)
-        wanted = request.groups(resources)
+        wanted = request_kind.groups(resources)
         may_use = (reservation_filter.ReservationFilter.rule(spec_obj)
-                   if leases.is_used(self._conf) else asleep.__contains__)
+                   if lease_cache.is_used(self._conf) else asleep.__contains__)
         listed = self._preemption.clients.placement.list_providers(
-            request.provider_query(resources))
+            request_kind.provider_query(resources))
         return self._room(wanted, [
             provider for provider in listed
             if provider.name in asleep and may_use(provider.name)])
@@ -152,27 +152,28 @@ class WakeOnDemand:
         roots = self._preemption.known.providers.get_all(listed)
         trees = self._preemption.known.trees.around(wanted, roots.values())
         numbers = {
-            name: fitting.count(wanted, model.Host(name, trees[root.uuid]), {})
+            name: host_requirements.count(
+                wanted, model.Host(name, trees[root.uuid]), {})
             for name, root in roots.items() if trees[root.uuid]}
         return {name: number for name, number in numbers.items() if number}
 
     def _wait(self, waiting):
-        """Wait until there is something to do; see demand.step()."""
+        """Wait until there is something to do; see wake_demand.step()."""
         while True:
-            states = db_energy.get_power(self._db)
+            states = energy_store.get_power(self._db)
             now_s = self._monotonic()
-            outcome, waiting = demand.step(
+            outcome, waiting = wake_demand.step(
                 waiting, lambda name, states=states: (
-                    states[name].state if name in states else steps.ON),
+                    states[name].state if name in states else power_steps.ON),
                 now_s)
-            if outcome is not demand.Next.WAIT:
+            if outcome is not wake_demand.Next.WAIT:
                 return outcome, waiting
             self._sleep(waiting.limit.pause_s(now_s))
 
     def _release(self, request):
         """Nothing is kept for it any more."""
         try:
-            promises.release(self._db, request)
+            host_promises.release(self._db, request)
         except Exception:
             # It is forgotten after a time.
             LOG.exception('Hosts are still kept for server %s', request)
@@ -181,7 +182,7 @@ class WakeOnDemand:
         """Keep how long servers have waited, for reports."""
         try:
             for uuid in asked.server_uuids:
-                db_energy.add_wake(self._db, db_energy.Wake(
+                energy_store.add_wake(self._db, energy_store.Wake(
                     uuid, timeutils.utcnow(), asked.spec_obj.flavor.vcpus,
                     waited_s))
         except Exception:

@@ -10,7 +10,7 @@ import pathlib
 from typing import TYPE_CHECKING, Any
 
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator import series
+from nova_preempt.simulator import time_series
 from nova_preempt.simulator.papers.figures import Panel
 from nova_preempt.simulator.papers.figures import Plot
 from nova_preempt.simulator.papers.figures import Series
@@ -94,13 +94,13 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     axes.legend(loc='center left', bbox_to_anchor=(1, 0.5))
 
 
-def plot(found: Mapping[str, tuple[series.Series, Mapping[str, int]]]
+def plot(found: Mapping[str, tuple[time_series.Series, Mapping[str, int]]]
          ) -> Plot:
     """Return the picture of simulations.
 
     :param found: {title of a policy: (its series, the cloud's capacity)}
     """
-    steps = {title: list(series.steps(each, capacity))
+    steps = {title: list(time_series.steps(each, capacity))
              for title, (each, capacity) in found.items()}
     names = [name for name in _DRAWN
              if any(name in capacity for _, capacity in found.values())]
@@ -113,12 +113,10 @@ def plot(found: Mapping[str, tuple[series.Series, Mapping[str, int]]]
         _panel('Evictions', 'servers an hour', steps, {'': _evictions}),
         _panel('Work lost', 'server-hours an hour', steps, {'': _lost}),
         _panel('Requests refused', 'an hour', steps, {'': _refused}),
-        *_of_classes(steps),
-        *_of_hosts(steps),
-    ])
+        *_of_classes(steps), *_of_hosts(steps)])
 
 
-def _of_classes(steps: Mapping[str, Sequence[series.Step]]
+def _of_classes(steps: Mapping[str, Sequence[time_series.Step]]
                 ) -> Iterator[Panel]:
     """Yield the panel of what part of the wanted servers is there."""
     names = sorted({name.removeprefix(_WANTED) for each in steps.values()
@@ -130,8 +128,8 @@ def _of_classes(steps: Mapping[str, Sequence[series.Step]]
                      {name: _availability(name) for name in names})
 
 
-def _availability(name: str) -> Callable[[series.Step], float]:
-    def of(step: series.Step) -> float:
+def _availability(name: str) -> Callable[[time_series.Step], float]:
+    def of(step: time_series.Step) -> float:
         wanted = step.levels.get(_WANTED + name, 0.0)
         return (step.levels.get(_RUNNING + name, 0.0) / wanted if wanted
                 else math.nan)
@@ -139,13 +137,13 @@ def _availability(name: str) -> Callable[[series.Step], float]:
     return of
 
 
-def _of_hosts(steps: Mapping[str, Sequence[series.Step]]) -> Iterator[Panel]:
+def _of_hosts(steps: Mapping[str,
+                             Sequence[time_series.Step]]) -> Iterator[Panel]:
     """Yield the panels of the power of hosts, and of reservations."""
     for name, title, label, unit in (
             ('hosts on', 'Hosts awake', 'hosts', 1),
             ('milliwatts', 'Power drawn', 'kW', 1_000_000)):
-        if any(name in step.levels for each in steps.values()
-               for step in each):
+        if any(name in at.levels for each in steps.values() for at in each):
             yield _panel(title, label, steps, {'': _level(name, unit)})
     if any('hosts reserved' in step.levels for each in steps.values()
            for step in each):
@@ -163,7 +161,7 @@ def _of_hosts(steps: Mapping[str, Sequence[series.Step]]) -> Iterator[Panel]:
             for policy, each in steps.items()])
 
 
-def _largest(steps: Mapping[str, Sequence[series.Step]]) -> list[str]:
+def _largest(steps: Mapping[str, Sequence[time_series.Step]]) -> list[str]:
     """The first class that anything is used of."""
     names = sorted({name for each in steps.values() for step in each
                     for _, name in step.used})
@@ -171,8 +169,8 @@ def _largest(steps: Mapping[str, Sequence[series.Step]]) -> list[str]:
 
 
 def _panel(title: str, label: str,
-           steps: Mapping[str, Sequence[series.Step]],
-           values: Mapping[str, Callable[[series.Step], float]]) -> Panel:
+           steps: Mapping[str, Sequence[time_series.Step]],
+           values: Mapping[str, Callable[[time_series.Step], float]]) -> Panel:
     """Return axes with a line for each policy and value."""
     several = len(steps) > 1
     return Panel(title, 'time (h)', label, [
@@ -182,30 +180,30 @@ def _panel(title: str, label: str,
         for policy, each in steps.items() for name, of in values.items()])
 
 
-def _used(kind: str, name: str) -> Callable[[series.Step], float]:
+def _used(kind: str, name: str) -> Callable[[time_series.Step], float]:
     return lambda step: step.used.get((kind, name), 0.0)
 
 
-def _level(name: str, unit: float) -> Callable[[series.Step], float]:
+def _level(name: str, unit: float) -> Callable[[time_series.Step], float]:
     return lambda step: step.levels.get(name, 0.0) / unit
 
 
-def _per_hour(step: series.Step, name: str) -> float:
+def _per_hour(step: time_series.Step, name: str) -> float:
     return step.counts.get(name, 0) / step.hours
 
 
-def _evictions(step: series.Step) -> float:
+def _evictions(step: time_series.Step) -> float:
     return _per_hour(step, 'notice')
 
 
-def _refused(step: series.Step) -> float:
+def _refused(step: time_series.Step) -> float:
     return _per_hour(step, 'refused')
 
 
-def _lost(step: series.Step) -> float:
+def _lost(step: time_series.Step) -> float:
     return _per_hour(step, 'lost_us') / _HOUR_US
 
 
-def _wait(step: series.Step) -> float:
+def _wait(step: time_series.Step) -> float:
     count = step.counts.get('waits', 0)
     return step.counts.get('waited_us', 0) / SECOND / count if count else 0.0

@@ -9,19 +9,19 @@ import functools
 from typing import Any
 
 from nova_preempt.core.model import SECOND
-from nova_preempt.core.reservation import controller
+from nova_preempt.core.reservation import host_properties
 from nova_preempt.core.reservation import leases
-from nova_preempt.core.reservation import model
-from nova_preempt.core.reservation import observed
-from nova_preempt.core.reservation import properties
-from nova_preempt.simulator import servers
-from nova_preempt.simulator.parts import Parts
-from nova_preempt.simulator.servers import Server
-from nova_preempt.simulator.setting import HostKind
-from nova_preempt.simulator.setting import Setting
+from nova_preempt.core.reservation import observed_hosts
+from nova_preempt.core.reservation import reservation_controller
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.simulator import simulated_servers
+from nova_preempt.simulator.simulated_servers import Server
+from nova_preempt.simulator.simulation_settings import HostKind
+from nova_preempt.simulator.simulation_settings import Setting
+from nova_preempt.simulator.simulation_state import Parts
 
 #: When a simulation begins, in seconds since the epoch.
-BEGIN_S = model.to_s(servers.EPOCH.replace(tzinfo=None))
+BEGIN_S = reservation_model.to_s(simulated_servers.EPOCH.replace(tzinfo=None))
 
 
 class Book:
@@ -34,12 +34,12 @@ class Book:
 
     def __init__(self, parts: Parts, setup: Setting) -> None:
         self._parts = parts
-        self.opened: dict[str, model.Reservation] = {}
-        self.over: dict[str, model.Reservation] = {}
+        self.opened: dict[str, reservation_model.Reservation] = {}
+        self.over: dict[str, reservation_model.Reservation] = {}
         self.leases = leases.Leases()
         self._setup = setup
         #: Those that have started, until they have left no server.
-        self.running: dict[str, model.Reservation] = {}
+        self.running: dict[str, reservation_model.Reservation] = {}
         #: Called with the id of one on whose host a server of others is.
         self.stranger: Callable[[str], None] = lambda uuid: None
         # A host that a reservation has for itself: the id of that.
@@ -49,11 +49,11 @@ class Book:
         self._own: dict[tuple[str, str], frozenset[str]] = {}
 
     @functools.cached_property
-    def hosts(self) -> dict[str, observed.Host]:
+    def hosts(self) -> dict[str, observed_hosts.Host]:
         """Return the hosts by name, as they are when they are on."""
         options = self._parts.options.reservation_options
         return {
-            host.name: observed.Host(
+            host.name: observed_hosts.Host(
                 host.name, properties=_properties(host.name, kind),
                 reservable=options.reservable_default
                 if kind.reservable is None else kind.reservable,
@@ -62,18 +62,19 @@ class Book:
 
     def now(self) -> datetime.datetime:
         """Return the time as reservations have it."""
-        return servers.at(self._parts.events.now_us).replace(tzinfo=None)
+        return simulated_servers.at(self._parts.events.now_us).replace(
+            tzinfo=None)
 
     def now_us(self) -> int:
-        return servers.clock_us(self._parts.events.now_us)
+        return simulated_servers.clock_us(self._parts.events.now_us)
 
     def now_s(self) -> int:
         return self.now_us() // SECOND
 
-    def put(self, reservation: model.Reservation) -> None:
+    def put(self, reservation: reservation_model.Reservation) -> None:
         """Note what one has become."""
         uuid = reservation.uuid
-        if reservation.status in model.OPEN:
+        if reservation.status in reservation_model.OPEN:
             self.opened[uuid] = reservation
             self.leases = self.leases.updated([leases.of(reservation)])
         elif self.opened.pop(uuid, None) is not None:
@@ -83,8 +84,9 @@ class Book:
             self.running[uuid] = reservation
             self._take(reservation)
 
-    def _take(self, reservation: model.Reservation) -> None:
-        held = (reservation.held if reservation.status in model.OPEN else ())
+    def _take(self, reservation: reservation_model.Reservation) -> None:
+        held = (reservation.held
+                if reservation.status in reservation_model.OPEN else ())
         for host in reservation.hosts:
             if host.host in held:
                 self._taken[host.host] = reservation.uuid
@@ -96,13 +98,14 @@ class Book:
         del self.over[uuid]
         self.running.pop(uuid, None)
 
-    def near(self) -> Iterator[model.Reservation]:
+    def near(self) -> Iterator[reservation_model.Reservation]:
         """Yield those that have begun, or are prepared."""
         options = self._parts.options.reservation_options
-        return (each for each in self.opened.values() if controller.is_near(
-            each, options.leads_s(), self.now_us()))
+        return (each for each in self.opened.values()
+                if reservation_controller.is_near(
+                    each, options.leads_s(), self.now_us()))
 
-    def find(self, uuid: str) -> model.Reservation | None:
+    def find(self, uuid: str) -> reservation_model.Reservation | None:
         """Return one that was granted, None once it has left no server."""
         return self.opened.get(uuid) or self.over.get(uuid)
 
@@ -112,10 +115,10 @@ class Book:
 
     # -- how much is reserved, and used ------------------------------------
 
-    def _count_hosts(self, reservation: model.Reservation) -> None:
+    def _count_hosts(self, reservation: reservation_model.Reservation) -> None:
         """Count its hosts from its start until it is over."""
         held = len(reservation.held) if (
-            reservation.status in model.OPEN
+            reservation.status in reservation_model.OPEN
             and reservation.start_s <= self.now_s()) else 0
         change = held - self._begun.get(reservation.uuid, 0)
         self._begun[reservation.uuid] = held
@@ -148,11 +151,11 @@ def _properties(name: str, kind: HostKind) -> dict[str, Any]:
     """Return the properties of a host that queries see."""
     totals = {resource_class: inventory.total for resource_class, inventory
               in kind.inventories.items()}
-    found = properties.of_host({
+    found = host_properties.of_host({
         'hypervisor_hostname': name, 'state': 'up', 'status': 'enabled',
         'service': {'host': name}, 'vcpus': totals.get('VCPU'),
         'memory_mb': totals.get('MEMORY_MB'),
         'local_gb': totals.get('DISK_GB')}, None, (), totals, ())
     if kind.figures.flops_per_watt is not None:
-        found[properties.FLOPS_PER_WATT] = kind.figures.flops_per_watt
+        found[host_properties.FLOPS_PER_WATT] = kind.figures.flops_per_watt
     return found

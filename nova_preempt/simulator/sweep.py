@@ -12,11 +12,11 @@ import multiprocessing
 from types import ModuleType
 from typing import Any
 
-from nova_preempt.simulator.setting import Options
-from nova_preempt.simulator.setting import Setting
-from nova_preempt.simulator.traces import formats
-from nova_preempt.simulator.traces.model import Scale
-from nova_preempt.simulator.traces.model import TraceError
+from nova_preempt.simulator.simulation_settings import Options
+from nova_preempt.simulator.simulation_settings import Setting
+from nova_preempt.simulator.traces import trace_formats
+from nova_preempt.simulator.traces.trace_model import Scale
+from nova_preempt.simulator.traces.trace_model import TraceError
 
 #: How often a run is begun at most, where who ran it has died.
 MOST_TRIES = 3
@@ -49,12 +49,12 @@ class Job:
 
 
 def simulations_module() -> ModuleType:
-    """Import nova_preempt.simulator.run: not before it is needed.
+    """Import nova_preempt.simulator.simulation: not before it is needed.
 
     :raises NotInstalled: numpy is not, which is an extra
     """
     try:
-        from nova_preempt.simulator import run as simulations
+        from nova_preempt.simulator import simulation as simulations
     except ImportError as exc:
         msg = f'numpy is needed: pip install nova-preempt[simulator] ({exc})'
         raise NotInstalled(msg) from None
@@ -69,7 +69,8 @@ def run(job: Job) -> dict[str, Any]:
     """
     simulations = simulations_module()
     simulation = simulations.Simulation(job.setting, job.options, job.seed)
-    trace = formats.Trace(job.trace_format, job.paths, job.scale, job.sort)
+    trace = trace_formats.Trace(job.trace_format, job.paths, job.scale,
+                                job.sort)
     try:
         summary: dict[str, Any] = simulation.run(trace, job.until_us)
     except simulations.SimulationError as exc:
@@ -91,7 +92,7 @@ def in_processes(jobs: Sequence[Job], count: int
     for _ in range(MOST_TRIES):
         # What a thread of ours holds would be held for ever in a fork of us.
         context = multiprocessing.get_context('forkserver')
-        context.set_forkserver_preload(['nova_preempt.simulator.run'])
+        context.set_forkserver_preload(['nova_preempt.simulator.simulation'])
         with concurrent.futures.ProcessPoolExecutor(
                 min(count, len(left)), context) as pool:
             futures = {pool.submit(run, job): number
@@ -135,8 +136,7 @@ def on_dask(jobs: Sequence[Job], address: str
     with distributed.Client(address) as client:
         # Equal arguments are not run once for all: they are never equal.
         futures = client.map(run, jobs, pure=False)
-        numbers = {future.key: number
-                   for number, future in enumerate(futures)}
+        numbers = {future.key: number for number, future in enumerate(futures)}
         try:
             for future in distributed.as_completed(futures):
                 try:

@@ -58,7 +58,7 @@ OPTIONS = {
     'reservation': {'enabled': 'true', 'evacuation_lead_s': LEAD_S,
                     'guard_s': LEAD_S},
 }
-CONSTANTS = {'reservation.inventory.INTERVAL_S': 5}
+CONSTANTS = {'reservation.host_inventory.INTERVAL_S': 5}
 OVER = ('ended', 'error', 'cancelled')
 # What a service that is away is answered with.
 AWAY = (ks_exc.ClientException, exceptions.SDKException)

@@ -12,7 +12,7 @@ import uuid
 from keystoneauth1 import exceptions as ks_exc
 from oslo_config import cfg
 
-from nova_preempt.cloud import trusts
+from nova_preempt.cloud import keystone_trusts
 import nova_preempt.conf
 from nova_preempt.core.backlog import trust_marker
 from tests.cloud import lone_keystone
@@ -42,7 +42,7 @@ class TestTrusts(unittest.TestCase):
         self.project = self.keystone.make('project', name=name,
                                           domain_id='default')
         self.keystone.grant(self.user, self.project, self.member)
-        self.trusts = trusts.Trusts(self.conf())
+        self.trusts = keystone_trusts.Trusts(self.conf())
 
     def conf(self, **changes):
         values = {'auth_type': 'password', 'auth_url': self.keystone.url,
@@ -73,7 +73,7 @@ class TestTrusts(unittest.TestCase):
         ).json()['trusts']]
 
     def assert_gone(self, trust_id):
-        with self.assertRaises(trusts.TrustGone) as caught:
+        with self.assertRaises(keystone_trusts.TrustGone) as caught:
             self.trusts.session(trust_id)
         self.assertIn('a role of the user in the project was taken away',
                       str(caught.exception))
@@ -107,7 +107,7 @@ class TestTrusts(unittest.TestCase):
         self.assertEqual([], self.left())
 
     def marked(self, user_id, mark):
-        return trusts.marked(self.trusts.list(), user_id, mark)
+        return keystone_trusts.marked(self.trusts.list(), user_id, mark)
 
     def test_one_that_nobody_wrote_down_is_found_again(self):
         """By its mark, among others of the same and of other users."""
@@ -127,7 +127,7 @@ class TestTrusts(unittest.TestCase):
         self.assertEqual(others, self.left())
 
     def refused(self, *args, **kwargs):
-        with self.assertRaises(trusts.TrustRefused) as caught:
+        with self.assertRaises(keystone_trusts.TrustRefused) as caught:
             self.create(*args, **kwargs)
         self.assertEqual([], self.left())
         return str(caught.exception)
@@ -149,7 +149,7 @@ class TestTrusts(unittest.TestCase):
     def test_a_token_of_a_trust(self):
         trust_id = self.create()
         token = self.trusts.session(trust_id).get_token()
-        with self.assertRaises(trusts.TrustRefused):
+        with self.assertRaises(keystone_trusts.TrustRefused):
             self.create(token)
         self.assertEqual([trust_id], self.left())
 
@@ -163,7 +163,7 @@ class TestTrusts(unittest.TestCase):
         self.keystone.grant(self.user, self.project, self.member, 'DELETE')
         self.assert_gone(trust_id)
         # Here it stays: the service user is no administrator.
-        with self.assertRaisesRegex(trusts.KeystoneError, 'stays'):
+        with self.assertRaisesRegex(keystone_trusts.KeystoneError, 'stays'):
             self.trusts.delete(trust_id)
         self.assertEqual([trust_id], self.left())
         self.keystone.grant(self.user, self.project, self.member)
@@ -189,7 +189,8 @@ class TestTrusts(unittest.TestCase):
             trust_id = self.create()
             self.enable(kind, which, False)
             self.assert_gone(trust_id)
-            with self.assertRaisesRegex(trusts.KeystoneError, 'stays'):
+            with self.assertRaisesRegex(keystone_trusts.KeystoneError,
+                                        'stays'):
                 self.trusts.delete(trust_id)
             self.enable(kind, which, True)
             # To Keystone tokens of the second in which somebody was disabled
@@ -203,19 +204,19 @@ class TestTrusts(unittest.TestCase):
 
     def test_a_wrong_password_of_ours_is_no_fault_of_users(self):
         trust_id = self.create()
-        wrong = trusts.Trusts(self.conf(password='wrong'))
+        wrong = keystone_trusts.Trusts(self.conf(password='wrong'))
         for call in (lambda: wrong.session(trust_id),
                      lambda: wrong.delete(trust_id),
                      lambda: wrong.create(self.token(), self.project,
                                           self.user, ROLES)):
-            with self.assertRaises(trusts.KeystoneError) as caught:
+            with self.assertRaises(keystone_trusts.KeystoneError) as caught:
                 call()
             self.assertIn('service user', str(caught.exception))
         self.assertEqual([trust_id], self.left())
 
     def test_credentials_that_know_nothing_of_trusts(self):
-        wrong = trusts.Trusts(self.conf(auth_type='none'))
-        with self.assertRaises(trusts.KeystoneError):
+        wrong = keystone_trusts.Trusts(self.conf(auth_type='none'))
+        with self.assertRaises(keystone_trusts.KeystoneError):
             wrong.session('any')
 
     def test_keystone_is_away(self):
@@ -226,7 +227,7 @@ class TestTrusts(unittest.TestCase):
             for call in (lambda: self.trusts.session(trust_id),
                          lambda: self.trusts.delete(trust_id),
                          lambda: self.create(token)):
-                with self.assertRaises(trusts.KeystoneError):
+                with self.assertRaises(keystone_trusts.KeystoneError):
                     call()
         finally:
             self.keystone.resume()

@@ -20,8 +20,8 @@ class TestClasses(base.CloudTest):
                 # New ones of bronze end none that has just been built.
                 f'name:{name},{values},safety_margin_s:0,least_run_s:60'
                 for name, values in CLASSES.items())}}
-    CONSTANTS = {'core.classes.margin.OVERHEAD_S': 0,
-                 'classes.plugin.LOOK_S': 2}
+    CONSTANTS = {'core.classes.availability_margin.OVERHEAD_S': 0,
+                 'classes.class_registry.LOOK_S': 2}
 
     @classmethod
     def setUpClass(cls):

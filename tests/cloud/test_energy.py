@@ -20,11 +20,11 @@ FIGURES = {'flops': '1e12', 'watts': '300', 'idle-watts': '100'}
 
 
 CONSTANTS = {
-    'core.energy.power.NOTE_INTERVAL_S': 2,
-    'core.energy.steps.EMPTY_CHECKS_S': CHECKS_S,
-    'core.energy.savings.INTERVAL_S': 2,
-    'core.energy.observed.BOOT_TIME_S': 30,
-    'core.energy.forecast.WINDOW_S': 1,
+    'core.energy.power_plan.NOTE_INTERVAL_S': 2,
+    'core.energy.power_steps.EMPTY_CHECKS_S': CHECKS_S,
+    'core.energy.power_savings.INTERVAL_S': 2,
+    'core.energy.energy_observation.BOOT_TIME_S': 30,
+    'core.energy.demand_forecast.WINDOW_S': 1,
 }
 
 

@@ -42,7 +42,7 @@ class ReservationTest(base.CloudTest):
         'preemption_engine': {'interval_s': 2},
         'reservation': {'enabled': 'true'},
     }
-    CONSTANTS = {'reservation.inventory.INTERVAL_S': 2}
+    CONSTANTS = {'reservation.host_inventory.INTERVAL_S': 2}
 
     def setUp(self):
         super().setUp()

@@ -2,7 +2,7 @@
 """Functional tests, each on a cloud of its own."""
 
 # Before anything of Nova: up to 2026.1 it prepares the process for eventlet.
-import nova_preempt.embedded.cloud  # noqa: F401
+import nova_preempt.embedded.embedded_cloud  # noqa: F401
 
 # isort: split
 import selectors

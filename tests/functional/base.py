@@ -10,10 +10,10 @@ from nova import objects
 
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.db import decisions
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 
 
-class PreemptionTestCase(cloud.EmbeddedTestCase):
+class PreemptionTestCase(embedded_cloud.EmbeddedTestCase):
     """Hosts of two slots each, in both senses: 2 vCPUs, 2 GB, 20 GB."""
 
     def setUp(self):
@@ -61,7 +61,8 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
 
     def wait_failed(self, server_id):
         """Wait until a server has failed and return the error."""
-        exc = self.assertRaises(cloud.CloudError, self.wait, server_id)
+        exc = self.assertRaises(embedded_cloud.CloudError, self.wait,
+                                server_id)
         # Nova lists it as being built a moment longer.
         self.wait_for(lambda: server_id not in {
             server['id'] for server in self.servers()
@@ -74,7 +75,7 @@ class PreemptionTestCase(cloud.EmbeddedTestCase):
                 if server['status'] != 'ERROR'}
 
     def wait_for(self, condition, what):
-        return cloud._poll(condition, what)
+        return embedded_cloud._poll(condition, what)
 
     def jumps(self, terminator):
         """Return a function that sets the clock of a Terminator forward.

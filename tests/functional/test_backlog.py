@@ -13,18 +13,18 @@ from nova.tests.functional.api import client
 from oslo_utils import uuidutils
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import user_nova
-from nova_preempt.core.backlog import model
+from nova_preempt.cloud import nova_as_user
+from nova_preempt.core.backlog import backlog_model
 
 # Nova's fixtures do not let numpy be imported any more.
 from nova_preempt.core.classes import promethee  # noqa: F401 (see above)
 from nova_preempt.core.reservation import calendar as core_calendar
-from nova_preempt.core.reservation import model as rows
-from nova_preempt.db import backlog
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import backlog_store
 from nova_preempt.db import pauses
 from nova_preempt.db import reservations
-from nova_preempt.embedded import cloud
-from nova_preempt.reservation import leases
+from nova_preempt.embedded import embedded_cloud
+from nova_preempt.reservation import lease_cache
 from tests.functional import base
 
 PROJECT = '5a1e7d0c4b8f49d2a63c0e9f17d2b845'
@@ -44,14 +44,14 @@ class BacklogTestCase(base.PreemptionTestCase):
         uuid = uuidutils.generate_uuid()
         flavor = self.api.get_flavor(flavor or self.small)
         at = self.at()
-        backlog.create(self.db, model.Request(**{
+        backlog_store.create(self.db, backlog_model.Request(**{
             'uuid': uuid, 'project_id': PROJECT, 'user_id': USER,
             'trust_id': self.trusts.create('', PROJECT, USER, ['member']),
             'body': {'server': {
-                'name': 'batch', 'imageRef': cloud.IMAGE,
+                'name': 'batch', 'imageRef': embedded_cloud.IMAGE,
                 'networks': 'none'}},
             'compute_version': '2.90', 'count': count, 'least_count': count,
-            'alternatives': (model.Alternative(
+            'alternatives': (backlog_model.Alternative(
                 flavor['id'], flavor['name'],
                 {'VCPU': flavor['vcpus'], 'MEMORY_MB': flavor['ram'],
                  'DISK_GB': flavor['disk']},
@@ -66,7 +66,7 @@ class BacklogTestCase(base.PreemptionTestCase):
         self.now += datetime.timedelta(seconds=seconds)
 
     def get(self, uuid):
-        return backlog.get(self.db, uuid)
+        return backlog_store.get(self.db, uuid)
 
     def step(self, engine=None):
         (engine or self.engine).backlog.step()
@@ -80,8 +80,9 @@ class BacklogTestCase(base.PreemptionTestCase):
 
         try:
             return self.wait_for(reached, f'it to be {" or ".join(states)}')
-        except cloud.CloudError as exc:
-            raise cloud.CloudError(f'{exc}: {self.get(uuid)}') from exc
+        except embedded_cloud.CloudError as exc:
+            raise embedded_cloud.CloudError(
+                f'{exc}: {self.get(uuid)}') from exc
 
     def servers_of(self, uuid):
         """The servers in Nova with a tag of the request."""
@@ -126,16 +127,16 @@ class TestLadders(BacklogTestCase):
             *self._get_provider_traits(uuid), self.HIGH])
 
     def test_copies_and_cores(self):
-        rungs = tuple(model.Alternative(
+        rungs = tuple(backlog_model.Alternative(
             self.create_flavor(f'web{cores}', cores, 512, 5, **{
                 'preemptible:ladder': 'web', f'trait:{self.HIGH}':
                 'required'}),
             f'web{cores}', {'VCPU': cores, 'MEMORY_MB': 512, 'DISK_GB': 5},
             required=(self.HIGH,)) for cores in (2, 1))
-        priorities = model.Priorities(3, 3, 3, 2)
+        priorities = backlog_model.Priorities(3, 3, 3, 2)
         uuid = self.leave(alternatives=rungs, ladder='web', apart=True,
                           priorities=priorities, count=2)
-        found = self.step_until(uuid, model.ACTIVE)
+        found = self.step_until(uuid, backlog_model.ACTIVE)
         shown = [self.with_tags(server.uuid) for server in found.servers]
         self.assertEqual({'host1', 'host3'}, {
             server['OS-EXT-SRV-ATTR:host'] for server in shown})
@@ -153,7 +154,7 @@ class TestLadders(BacklogTestCase):
         for server in shown:
             self.delete(server['id'])
         self.step()
-        self.assertEqual(model.DONE, self.get(uuid).state)
+        self.assertEqual(backlog_model.DONE, self.get(uuid).state)
         self.assertEqual([], [group for group in self.api.api_get(
             '/os-server-groups?all_projects=True').body['server_groups']
             if group['name'] == f'backlog:{uuid}'])
@@ -167,7 +168,7 @@ class TestLife(BacklogTestCase):
 
     def test_from_waiting_to_its_end(self):
         uuid = self.leave()
-        found = self.step_until(uuid, model.ACTIVE)
+        found = self.step_until(uuid, backlog_model.ACTIVE)
         server, = found.servers
         shown = self.with_tags(server.uuid)
         self.assertEqual(
@@ -177,12 +178,13 @@ class TestLife(BacklogTestCase):
         self.delete(server.uuid)
         self.step()
         found = self.get(uuid)
-        self.assertEqual(model.DONE, found.state)
+        self.assertEqual(backlog_model.DONE, found.state)
         # And with it its trust.
         self.assertEqual(('', {}), (found.trust_id, self.trusts.made))
         self.assertEqual(
-            [model.WAITING, model.PLACING, model.ACTIVE, model.DONE],
-            [item.state for item in backlog.history(self.db, uuid)])
+            [backlog_model.WAITING, backlog_model.PLACING,
+             backlog_model.ACTIVE, backlog_model.DONE],
+            [item.state for item in backlog_store.history(self.db, uuid)])
         for check in (self.check_no_host, self.check_no_quota,
                       self.check_refused, self.check_flavor_deleted,
                       self.check_cancelled_without_a_role,
@@ -199,12 +201,12 @@ class TestLife(BacklogTestCase):
         """Delete its servers, and see that it is done."""
         for server in self.get(uuid).servers:
             self.delete(server.uuid)
-        self.step_until(uuid, model.DONE)
+        self.step_until(uuid, backlog_model.DONE)
 
     def cancel(self, uuid, **values):
-        self.assertTrue(backlog.change(
-            self.db, uuid, model.OPEN, self.at(), state=model.CANCELLED,
-            **values))
+        self.assertTrue(backlog_store.change(
+            self.db, uuid, backlog_model.OPEN, self.at(),
+            state=backlog_model.CANCELLED, **values))
 
     def clear_up(self):
         """Look until nothing is left to be cleared up."""
@@ -218,9 +220,9 @@ class TestLife(BacklogTestCase):
         """Placement has room, and the scheduler finds none all the same."""
         huge = self.create_flavor('huge', 64, 1024, 10)
         uuid = self.leave(huge, alternatives=(
-            model.Alternative(huge, 'huge', {'VCPU': 1}),))
+            backlog_model.Alternative(huge, 'huge', {'VCPU': 1}),))
         self.step()
-        found = self.step_until(uuid, model.WAITING)
+        found = self.step_until(uuid, backlog_model.WAITING)
         self.assertEqual(
             ('no_valid_host', 1), (found.waits_for['code'], found.tries))
         self.wait_for(lambda: not self.step() and not self.servers(),
@@ -241,12 +243,12 @@ class TestLife(BacklogTestCase):
         uuid = self.leave()
         self.step()
         found = self.get(uuid)
-        self.assertEqual((model.WAITING, 'quota'),
+        self.assertEqual((backlog_model.WAITING, 'quota'),
                          (found.state, found.waits_for['code']))
         self.assertIn('Quota exceeded', found.waits_for['text'])
         self.flags(group='quota', instances=-1)
         self.pass_time(30)
-        self.step_until(uuid, model.ACTIVE)
+        self.step_until(uuid, backlog_model.ACTIVE)
         self.end(uuid)
 
     def check_refused(self):
@@ -255,14 +257,14 @@ class TestLife(BacklogTestCase):
             'networks': 'none'}})
         self.step()
         found = self.get(uuid)
-        self.assertEqual(model.FAILED, found.state)
+        self.assertEqual(backlog_model.FAILED, found.state)
         self.assertEqual('Can not find requested image', found.reason)
         self.clear_up()
 
     def check_cancelled_without_a_role(self):
         """The servers are deleted all the same, as the user has asked."""
         uuid = self.leave()
-        self.step_until(uuid, model.ACTIVE)
+        self.step_until(uuid, backlog_model.ACTIVE)
         self.cancel(uuid, ends_servers=True)
         self.trusts.gone[f'{USER}:{PROJECT}'] = 'User has no access.'
         self.clear_up()
@@ -273,7 +275,7 @@ class TestLife(BacklogTestCase):
     def check_left(self):
         """Nova lets nobody delete them."""
         uuid = self.leave()
-        server, = self.step_until(uuid, model.ACTIVE).servers
+        server, = self.step_until(uuid, backlog_model.ACTIVE).servers
         self.cancel(uuid, ends_servers=True)
         self.trusts.gone[f'{USER}:{PROJECT}'] = 'User has no access.'
         with mock.patch.object(
@@ -284,14 +286,14 @@ class TestLife(BacklogTestCase):
         self.trusts.gone.clear()
         self.assertEqual(1, asked.call_count)
         found = self.get(uuid)
-        self.assertEqual(model.CANCELLED, found.state)
+        self.assertEqual(backlog_model.CANCELLED, found.state)
         self.assertIn(f'Its servers {server.uuid} are left', found.reason)
         self.delete(server.uuid)
 
     def check_locked(self):
         """Its owner has locked it, and may not delete it then."""
         uuid = self.leave()
-        server, = self.step_until(uuid, model.ACTIVE).servers
+        server, = self.step_until(uuid, backlog_model.ACTIVE).servers
         self.act(server.uuid, 'lock')
         self.cancel(uuid, ends_servers=True)
         self.clear_up()
@@ -303,7 +305,7 @@ class TestLife(BacklogTestCase):
     def check_flavor_deleted(self):
         """It goes on with the other one, and is refused without any."""
         def flavor(name):
-            return model.Alternative(
+            return backlog_model.Alternative(
                 self.create_flavor(name, 1, 1024, 10), name,
                 {'VCPU': 1, 'MEMORY_MB': 1024, 'DISK_GB': 10})
 
@@ -312,23 +314,23 @@ class TestLife(BacklogTestCase):
         uuid = self.leave(alternatives=flavors)
         self.step()
         self.assertEqual(
-            (model.WAITING, ['second']), (self.get(uuid).state, [
+            (backlog_model.WAITING, ['second']), (self.get(uuid).state, [
                 item.name for item in self.get(uuid).alternatives]))
-        self.step_until(uuid, model.ACTIVE)
+        self.step_until(uuid, backlog_model.ACTIVE)
         self.end(uuid)
         uuid = self.leave(alternatives=flavors[:1])
         self.step()
-        self.assertEqual(model.FAILED, self.get(uuid).state)
+        self.assertEqual(backlog_model.FAILED, self.get(uuid).state)
         self.clear_up()
 
     def check_all_or_none(self):
         """Two of three would fit; and two start with one call."""
         none = self.leave(count=3)
         found = self.leave(count=3, least_count=2)
-        self.step_until(found, model.PARTLY_ACTIVE)
+        self.step_until(found, backlog_model.PARTLY_ACTIVE)
         self.assertEqual(2, len(self.get(found).servers))
         self.assertEqual(1, len(self.get(found).boots))
-        self.assertEqual(model.WAITING, self.get(none).state)
+        self.assertEqual(backlog_model.WAITING, self.get(none).state)
         self.cancel(none)
         self.cancel(found, ends_servers=True)
         self.clear_up()
@@ -340,12 +342,12 @@ class TestLife(BacklogTestCase):
         self.assertEqual('window', self.get(uuid).waits_for['code'])
         self.pass_time(60)
         self.step()
-        self.assertEqual(model.EXPIRED, self.get(uuid).state)
+        self.assertEqual(backlog_model.EXPIRED, self.get(uuid).state)
 
     def check_cancelled(self):
         """What runs stays as its owner's."""
         uuid = self.leave()
-        server, = self.step_until(uuid, model.ACTIVE).servers
+        server, = self.step_until(uuid, backlog_model.ACTIVE).servers
         self.cancel(uuid)
         self.clear_up()
         self.assertEqual('ACTIVE', self.api.get_server(server.uuid)['status'])
@@ -356,10 +358,10 @@ class TestLife(BacklogTestCase):
         self.engine.parts.process.pauses._read_at = None
         uuid = self.leave()
         self.step()
-        self.assertEqual(model.WAITING, self.get(uuid).state)
+        self.assertEqual(backlog_model.WAITING, self.get(uuid).state)
         pauses.resume(self.db, pauses.BACKLOG)
         self.engine.parts.process.pauses._read_at = None
-        self.step_until(uuid, model.ACTIVE)
+        self.step_until(uuid, backlog_model.ACTIVE)
         self.end(uuid)
 
     def check_away(self):
@@ -367,25 +369,25 @@ class TestLife(BacklogTestCase):
         uuid = self.leave()
         self.trusts.away = 'Keystone is away'
         self.step()
-        self.assertEqual((model.WAITING, ()), (
+        self.assertEqual((backlog_model.WAITING, ()), (
             self.get(uuid).state, self.get(uuid).boots))
         self.trusts.away = ''
         with mock.patch.object(
-                user_nova.UserNova, '_call',
+                nova_as_user.UserNova, '_call',
                 side_effect=ks_exc.ConnectFailure('Nova is away')):
             self.step()
         found = self.get(uuid)
-        self.assertEqual((model.PLACING, [model.ASKING]), (
+        self.assertEqual((backlog_model.PLACING, [backlog_model.ASKING]), (
             found.state, [item.state for item in found.boots]))
         # Until it is certain that nothing has arrived.
         self.pass_time(180)
         self.step()
-        self.assertEqual(model.PLACING, self.get(uuid).state)
+        self.assertEqual(backlog_model.PLACING, self.get(uuid).state)
         self.pass_time(1)
         self.step()
         self.pass_time(30)
-        found = self.step_until(uuid, model.ACTIVE)
-        self.assertEqual([model.LOST, model.SETTLED],
+        found = self.step_until(uuid, backlog_model.ACTIVE)
+        self.assertEqual([backlog_model.LOST, backlog_model.SETTLED],
                          [item.state for item in found.boots])
         self.trusts.away = 'Keystone is away'
         self.cancel(uuid)
@@ -401,7 +403,7 @@ class TestLife(BacklogTestCase):
         self.trusts.gone[f'{USER}:{PROJECT}'] = 'User has no access.'
         self.step()
         found = self.get(uuid)
-        self.assertEqual((model.FAILED, 'User has no access.'),
+        self.assertEqual((backlog_model.FAILED, 'User has no access.'),
                          (found.state, found.reason))
         self.step()
         self.trusts.gone.clear()
@@ -431,10 +433,11 @@ class TestCancelled(BacklogTestCase):
                 'metadata']
 
         uuid = self.leave()
-        found = self.step_until(uuid, model.PLACING)
+        found = self.step_until(uuid, backlog_model.PLACING)
         self.wait_for(is_told, 'the notice')
-        self.assertTrue(backlog.change(
-            self.db, uuid, (found.state,), self.at(), state=model.CANCELLED))
+        self.assertTrue(backlog_store.change(
+            self.db, uuid, (found.state,), self.at(),
+            state=backlog_model.CANCELLED))
         self.wait_for(lambda: not is_told(), 'the notice to be withdrawn')
         self.wait(told)
         self.step()
@@ -446,9 +449,9 @@ class TestCrashes(BacklogTestCase):
 
     def test_killed_at_each_step(self):
         """No server is made twice, none is forgotten."""
-        for place, name in ((backlog, 'begin_boot'),
-                            (user_nova.UserNova, 'create'),
-                            (backlog, 'record')):
+        for place, name in ((backlog_store, 'begin_boot'),
+                            (nova_as_user.UserNova, 'create'),
+                            (backlog_store, 'record')):
             for after in (False, True):
                 self.check_killed(place, name, after)
         self.wait_consistent()
@@ -470,13 +473,13 @@ class TestCrashes(BacklogTestCase):
             2 if (name, after) in (('begin_boot', True), ('create', False))
             else 1, len(found.boots), (name, after, asked))
         self.delete(found.servers[0].uuid)
-        self.step_until(uuid, model.DONE)
+        self.step_until(uuid, backlog_model.DONE)
 
     def recover(self, uuid):
         def active():
             self.step()
             self.pass_time(20)
-            return self.get(uuid).state == model.ACTIVE
+            return self.get(uuid).state == backlog_model.ACTIVE
 
         self.wait_for(active, 'the request to be active')
 
@@ -506,24 +509,24 @@ class TestCrashes(BacklogTestCase):
     def test_one_that_stood_still_asks_too_late(self):
         """What it makes is deleted: others have given its boot up."""
         uuid = self.leave()
-        real = user_nova.UserNova.create
+        real = nova_as_user.UserNova.create
 
         def stand_still(nova, body, version):
             self.pass_time(181)
             self.engine, late = self.start_engine(), self.engine
-            with mock.patch.object(user_nova.UserNova, 'create', real):
+            with mock.patch.object(nova_as_user.UserNova, 'create', real):
                 self.recover(uuid)
             self.engine = late
             return real(nova, body, version)
 
-        with mock.patch.object(user_nova.UserNova, 'create', stand_still):
+        with mock.patch.object(nova_as_user.UserNova, 'create', stand_still):
             self.step()
         self.assertEqual(2, len(self.servers()))
         self.wait_for(lambda: not self.step() and len(self.servers()) == 1,
                       'the late one to be deleted')
         found = self.get(uuid)
         self.assertEqual(
-            (model.ACTIVE, [self.servers()[0]['id']]),
+            (backlog_model.ACTIVE, [self.servers()[0]['id']]),
             (found.state, [item.uuid for item in found.servers]))
 
 
@@ -545,7 +548,7 @@ class TestKept(BacklogTestCase):
         self.step()
         self.assertEqual(1, self.get(uuid).waits_for['kept']['hosts'])
         self.delete(normal)
-        self.step_until(uuid, model.ACTIVE)
+        self.step_until(uuid, backlog_model.ACTIVE)
 
 
 class TestGaveWay(BacklogTestCase):
@@ -557,30 +560,31 @@ class TestGaveWay(BacklogTestCase):
             **{'preemptible:action': 'shelve', 'preemptible:restore': 'true'})
         size = {'VCPU': 1, 'MEMORY_MB': 1024, 'DISK_GB': 10}
         back = self.leave(self.spot, comes_back=True, most_returns=1)
-        kept = self.leave(shelved, alternatives=(model.Alternative(
+        kept = self.leave(shelved, alternatives=(backlog_model.Alternative(
             shelved, 'shelved', size, preemptible=True),))
         for uuid in (back, kept):
-            self.step_until(uuid, model.ACTIVE)
+            self.step_until(uuid, backlog_model.ACTIVE)
         first = self.get(back).servers[0].uuid
         away = self.get(kept).servers[0].uuid
         normal = self.boot_normal(flavor=self.big)['id']
-        self.step_until(back, model.EVICTED)
-        found = self.step_until(kept, model.EVICTED)
-        self.assertEqual([(away, model.AWAY)], [
+        self.step_until(back, backlog_model.EVICTED)
+        found = self.step_until(kept, backlog_model.EVICTED)
+        self.assertEqual([(away, backlog_model.AWAY)], [
             (item.uuid, item.state) for item in found.servers])
         self.step()
         self.assertEqual('room', self.get(back).waits_for['code'])
         self.delete(normal)
-        found = self.step_until(back, model.ACTIVE)
+        found = self.step_until(back, backlog_model.ACTIVE)
         self.assertEqual(
-            [(first, model.ENDED), (found.servers[1].uuid, model.RUNNING)],
+            [(first, backlog_model.ENDED),
+             (found.servers[1].uuid, backlog_model.RUNNING)],
             [(item.uuid, item.state) for item in found.servers])
         self.engine.run_once()
         self.wait(away)
-        self.step_until(kept, model.ACTIVE)
+        self.step_until(kept, backlog_model.ACTIVE)
         # Nobody comes back for ever.
         self.boot_normal(flavor=self.big)
-        found = self.step_until(back, model.EXPIRED)
+        found = self.step_until(back, backlog_model.EXPIRED)
         self.assertEqual('It has come back 1 times.', found.reason)
 
 
@@ -590,19 +594,19 @@ class TestGaveWay(BacklogTestCase):
             'shelved', 1, 1024, 10, preemptible=True,
             **{'preemptible:action': 'shelve'})
         uuid = self.leave(shelved, comes_back=True, alternatives=(
-            model.Alternative(
+            backlog_model.Alternative(
                 shelved, 'shelved',
                 {'VCPU': 1, 'MEMORY_MB': 1024, 'DISK_GB': 10},
                 preemptible=True),))
-        server = self.step_until(uuid, model.ACTIVE).servers[0].uuid
+        server = self.step_until(uuid, backlog_model.ACTIVE).servers[0].uuid
         normal = self.boot_normal(flavor=self.big)['id']
-        found = self.step_until(uuid, model.EVICTED)
+        found = self.step_until(uuid, backlog_model.EVICTED)
         self.assertEqual((None, {}), (found.position, found.waits_for))
         self.delete(normal)
         self.engine.run_once()
         self.wait(server)
-        found = self.step_until(uuid, model.ACTIVE)
-        self.assertEqual([(server, model.RUNNING)], [
+        found = self.step_until(uuid, backlog_model.ACTIVE)
+        self.assertEqual([(server, backlog_model.RUNNING)], [
             (item.uuid, item.state) for item in found.servers])
 
 
@@ -617,7 +621,7 @@ class TestReservedHosts(BacklogTestCase):
         # Nobody waits for the background.
         for name in ('REFRESH_S', 'MAX_AGE_S'):
             self.useFixture(fixtures.MockPatchObject(
-                leases, name, self.HOUR_S))
+                lease_cache, name, self.HOUR_S))
         self.restart_scheduler()
         self.add_hosts('host2')
         self.engine = self.start_engine()
@@ -626,25 +630,26 @@ class TestReservedHosts(BacklogTestCase):
     def reserve(self, host, start_s):
         start_s += int(self.now.timestamp())
         found = self.reservations.grant(
-            rows.Reservation(
+            reservation_model.Reservation(
                 uuidutils.generate_uuid(), PROJECT, 1, self.HOUR_S,
                 self.at(), 'shelve', 60),
             lambda calendar: core_calendar.Window(
                 start_s, start_s + self.HOUR_S, (host,)))
-        leases.current(CONF).refresh()
+        lease_cache.current(CONF).refresh()
         return found.uuid
 
     def activate(self, uuid):
-        self.reservations.update(uuid, status=rows.ACTIVE)
-        leases.current(CONF).refresh()
+        self.reservations.update(uuid, status=reservation_model.ACTIVE)
+        lease_cache.current(CONF).refresh()
 
     def test_are_for_those_who_name_the_reservation(self):
         soon = self.reserve('host1', 600)
         hint = {'os:scheduler_hints': {'reservation': soon}, 'server': {
-            'name': 'mine', 'imageRef': cloud.IMAGE, 'networks': 'none'}}
+            'name': 'mine', 'imageRef': embedded_cloud.IMAGE,
+            'networks': 'none'}}
         mine = self.leave(body=hint)
         early = self.leave(self.big)
-        self.step_until(early, model.ACTIVE)
+        self.step_until(early, backlog_model.ACTIVE)
         # There is no room but what is reserved, or soon will be.
         self.pass_time(600 - CONF.reservation.guard_s)
         late = self.leave(self.big)
@@ -655,7 +660,7 @@ class TestReservedHosts(BacklogTestCase):
              for uuid in (mine, late)])
         self.pass_time(CONF.reservation.guard_s)
         self.activate(soon)
-        found = self.step_until(mine, model.ACTIVE)
+        found = self.step_until(mine, backlog_model.ACTIVE)
         self.assertEqual('host1', self.with_tags(found.servers[0].uuid)[
             'OS-EXT-SRV-ATTR:host'])
         # Nova was never asked in vain.
@@ -678,14 +683,15 @@ class TestMany(BacklogTestCase):
             self.pass_time(5)
             found = [self.get(uuid) for uuid in uuids]
             waited.update(item.tries for item in found)
-            active = [item for item in found if item.state == model.ACTIVE]
+            active = [item for item in found
+                      if item.state == backlog_model.ACTIVE]
             most = max(most, len(self.alive()))
             # Those that have come first leave first.
             for server in {item.servers[0].uuid
                            for item in active[:5]} - left:
                 self.api.delete_server(server)
                 left.add(server)
-            return sum(item.state == model.DONE for item in found)
+            return sum(item.state == backlog_model.DONE for item in found)
 
         for wanted in range(8, self.requests + 1, 8):
             self.wait_for(lambda wanted=wanted: look() >= wanted,

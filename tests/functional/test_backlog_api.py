@@ -12,10 +12,10 @@ import webob
 
 from nova_preempt.api import app
 from nova_preempt.backlog import submission
-from nova_preempt.cloud import user_nova
+from nova_preempt.cloud import nova_as_user
 from nova_preempt.cmd import engine as cmd_engine
-from nova_preempt.core.backlog import model
-from nova_preempt.embedded import cloud
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.embedded import embedded_cloud
 from tests.functional import test_backlog
 from tests.functional.test_backlog import PROJECT
 from tests.functional.test_backlog import USER
@@ -37,7 +37,7 @@ class TestApi(test_backlog.BacklogTestCase):
         self.app = app.make_app(conf, dataclasses.replace(
             services, intake=submission.Submission(
                 conf, services.database, self.trusts,
-                user_nova.UserReading(conf), clock=self.at)))
+                nova_as_user.UserReading(conf), clock=self.at)))
 
     def ask(self, method, path='', code=200, **values):
         request = webob.Request.blank(f'/v1/requests{path}', method=method)
@@ -53,15 +53,15 @@ class TestApi(test_backlog.BacklogTestCase):
     def submit(self, code=201, server=None, **values):
         answer = self.ask('POST', code=code, **{
             'flavors': [self.small], **values, 'body': {'server': {
-                'name': 'batch', 'imageRef': cloud.IMAGE, 'networks': 'none',
-                **(server or {})}}})
+                'name': 'batch', 'imageRef': embedded_cloud.IMAGE,
+                'networks': 'none', **(server or {})}}})
         return answer.get('request') or answer['error']['message']
 
     def test_it_starts_and_ends(self):
         secret = base64.b64encode(b'hunter2').decode()
         made = self.submit(count=2, server={'user_data': secret})
         self.assertEqual('***', made['body']['server']['user_data'])
-        self.step_until(made['id'], model.ACTIVE)
+        self.step_until(made['id'], backlog_model.ACTIVE)
         shown = self.ask('GET', f'/{made["id"]}')['request']
         servers = {server['id'] for server in shown['servers']}
         self.assertEqual({server['id'] for server in

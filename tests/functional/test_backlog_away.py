@@ -9,11 +9,11 @@ from nova import context as nova_context
 from oslo_db import exception as db_exc
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import user_nova
+from nova_preempt.cloud import nova_as_user
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import model
-from nova_preempt.db import backlog
-from nova_preempt.embedded import driver
+from nova_preempt.db import backlog_store
+from nova_preempt.embedded import fake_hypervisor
 from tests.functional import test_backlog
 from tests.functional.test_backlog import PROJECT
 from tests.functional.test_backlog import USER
@@ -81,7 +81,7 @@ class TestAway(test_backlog.BacklogTestCase):
         self.check_cell()
         self.wait_consistent()
 
-    def recover(self, uuid, state=model.ACTIVE):
+    def recover(self, uuid, state=backlog_model.ACTIVE):
         def reached():
             self.step()
             self.pass_time(20)
@@ -110,16 +110,20 @@ class TestAway(test_backlog.BacklogTestCase):
                 break
             number += 1
             found = self.get(uuid)
-            if found.state == model.WAITING:
+            if found.state == backlog_model.WAITING:
                 self.assertEqual(((), []), (found.boots, self.servers()))
                 # So that the next step writes the same once more.
-                backlog.note(self.db, {uuid: dispatch.Note(None, {}, None)})
+                backlog_store.note(self.db,
+                                   {uuid: dispatch.Note(None, {}, None)})
                 continue
             # Nova was asked, or was about to be.
-            self.assertEqual((model.PLACING, [model.ASKING]) if (
-                not commits or not self.servers()) else
-                (model.PLACING, [model.ASKED]),
-                (found.state, [item.state for item in found.boots]))
+            self.assertEqual((backlog_model.PLACING, [backlog_model.ASKING])
+                             if (
+                                 not commits or not self.servers()) else
+                                 (backlog_model.PLACING,
+                                  [backlog_model.ASKED]),
+                                 (found.state,
+                                  [item.state for item in found.boots]))
             self.recover(uuid)
             self.assert_one_server(uuid)
             boots.append(len(self.get(uuid).boots))
@@ -135,22 +139,22 @@ class TestAway(test_backlog.BacklogTestCase):
     def end(self, uuid):
         for server in self.get(uuid).servers:
             self.delete(server.uuid)
-        self.recover(uuid, model.DONE)
+        self.recover(uuid, backlog_model.DONE)
         self.step()
 
     def leave_asked(self):
         """A request for which Nova was asked before the engine died."""
         uuid = self.leave()
         with mock.patch.object(
-                user_nova.UserNova, 'create', test_backlog.kill(
-                    user_nova.UserNova.create, after=True)):
+                nova_as_user.UserNova, 'create', test_backlog.kill(
+                    nova_as_user.UserNova.create, after=True)):
             self.assertRaises(test_backlog.Killed, self.step)
         return uuid
 
     def check_project_deleted(self):
         """Keystone deletes the trusts of a project with it."""
         runs = self.leave()
-        self.step_until(runs, model.ACTIVE)
+        self.step_until(runs, backlog_model.ACTIVE)
         asked, waits = self.leave_asked(), self.leave()
         self.engine = self.start_engine()
         made = set(self.trusts.made)
@@ -159,7 +163,7 @@ class TestAway(test_backlog.BacklogTestCase):
         self.trusts.gone[f'{USER}:{PROJECT}'] = 'Could not find project.'
         self.recover(asked)
         # There is no room for them, so nobody was asked yet.
-        self.assertEqual({model.WAITING}, {
+        self.assertEqual({backlog_model.WAITING}, {
             self.get(uuid).state for uuid in (waits, late)})
         for uuid in (runs, asked):
             self.assertIn(self.get(uuid).trust_id, made)
@@ -167,10 +171,10 @@ class TestAway(test_backlog.BacklogTestCase):
         self.step()
         self.step()
         for uuid, state, reason in (
-                (runs, model.DONE, 'Its servers were deleted.'),
-                (asked, model.DONE, 'Its servers were deleted.'),
-                (waits, model.FAILED, 'Could not find trust: '),
-                (late, model.FAILED, 'Could not find project.')):
+                (runs, backlog_model.DONE, 'Its servers were deleted.'),
+                (asked, backlog_model.DONE, 'Its servers were deleted.'),
+                (waits, backlog_model.FAILED, 'Could not find trust: '),
+                (late, backlog_model.FAILED, 'Could not find project.')):
             found = self.get(uuid)
             self.assertEqual(state, found.state)
             self.assertTrue(found.reason.startswith(reason), found.reason)
@@ -190,12 +194,12 @@ class TestAway(test_backlog.BacklogTestCase):
     def check_cell(self):
         """What may be in it is neither given up nor asked for again."""
         runs = self.leave()
-        self.step_until(runs, model.ACTIVE)
-        self._sizes['host2'] = driver.HostSize(2, 2048, 20)
+        self.step_until(runs, backlog_model.ACTIVE)
+        self._sizes['host2'] = fake_hypervisor.HostSize(2, 2048, 20)
         self._start_compute('host2', cell_name='cell2')
         self.engine = self.start_engine()
         other = self.leave()
-        self.step_until(other, model.ACTIVE)
+        self.step_until(other, backlog_model.ACTIVE)
         asked = self.leave_asked()
         self.wait_for(lambda: [server['status'] for server
                                in self.servers_of(asked)] == ['ACTIVE'],
@@ -209,10 +213,10 @@ class TestAway(test_backlog.BacklogTestCase):
             self.pass_time(1000)
             self.step()
             self.assertEqual(
-                [(model.ACTIVE, [model.SETTLED]),
-                 (model.PLACING, [model.ASKING]),
-                 (model.ACTIVE, [model.SETTLED]),
-                 (model.WAITING, [])], self.seen(uuids))
+                [(backlog_model.ACTIVE, [backlog_model.SETTLED]),
+                 (backlog_model.PLACING, [backlog_model.ASKING]),
+                 (backlog_model.ACTIVE, [backlog_model.SETTLED]),
+                 (backlog_model.WAITING, [])], self.seen(uuids))
             self.assertEqual('room', self.get(late).waits_for['code'])
             # One that has not seen the hosts before says that it cannot.
             self.engine = self.start_engine()
@@ -221,7 +225,8 @@ class TestAway(test_backlog.BacklogTestCase):
                              self.get(late).waits_for['code'])
         self.recover(late)
         self.assertEqual(
-            [(model.ACTIVE, [model.SETTLED])] * 4, self.seen(uuids))
+            [(backlog_model.ACTIVE, [backlog_model.SETTLED])] * 4,
+            self.seen(uuids))
         self.assertEqual(4, len(self.servers()))
 
     def seen(self, uuids):

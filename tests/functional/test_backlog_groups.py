@@ -5,14 +5,13 @@ import collections
 
 import nova.conf
 
-from nova_preempt.cloud import groups
-from nova_preempt.cloud import user_nova
-from nova_preempt.core.backlog import groups as core
-from nova_preempt.core.backlog import model
+from nova_preempt.cloud import nova_as_user
+from nova_preempt.cloud import server_groups
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import group_placement
 
 # Nova's fixtures do not let numpy and scipy be imported any more.
-from nova_preempt.core.batch import placing  # noqa: F401 (see above)
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 from tests.functional import test_backlog
 
 
@@ -36,12 +35,12 @@ class GroupsTestCase(test_backlog.BacklogTestCase):
 
     def user(self, project=test_backlog.PROJECT):
         trust = self.trusts.create('', project, test_backlog.USER, [])
-        return user_nova.UserNova(
+        return nova_as_user.UserNova(
             self.trusts.session(trust), nova.conf.CONF, 60)
 
     def leave_in(self, group, **values):
         return self.leave(body={
-            'server': {'name': 'x', 'imageRef': cloud.IMAGE,
+            'server': {'name': 'x', 'imageRef': embedded_cloud.IMAGE,
                        'networks': 'none'},
             'os:scheduler_hints': {'group': group}}, **values)
 
@@ -49,7 +48,7 @@ class GroupsTestCase(test_backlog.BacklogTestCase):
         """The hosts of requests of one server, once all of them run."""
         def all_run():
             self.step()
-            return all(self.get(uuid).state == model.ACTIVE
+            return all(self.get(uuid).state == backlog_model.ACTIVE
                        for uuid in uuids)
 
         self.wait_for(all_run, 'all to run')
@@ -104,12 +103,12 @@ class TestGroups(GroupsTestCase):
         uuids = [self.leave_in(group) for group in (gone, others)]
         self.user().delete_group('affinity')
         for uuid in uuids:
-            found = self.step_until(uuid, model.FAILED)
+            found = self.step_until(uuid, backlog_model.FAILED)
             self.assertIn('could not be found', found.reason)
 
     def cancel(self, uuid):
-        test_backlog.backlog.change(self.db, uuid, model.OPEN, self.at(),
-                                    state=model.CANCELLED)
+        test_backlog.backlog.change(self.db, uuid, backlog_model.OPEN,
+                                    self.at(), state=backlog_model.CANCELLED)
 
     def test_more_than_one_a_host(self):
         """By the rule of the group, and with a server that runs."""
@@ -118,9 +117,10 @@ class TestGroups(GroupsTestCase):
         self.assertEqual(
             {group: ('anti-affinity', 2, test_backlog.PROJECT)},
             {uuid: (item.policy, item.max_server_per_host, item.project_id)
-             for uuid, item in groups.find([group, soft], core.STRICT).items()
+             for uuid, item in server_groups.find(
+                 [group, soft], group_placement.STRICT).items()
              })
-        self.assertEqual({}, groups.find([], core.STRICT))
+        self.assertEqual({}, server_groups.find([], group_placement.STRICT))
         first = self.boot_in(group)
         uuids = [self.leave_in(group, count=count) for count in (2, 2, 1)]
         self.step()
@@ -136,7 +136,8 @@ class TestGroups(GroupsTestCase):
     def boot_in(self, group):
         """The server of a user who does not wait."""
         reply = self.user().create({'server': {
-            'name': 'first', 'imageRef': cloud.IMAGE, 'networks': 'none',
+            'name': 'first', 'imageRef': embedded_cloud.IMAGE,
+            'networks': 'none',
             'flavorRef': self.small}, 'os:scheduler_hints': {
                 'group': group}}, '2.90')
         self.wait(reply.server_uuid)

@@ -10,10 +10,10 @@ import fixtures
 from oslo_utils import uuidutils
 
 from nova_preempt.cmd import manage
-from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import trust_marker
-from nova_preempt.db import backlog
-from nova_preempt.db import backlog_begun
+from nova_preempt.db import backlog_store
+from nova_preempt.db import backlog_submissions
 from tests.functional import test_backlog
 from tests.functional.test_backlog import PROJECT
 from tests.functional.test_backlog import USER
@@ -26,11 +26,11 @@ class TestVerify(test_backlog.BacklogTestCase):
         # Nova's fixtures have read the options and opened the databases.
         for name, value in (
                 ('nova_preempt.cloud.nova_conf.read', mock.Mock()),
-                ('nova_preempt.cmd.verify.trusts.Trusts',
+                ('nova_preempt.cmd.verify_database.keystone_trusts.Trusts',
                  lambda conf: self.trusts),
-                ('nova_preempt.cmd.verify.timeutils',
+                ('nova_preempt.cmd.verify_database.timeutils',
                  mock.Mock(utcnow=self.at)),
-                ('nova_preempt.cmd.verify.time', mock.Mock())):
+                ('nova_preempt.cmd.verify_database.time', mock.Mock())):
             self.useFixture(fixtures.MonkeyPatch(name, value))
 
     def verify(self):
@@ -43,7 +43,7 @@ class TestVerify(test_backlog.BacklogTestCase):
 
     def test_what_is_found(self):
         uuid = self.leave()
-        found = self.step_until(uuid, model.ACTIVE)
+        found = self.step_until(uuid, backlog_model.ACTIVE)
         server, = found.servers
         waits = self.leave(self.big)
         self.step()
@@ -56,7 +56,7 @@ class TestVerify(test_backlog.BacklogTestCase):
         wrong = {('request_of_wrong_state', uuid)}
         self.assertEqual(wrong, self.verify())
         self.check_followed_meanwhile(uuid)
-        self.step_until(waits, model.ACTIVE)
+        self.step_until(waits, backlog_model.ACTIVE)
         self.assertEqual(set(), self.verify())
         self.check_uncleared(waits)
         self.check_cannot_tell()
@@ -72,10 +72,10 @@ class TestVerify(test_backlog.BacklogTestCase):
 
     def check_begun(self):
         """Nothing is wrong while somebody is at it."""
-        begun = backlog_begun.Begun(
+        begun = backlog_submissions.Begun(
             uuidutils.generate_uuid(), PROJECT, USER, self.at(),
             trust_marker.expiry('any'))
-        backlog_begun.begin(self.db, begun)
+        backlog_submissions.begin(self.db, begun)
         self.trusts.create('', PROJECT, USER, ['member'], begun.expires_at)
         self.assertEqual(set(), self.verify())
         self.pass_time(1201)
@@ -105,15 +105,17 @@ class TestVerify(test_backlog.BacklogTestCase):
         """One on which somebody works between the looks is on its way."""
         def work(_wait_s):
             self.pass_time(5)
-            backlog.change(self.db, uuid, model.OPEN, self.at(), tries=1)
+            backlog_store.change(self.db, uuid, backlog_model.OPEN, self.at(),
+                                 tries=1)
 
-        with mock.patch('nova_preempt.cmd.verify.time') as time:
+        with mock.patch('nova_preempt.cmd.verify_database.time') as time:
             time.sleep.side_effect = work
             self.assertEqual(set(), self.verify())
 
     def check_uncleared(self, uuid):
-        self.assertTrue(backlog.change(self.db, uuid, model.OPEN, self.at(),
-                                       state=model.CANCELLED))
+        self.assertTrue(backlog_store.change(self.db, uuid, backlog_model.OPEN,
+                                             self.at(),
+                                             state=backlog_model.CANCELLED))
         self.pass_time(3599)
         self.assertEqual(set(), self.verify())
         self.pass_time(1)

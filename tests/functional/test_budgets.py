@@ -5,7 +5,7 @@ import concurrent.futures
 import threading
 import time
 
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 from tests.functional import base
 
 
@@ -50,7 +50,7 @@ class TestProjectBudget(BudgetsTestCase):
         self.add_hosts('host1', 'host2')
         spots = {self.boot_spot(f'{host}-{number}', host, 100)
                  for host in ('host1', 'host2') for number in range(2)}
-        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+        body = self._build_server(name='m', image_uuid=embedded_cloud.IMAGE,
                                   flavor_id=self.small, networks='none')
         for count, left in ((3, 4), (2, 2)):
             body.update(min_count=count, max_count=count)
@@ -96,7 +96,7 @@ class TestHeadroom(BudgetsTestCase):
 
     def boot_closed_out(self, name='late', flavor=None, **kwargs):
         server = self.boot(name, flavor or self.spot, **kwargs)
-        exc = self.assertRaises(cloud.CloudError, self.wait, server)
+        exc = self.assertRaises(embedded_cloud.CloudError, self.wait, server)
         self.assertIn('No valid host', str(exc))
         self.api.delete_server(server)
         self.wait_gone(server)
@@ -136,7 +136,7 @@ class TestHeadroom(BudgetsTestCase):
         """Each of a request leaves less for the next one."""
         self.limit(headroom='VCPU:1')
         self.add_hosts('host1', 'host2')
-        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+        body = self._build_server(name='m', image_uuid=embedded_cloud.IMAGE,
                                   flavor_id=self.spot, networks='none')
         body.update(min_count=4, max_count=4)
         self.api.post_server({'server': body})

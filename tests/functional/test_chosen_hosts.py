@@ -6,15 +6,14 @@ import datetime
 import nova.conf
 from oslo_db import exception as db_exc
 
-from nova_preempt.cloud import user_nova
-from nova_preempt.core.backlog import chosen
-from nova_preempt.core.backlog import model
+from nova_preempt.cloud import nova_as_user
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import host_choice
 
 # Nova's fixtures do not let numpy and scipy be imported any more.
-from nova_preempt.core.batch import placing  # noqa: F401 (see above)
-from nova_preempt.db import chosen_hosts
+from nova_preempt.db import chosen_host_store
 from nova_preempt.db import pauses
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 from tests.functional import test_backlog
 from tests.functional.test_backlog import PROJECT
 from tests.functional.test_backlog import USER
@@ -39,23 +38,23 @@ class ChosenHostsTestCase(test_backlog.BacklogTestCase):
                 'count': sum(hosts.values())}
         boot.update((name, values.pop(name)) for name in boot
                     if name in values)
-        chosen_hosts.keep(self.db, SECRET, chosen.Choice(
+        chosen_host_store.keep(self.db, SECRET, host_choice.Choice(
             request_uuid='r' * 36, number=1, hosts=hosts,
             expires_at=self.at() + datetime.timedelta(seconds=180),
             **boot, **values))
 
     def user(self, user=USER, project=PROJECT):
         trust = self.trusts.create('', project, user, [])
-        return user_nova.UserNova(self.trusts.session(trust),
-                                  nova.conf.CONF, 60)
+        return nova_as_user.UserNova(self.trusts.session(trust),
+                                     nova.conf.CONF, 60)
 
     def boot_as(self, user=None, hint=SECRET, count=1, flavor=None, **hints):
         """Boot as a user, by default the one of the request; the hosts."""
         body = {'server': {
-            'name': 'x', 'imageRef': cloud.IMAGE, 'networks': 'none',
+            'name': 'x', 'imageRef': embedded_cloud.IMAGE, 'networks': 'none',
             'flavorRef': flavor or self.small, 'min_count': count,
             'max_count': count, 'tags': [f'test:{len(self.servers())}']},
-            'os:scheduler_hints': {chosen.HINT: hint, **hints}}
+            'os:scheduler_hints': {host_choice.HINT: hint, **hints}}
         before = {server['id'] for server in self.servers()}
         reply = (user or self.user()).create(body, '2.90')
         self.assertEqual(202, reply.status, reply.text)
@@ -166,24 +165,24 @@ class TestBatches(ChosenHostsTestCase):
 
         uuids = [self.leave(name) for name in (self.big, large)]
         for uuid in uuids:
-            self.step_until(uuid, model.ACTIVE)
+            self.step_until(uuid, backlog_model.ACTIVE)
         self.assertEqual(['host1', 'host2'], [
             self.with_tags(self.get(uuid).servers[0].uuid)[
                 'OS-EXT-SRV-ATTR:host'] for uuid in uuids])
         self.clear()
         for uuid in uuids:
-            self.step_until(uuid, model.DONE)
-        self.assertTrue(chosen_hosts.of_boots(self.db))
+            self.step_until(uuid, backlog_model.DONE)
+        self.assertTrue(chosen_host_store.of_boots(self.db))
         self.flags(group='backlog', batch_mode='off')
         self.engine = self.start_engine()
-        self.step_until(self.leave(self.big), model.ACTIVE)
+        self.step_until(self.leave(self.big), backlog_model.ACTIVE)
         uuid = self.leave(large)
         self.step()
-        self.assertEqual(model.WAITING, self.get(uuid).state)
+        self.assertEqual(backlog_model.WAITING, self.get(uuid).state)
         # What was chosen is forgotten in time, though nobody chooses now.
         self.pass_time(181)
         self.step()
-        self.assertEqual({}, chosen_hosts.of_boots(self.db))
+        self.assertEqual({}, chosen_host_store.of_boots(self.db))
 
     def test_plan(self):
         """It is what is done then, and does nothing."""
@@ -200,7 +199,7 @@ class TestBatches(ChosenHostsTestCase):
             use['used_after'] - use['used'] for use in before.values()))
         self.assertEqual([], self.servers())
         for uuid in uuids[:2]:
-            self.step_until(uuid, model.ACTIVE)
+            self.step_until(uuid, backlog_model.ACTIVE)
         self.assertEqual(
             {name: use['used_after'] for name, use in before.items()},
             {host['name']: host['resources']['VCPU']['used']
@@ -214,23 +213,23 @@ class TestBatches(ChosenHostsTestCase):
         uuid = self.leave()
         for after in (False, True):
             with test_backlog.mock.patch.object(
-                    chosen_hosts, 'keep', test_backlog.kill(
-                        chosen_hosts.keep, after)):
+                    chosen_host_store, 'keep', test_backlog.kill(
+                        chosen_host_store.keep, after)):
                 self.assertRaises(test_backlog.Killed, self.step)
             self.engine = self.start_engine()
             self.pass_time(181)
             self.step()
             self.pass_time(60)
-        self.step_until(uuid, model.ACTIVE)
+        self.step_until(uuid, backlog_model.ACTIVE)
         self.assertEqual(1, len(self.servers()))
         self.assertEqual(3, len(self.get(uuid).boots))
 
     def test_the_database_cannot_keep_it(self):
         uuid = self.leave()
         with test_backlog.mock.patch.object(
-                chosen_hosts, 'keep', side_effect=db_exc.DBError()):
+                chosen_host_store, 'keep', side_effect=db_exc.DBError()):
             self.step()
-        found = self.step_until(uuid, model.ACTIVE)
+        found = self.step_until(uuid, backlog_model.ACTIVE)
         self.assertEqual(1, len(found.boots))
         self.assertEqual('host2', self.with_tags(found.servers[0].uuid)[
             'OS-EXT-SRV-ATTR:host'])

@@ -14,15 +14,15 @@ from nova.scheduler.client import report
 from nova.tests.functional import fixtures as func_fixtures
 from oslo_db import exception as db_exc
 
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.core import model
 from nova_preempt.core import observed_server
 from nova_preempt.core.scheduling import plan
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.handover import claim
+from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import handover
-from nova_preempt.handover import owner
-from nova_preempt.handover import recovery
+from nova_preempt.handover import preemption_rollback
+from nova_preempt.handover import process_owner
 from tests import tables
 from tests.unit.db import test_decisions
 
@@ -188,12 +188,12 @@ class TestEachCall(test.TestCase):
 
     def place(self, placement, decisions):
         """What a scheduler does. Returns whether the server has its place."""
-        claims = claim.Claims(
+        claims = allocation_claim.Claims(
             placement, decisions, self.owner,
             types.SimpleNamespace(guard=lambda victims: {}),
             sleep=lambda pause_s: None)
-        undo = recovery.Recovery(placement, self.nova, decisions, self.owner,
-                                 None, set())
+        undo = preemption_rollback.Recovery(placement, self.nova, decisions,
+                                            self.owner, None, set())
         process = types.SimpleNamespace(decisions=decisions, owner=self.owner)
         decision = db_decisions.Decision(
             str(uuid.uuid4()), self.uuids['server'], project_id='project',
@@ -205,7 +205,7 @@ class TestEachCall(test.TestCase):
             claimed = claims.claim(self.plan(), decision, {
                 self.uuids['host']: {'resources': {'VCPU': SERVER}}})
         except (db_decisions.LostDecision, db_exc.DBError,
-                claim.OutcomeUnknown) as exc:
+                allocation_claim.OutcomeUnknown) as exc:
             with contextlib.suppress(db_exc.DBError):
                 undo.take_back(decision.uuid, str(exc))
             return False
@@ -234,8 +234,8 @@ class TestEachCall(test.TestCase):
 
     def repair(self, fault=None):
         placement, decisions = self.faulty(fault or Fault())
-        with mock.patch.object(owner, 'INTENT_TIMEOUT_S', 0):
-            recovery.Recovery(
+        with mock.patch.object(process_owner, 'INTENT_TIMEOUT_S', 0):
+            preemption_rollback.Recovery(
                 placement, self.nova, decisions, self.owner,
                 types.SimpleNamespace(actions=['delete']), set()).repair()
 

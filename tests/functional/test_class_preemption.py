@@ -12,13 +12,13 @@ import numpy  # noqa: F401
 from oslo_db import exception as db_exc
 from oslo_utils import timeutils
 
-from nova_preempt.classes import returning
-from nova_preempt.core.classes import margin
-from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.classes import class_returns
+from nova_preempt.core.classes import availability_margin
+from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.db import class_servers
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
-from nova_preempt.scheduler import endpoint
+from nova_preempt.scheduler import scheduler_endpoint
 from tests.functional import base
 
 CLASSES = [
@@ -41,7 +41,8 @@ class ClassesTestCase(base.PreemptionTestCase):
         super().setUp()
         self.flags(group='classes', enabled=self.enabled, qos_class=CLASSES,
                    pass_period_s=1)
-        self.useFixture(fixtures.MockPatchObject(margin, 'OVERHEAD_S', 0))
+        self.useFixture(fixtures.MockPatchObject(availability_margin,
+                                                 'OVERHEAD_S', 0))
         self.restart_scheduler()
         self.flavors = {
             item['name']: self.create_flavor(
@@ -251,7 +252,7 @@ class TestPreempting(ClassesTestCase):
         self.assertEqual('free', self.explain(self.small)['outcome'])
 
     def explain(self, flavor):
-        return endpoint.QueryEndpoint(self.scheduler).explain(
+        return scheduler_endpoint.QueryEndpoint(self.scheduler).explain(
             nova_context.get_admin_context(), flavor, 'project', 'user')
 
 
@@ -272,7 +273,7 @@ class TestPass(ClassesTestCase):
 
     def test_others_end_for_one_that_waits(self):
         silver, bronze = self.waiting()
-        with mock.patch.object(returning.LOG, 'info') as info:
+        with mock.patch.object(class_returns.LOG, 'info') as info:
             self.until(lambda: self.status(silver) == 'ACTIVE',
                        'it to be back')
         self.assertIn({'waiting': 1, 'room': 0, 'ends': 1},

@@ -10,10 +10,9 @@ from oslo_utils import timeutils
 import prometheus_client
 
 # Nova's fixtures do not let numpy be imported any more.
-from nova_preempt.classes import order  # noqa: F401 (see above)
 from nova_preempt.cloud import instances
-from nova_preempt.core.backlog import model
-from nova_preempt.core.classes import clocks
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.classes import server_clocks
 from nova_preempt.db import class_servers
 from tests.functional import base
 from tests.functional import test_backlog
@@ -46,7 +45,8 @@ class Looking:
         def runs():
             found = self.look(engine)
             return server in found and (
-                found[server].clocks.kind is clocks.Kind.RUNNING) and found
+                found[server].clocks.kind
+                is server_clocks.Kind.RUNNING) and found
 
         return self.wait_for(runs, f'{server} to be known to run')
 
@@ -118,7 +118,7 @@ class TestPreempted(ClassesTestCase):
         silver = self.boot_silver('silver')
         big = self.evict(silver)
         found = self.look()[silver].clocks
-        self.assertEqual(clocks.Kind.EVICTED, found.kind)
+        self.assertEqual(server_clocks.Kind.EVICTED, found.kind)
         ran_s, waited_s, _ = self.times(silver)
         # Nobody is there who could look: the engine is away.
         self.delete(big)
@@ -175,7 +175,7 @@ class TestPreempted(ClassesTestCase):
         self.wait_for(lambda: self.api.get_server(silver)['status']
                       == 'SHELVED_OFFLOADED', 'it to be shelved')
         found = self.look()
-        self.assertEqual(clocks.Kind.ASIDE, found[silver].clocks.kind)
+        self.assertEqual(server_clocks.Kind.ASIDE, found[silver].clocks.kind)
         self.assertEqual(self.times(silver, found),
                          self.times(silver, found))
 
@@ -190,7 +190,7 @@ class TestPreempted(ClassesTestCase):
         self.wait_for(lambda: self.api.get_server(silver)['status']
                       == 'SHUTOFF', 'it to be stopped')
         found = self.look()
-        self.assertEqual(clocks.Kind.RUNNING, found[silver].clocks.kind)
+        self.assertEqual(server_clocks.Kind.RUNNING, found[silver].clocks.kind)
 
     def test_no_room_to_come_back_to(self):
         silver = self.boot_silver('silver')
@@ -199,7 +199,7 @@ class TestPreempted(ClassesTestCase):
 
         def waits():
             found = self.look()[silver].clocks
-            return found.kind is clocks.Kind.QUEUED and found
+            return found.kind is server_clocks.Kind.QUEUED and found
 
         found = self.wait_for(waits, 'it to find no host')
         self.assertFalse(found.has_gap)
@@ -215,7 +215,7 @@ class TestPreempted(ClassesTestCase):
                                side_effect=OSError('no database')):
             self.assertEqual(before, self.look())
         lost = self.look()[silver].clocks
-        self.assertEqual(clocks.Kind.EVICTED, lost.kind)
+        self.assertEqual(server_clocks.Kind.EVICTED, lost.kind)
         self.assertGreater(lost.mark.since_us,
                            before[silver].clocks.mark.last_us)
         self.assertFalse(lost.has_gap)
@@ -233,11 +233,11 @@ class TestRequests(Looking, test_backlog.BacklogTestCase):
         first = self.leave(self.spot, class_name='bronze')
         second = self.leave(self.spot, class_name='silver', count=2)
         normal = self.leave(self.small)
-        found = self.step_until(normal, model.ACTIVE)
-        self.step_until(first, model.ACTIVE)
+        found = self.step_until(normal, backlog_model.ACTIVE)
+        self.step_until(first, backlog_model.ACTIVE)
         waiting = self.get(second)
-        self.assertEqual((model.WAITING, 1), (waiting.state,
-                                              waiting.position))
+        self.assertEqual((backlog_model.WAITING, 1), (waiting.state,
+                                                      waiting.position))
         server, = self.get(first).servers
         known = self.look_until_it_runs(server.uuid)
         self.assertEqual({server.uuid: 'bronze'}, {
@@ -245,6 +245,6 @@ class TestRequests(Looking, test_backlog.BacklogTestCase):
         self.delete(found.servers[0].uuid)
         self.delete(server.uuid)
         self.assertEqual({}, self.look())
-        self.step_until(second, model.ACTIVE)
+        self.step_until(second, backlog_model.ACTIVE)
         self.assertEqual(['silver'] * 2, [
             item.class_name for item in self.look().values()])

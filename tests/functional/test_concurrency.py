@@ -7,7 +7,7 @@ import threading
 import fixtures
 
 from nova_preempt.db import decisions
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 from tests.functional import base
 
 
@@ -27,7 +27,7 @@ class TestConcurrentBoots(base.PreemptionTestCase):
         super().setUp()
         # Whether a machine is fast is not the question here.
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_preempt.embedded.cloud.TIMEOUT_S', 600))
+            'nova_preempt.embedded.embedded_cloud.TIMEOUT_S', 600))
         self.flags(service_down_time=3600)
         self.flags(termination_timeout_s=600, group='preemption')
         self.clock = lambda: self.now
@@ -83,7 +83,7 @@ class TestConcurrentBoots(base.PreemptionTestCase):
         """The server's id once it is built, None for NoValidHost."""
         try:
             return self.wait(server)['id']
-        except cloud.CloudError as exc:
+        except embedded_cloud.CloudError as exc:
             self.assertIn('No valid host was found', str(exc))
             # Nova lists it as being built a moment longer.
             self.wait_failed(server)

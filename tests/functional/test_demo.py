@@ -12,10 +12,10 @@ import fixtures
 import testtools
 
 from nova_preempt.cmd import demo
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 
 
-class TestCloud(cloud.EmbeddedTestCase):
+class TestCloud(embedded_cloud.EmbeddedTestCase):
 
     def setUp(self):
         self.flags(group='filter_scheduler', enabled_filters=[
@@ -32,7 +32,7 @@ class TestCloud(cloud.EmbeddedTestCase):
         server = self.boot('a', flavor)
         self.wait(server)
         self.assertEqual({'compute': {server: sizes}}, self.allocations())
-        self.assertRaises(cloud.CloudError, self.wait,
+        self.assertRaises(embedded_cloud.CloudError, self.wait,
                           self.boot('b', self.small))
         self.delete(server)
         self.assertEqual({'compute': {}}, self.allocations())

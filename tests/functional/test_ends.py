@@ -14,9 +14,9 @@ from oslo_messaging.notify import _impl_test
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import decisions
 from nova_preempt.db import queries
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 from nova_preempt.handover import eviction_view
-from nova_preempt.handover import outcomes
+from nova_preempt.handover import outcome_poller
 from tests.functional import base
 from tests.functional import guest
 
@@ -299,7 +299,7 @@ class TestNotice(EndsTestCase):
         jump = self.jumps(self.scheduler.preemption.handover.terminator)
         victims = {*self.fill(**{'preemptible:notice_s': '100'}),
                    self.boot_spot('c', 'host2', 1, self.big_spot())}
-        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+        body = self._build_server(name='m', image_uuid=embedded_cloud.IMAGE,
                                   flavor_id=self.small, networks='none')
         body.update(min_count=2, max_count=2)
         first = self.api.post_server({'server': body})['id']
@@ -367,8 +367,8 @@ class TestActions(EndsTestCase):
         self.wait_gone(servers[1])
         self.scheduler.preemption.handover.outcomes.note()
         failed = self.boot('c', self.create_flavor('huge', 99, 1024, 10))
-        self.assertRaises(cloud.CloudError, self.wait, failed)
-        found = outcomes.Outcomes(self.db, None)._look(
+        self.assertRaises(embedded_cloud.CloudError, self.wait, failed)
+        found = outcome_poller.Outcomes(self.db, None)._look(
             {*servers, failed}, deleted=True)[0]
         self.assertEqual({'served'}, {
             queries.get_preemption(self.db, decision.uuid).outcome

@@ -10,21 +10,21 @@ from unittest import mock
 import fixtures
 from nova import objects
 
-from nova_preempt.cloud import placement
+from nova_preempt.cloud import placement_api
 from nova_preempt.cmd import engine as cmd_engine
-from nova_preempt.core.energy import observed
-from nova_preempt.core.energy import steps
-from nova_preempt.core.reservation import model
-from nova_preempt.db import changes
-from nova_preempt.db import energy as db_energy
+from nova_preempt.core.energy import energy_observation
+from nova_preempt.core.energy import power_steps
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import change_log
+from nova_preempt.db import energy_store
 from nova_preempt.db import reservation_rows as rows
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 from nova_preempt.power import driver
-from nova_preempt.power import errors
+from nova_preempt.power import power_errors
 from tests.functional import base
 from tests.unit.power import emulator
 
-ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED = steps.STATES
+ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED = power_steps.STATES
 
 
 class Machines:
@@ -46,7 +46,7 @@ class Machines:
         return host not in self.off
 
     def switch_off(self, host):
-        raise errors.PowerError(host, 'nobody has to switch it off hard')
+        raise power_errors.PowerError(host, 'nobody has to switch it off hard')
 
     def shut_down(self, host):
         with self._lock:
@@ -59,7 +59,8 @@ class Machines:
         with self._lock:
             self.calls.append(('on', host))
             if host in self.broken:
-                raise errors.PowerError(host, 'its power supply is broken')
+                raise power_errors.PowerError(host,
+                                              'its power supply is broken')
             if host in self.off:
                 del self.off[host]
                 self._case._start_compute(host)
@@ -97,7 +98,7 @@ class EnergyTestCase(base.PreemptionTestCase):
         self.flags(group='energy', enabled=True, spare_hosts=0,
                    max_sleeps_per_minute=10)
         self.useFixture(fixtures.MockPatchObject(
-            observed, 'BOOT_TIME_S', 120))
+            energy_observation, 'BOOT_TIME_S', 120))
         self.add_hosts(*self.HOSTS)
         self.machines = self.make_machines()
         self.start_engine()
@@ -146,7 +147,7 @@ class EnergyTestCase(base.PreemptionTestCase):
 
     def states(self):
         """{host: state} of all."""
-        known = db_energy.get_power(self.db)
+        known = energy_store.get_power(self.db)
         return {host: known[host].state if host in known else ON
                 for host in self.HOSTS}
 
@@ -272,7 +273,7 @@ class TestSleep(EnergyTestCase):
         # As of a scheduler that had looked before the service was disabled.
         consumer = '11111111-1111-4111-8111-111111111111'
         self.engine.parts.clients.placement.post_allocations([
-            placement.Consumer(consumer, {self.providers()[host]: {
+            placement_api.Consumer(consumer, {self.providers()[host]: {
                 'resources': {'VCPU': 1}}}, None, 'p', 'u')])
         self.tick(60)
         self.until_on(host)
@@ -314,7 +315,7 @@ class TestWake(EnergyTestCase):
         self.assertEqual({'ACTIVE'}, self.boot_and_tick(*servers))
         self.assertEqual(set(self.HOSTS), self.in_state(ON))
         self.assert_consistent()
-        waits = db_energy.get_wakes(self.db)
+        waits = energy_store.get_wakes(self.db)
         self.assertEqual(set(servers), {wait.server_uuid for wait in waits})
         self.assertEqual({(2, None)}, {(wait.cores, wait.duration_s)
                                        for wait in waits})
@@ -333,12 +334,12 @@ class TestWake(EnergyTestCase):
         self.assertEqual((0, 4, 8, 8, 0), (
             sample.hosts_on, sample.hosts_asleep, sample.cores_total,
             sample.cores_off, sample.cores_used))
-        for wait in db_energy.get_wakes(self.db):
+        for wait in energy_store.get_wakes(self.db):
             self.assertGreater(wait.duration_s, 0)
 
     def observe(self):
         self.engine.power.observer.observe()
-        return db_energy.get_samples(self.db)[-1]
+        return energy_store.get_samples(self.db)[-1]
 
     def test_none_could_help_and_no_time_to_wait(self):
         self.serve()
@@ -347,7 +348,7 @@ class TestWake(EnergyTestCase):
         self.assertEqual(set(self.HOSTS), self.in_state(ASLEEP))
         self.flags(demand_wait_s=0, group='energy')
         server = self.boot('s', self.small)
-        exc = self.assertRaises(cloud.CloudError, self.wait, server)
+        exc = self.assertRaises(embedded_cloud.CloudError, self.wait, server)
         self.assertIn('Capacity is on its way', str(exc))
         # As many as are needed.
         waking, = self.in_state(WAKING)
@@ -363,7 +364,7 @@ class TestWake(EnergyTestCase):
         self.assertEqual({'host1'}, self.in_state(WAKING))
         self.minutes(5)
         self.assertEqual({'host1'}, self.in_state(FAILED))
-        reason = db_energy.get_power(self.db)['host1'].reason
+        reason = energy_store.get_power(self.db)['host1'].reason
         self.assertIn('its power supply is broken', reason)
         # Another one takes its place at once.
         self.tick(60)
@@ -401,14 +402,14 @@ class TestWake(EnergyTestCase):
         end = start + datetime.timedelta(hours=2)
         uuid = '22222222-2222-4222-8222-222222222222'
         with self.db.writer() as session:
-            changes.raise_generation(session, reservations=(uuid,))
-            rows.insert(session, model.Reservation(
+            change_log.raise_generation(session, reservations=(uuid,))
+            rows.insert(session, reservation_model.Reservation(
                 uuid=uuid, project_id='p', quantity=len(hosts),
                 duration_s=7200, window_start=start, end_action='shelve',
                 before_end_s=0,
                 start_at=start, end_at=end, created_at=self.naive(),
                 updated_at=self.naive(),
-                hosts=tuple(model.Assignment(host, start, end)
+                hosts=tuple(reservation_model.Assignment(host, start, end)
                             for host in hosts)))
 
     def test_restart_in_the_middle(self):

@@ -11,7 +11,7 @@ from nova import service
 from nova.conf import CONF
 from nova.scheduler import manager as nova_manager
 
-from nova_preempt.db import energy
+from nova_preempt.db import energy_store
 from nova_preempt.scheduler.weights import kw_ranking
 from tests.functional import base
 
@@ -31,9 +31,9 @@ class WeigherTestCase(base.PreemptionTestCase):
 
     def learn(self, **figures):
         """Measure hosts: (flops, watts, idle watts) each."""
-        energy.put_figures(self.db, [
-            energy.HostFigures(host, *values,
-                               measured_at=datetime.datetime(2026, 1, 1))
+        energy_store.put_figures(self.db, [
+            energy_store.HostFigures(host, *values,
+                                     measured_at=datetime.datetime(2026, 1, 1))
             for host, values in figures.items()])
         # What the thread does before long.
         self.figures.refresh()

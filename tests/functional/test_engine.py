@@ -4,9 +4,9 @@
 from unittest import mock
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.db import decisions
-from nova_preempt.handover import audit
+from nova_preempt.handover import allocation_audit
 from tests.functional import base
 
 
@@ -159,8 +159,8 @@ class TestLifetimes(EngineTestCase):
         self.assertEqual('ACTIVE', self.api.get_server(victim)['status'])
         self.assertEqual({'DISK_GB': 10},
                          self.allocations()['host2'][victim])
-        self.assertEqual([audit.PART_OF_ALLOCATION], [
-            problem.kind for problem in audit.Audit(
+        self.assertEqual([allocation_audit.PART_OF_ALLOCATION], [
+            problem.kind for problem in allocation_audit.Audit(
                 self.scheduler.preemption.clients.placement,
                 self.engine.parts.known.servers, self.decisions,
                 self.engine.parts.clients.get_cells, 60).look()])

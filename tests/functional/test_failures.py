@@ -6,12 +6,12 @@ from unittest import mock
 from nova.cmd import manage as nova_manage
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core.scheduling import policy
+from nova_preempt.cloud import placement_api
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
-from nova_preempt.handover import audit
-from nova_preempt.handover import owner
+from nova_preempt.handover import allocation_audit
+from nova_preempt.handover import process_owner
 from tests.functional import base
 
 
@@ -154,7 +154,7 @@ class TestKilledScheduler(Killing, base.PreemptionTestCase):
                                side_effect=nova_api.NovaError('away')):
             self.restart()
         self.assertEqual(1, len(self.decisions.get_open_decisions()))
-        with mock.patch.object(owner, 'INTENT_TIMEOUT_S', 10), (
+        with mock.patch.object(process_owner, 'INTENT_TIMEOUT_S', 10), (
                 self.as_of_later()):
             self.assertEqual(1, self.scheduler.preemption.handover.repair())
         self.assert_consistent()
@@ -211,7 +211,8 @@ class TestLostRaces(base.PreemptionTestCase):
         self.assert_consistent()
         self.assertEqual(4, len(self.servers()))
         # Not without end.
-        with mock.patch.object(policy, 'MAX_ATTEMPTS', 2), self.lose(100):
+        with mock.patch.object(preemption_policy, 'MAX_ATTEMPTS',
+                               2), self.lose(100):
             server = self.boot('third', self.small)
             self.wait_failed(server)
         self.assert_consistent()
@@ -339,8 +340,8 @@ class TestStandInDeleted(base.PreemptionTestCase):
         jump = self.jumps(self.scheduler.preemption.handover.terminator)
         server = self.begin()
         parts = self.scheduler.preemption
-        self.assertIn((audit.NO_SPACE, self.last_decision().uuid), [
-            (problem.kind, problem.uuid) for problem in audit.Audit(
+        self.assertIn((allocation_audit.NO_SPACE, self.last_decision().uuid), [
+            (problem.kind, problem.uuid) for problem in allocation_audit.Audit(
                 parts.clients.placement, parts.known.servers, self.decisions,
                 parts.clients.get_cells, 60).look()])
         jump(1000)

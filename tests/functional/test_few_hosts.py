@@ -7,7 +7,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 
-from nova_preempt.scheduler import states
+from nova_preempt.scheduler import host_states
 from tests.functional import base
 
 KNOWN = ('host', 'nodename', 'cell_uuid', 'free_ram_mb', 'free_disk_mb',
@@ -40,7 +40,7 @@ class TestFewHosts(base.PreemptionTestCase):
         return found
 
     def few(self, *args):
-        return states.get_few(self.scheduler.host_manager, *args)
+        return host_states.get_few(self.scheduler.host_manager, *args)
 
     def nova(self, *args):
         return self.scheduler.host_manager.get_host_states_by_uuids(*args)

@@ -4,10 +4,10 @@
 from unittest import mock
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core.scheduling import policy
+from nova_preempt.cloud import placement_api
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import decisions
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 from tests.functional import base
 
 
@@ -156,8 +156,10 @@ class TestTakenBack(base.PreemptionTestCase):
                                                decisions.ABORTED, new_owner='')
             return real(consumers)
 
-        with mock.patch.object(policy, 'MAX_ATTEMPTS', 1), mock.patch.object(
-                placement, 'post_allocations', side_effect=post):
+        with mock.patch.object(preemption_policy, 'MAX_ATTEMPTS',
+                               1), mock.patch.object(
+                                       placement, 'post_allocations',
+                                       side_effect=post):
             self.boot_in_vain()
         self.assertEqual(set(self.victims), self.alive())
         self.assert_consistent()
@@ -166,11 +168,14 @@ class TestTakenBack(base.PreemptionTestCase):
         """Servers of the same request that found room give it back."""
         self.add_host('host2', 1, 1024, 10)
         preemption = self.scheduler.preemption
-        with mock.patch.object(policy, 'MAX_ATTEMPTS', 1), mock.patch.object(
-                preemption.handover.recovery, 'roll_back',
-                side_effect=placement_api.PlacementError('away')), (
-            mock.patch.object(preemption.handover.terminator, 'end',
-                              side_effect=decisions.LostDecision('lost'))):
+        handover = preemption.handover
+        with (mock.patch.object(preemption_policy, 'MAX_ATTEMPTS', 1),
+              mock.patch.object(
+                  handover.recovery, 'roll_back',
+                  side_effect=placement_api.PlacementError('away')),
+              mock.patch.object(
+                  handover.terminator, 'end',
+                  side_effect=decisions.LostDecision('lost'))):
             self.fail_many(2)
         self.assertEqual({}, self.allocations().get('host2', {}))
         preemption.handover.repair()
@@ -180,7 +185,7 @@ class TestTakenBack(base.PreemptionTestCase):
     def fail_many(self, number):
         """So many servers in one request, that fails."""
         body = {'server': self._build_server(
-            name='many', image_uuid=cloud.IMAGE, flavor_id=self.small,
+            name='many', image_uuid=embedded_cloud.IMAGE, flavor_id=self.small,
             networks='none')}
         body['server'].update(min_count=number, max_count=number)
         self.api.post_server(body)

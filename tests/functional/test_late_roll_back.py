@@ -7,9 +7,9 @@ from unittest import mock
 from oslo_db import exception as db_exc
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
+from nova_preempt.db import decision_owners
 from nova_preempt.db import decisions
-from nova_preempt.db import owners
 from tests.functional import base
 from tests.functional import test_failures
 
@@ -90,7 +90,7 @@ class TestLateRollBack(test_failures.Killing, base.PreemptionTestCase):
         self.wait_for(lambda: tried, 'the roll-back to fail')
         self.wait_failed(server)
         # By the clock of the database.
-        owners.end(self.db, [old])
+        decision_owners.end(self.db, [old])
         self.assertEqual(0, self.force_delete.call_count)
         self.assert_repaired()
         self.assertEqual(0, self.force_delete.call_count)

@@ -10,18 +10,18 @@ from nova import context as nova_context
 from nova.conf import CONF
 
 from nova_preempt.core.model import SECOND, Inventory
-from nova_preempt.core.notice import NoticeRule
-from nova_preempt.core.reservation import model as rows
+from nova_preempt.core.notice_period import NoticeRule
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.handover import eviction_policy
-from nova_preempt.reservation import leases
-from nova_preempt.reservation import schedule
-from nova_preempt.simulator import run
-from nova_preempt.simulator import setting
-from nova_preempt.simulator.traces import model
+from nova_preempt.reservation import lease_cache
+from nova_preempt.reservation import reservation_schedule
+from nova_preempt.simulator import simulation
+from nova_preempt.simulator import simulation_settings
+from nova_preempt.simulator.traces import trace_model
 from tests.functional import base
 from tests.functional import test_reservations
 from tests.unit.simulator import small
-from tests.unit.simulator import test_reservations as simulated
+from tests.unit.simulator import test_simulated_reservations
 
 SEED = 20261123
 EVENTS = 26
@@ -41,7 +41,7 @@ AT_ONCE = small.delays.Delays(**{
 def make_kinds():
     """The same hosts for the simulator."""
     return tuple(
-        setting.HostKind(name, 1, {
+        simulation_settings.HostKind(name, 1, {
             rc: Inventory(total) for rc, total in zip(
                 ('VCPU', 'MEMORY_MB', 'DISK_GB'), amounts, strict=True)})
         for name, amounts in HOSTS.items())
@@ -75,7 +75,7 @@ class TestLiveSimulation(base.PreemptionTestCase):
     def boot_one(self, name):
         size = self.random.choice((1, 1, 2, 3))
         spot = self.random.random() < 0.6
-        self.trace.append(model.Boot(
+        self.trace.append(trace_model.Boot(
             self.at_us(), name, {'VCPU': size, 'MEMORY_MB': size * 1024,
                                  'DISK_GB': size * 5}, '',
             'preemptible' if spot else 'normal'))
@@ -99,14 +99,14 @@ class TestLiveSimulation(base.PreemptionTestCase):
 
     def delete_one(self):
         name = self.random.choice(sorted(self.ids))
-        self.trace.append(model.End(self.at_us(), name))
+        self.trace.append(trace_model.End(self.at_us(), name))
         self.delete(self.ids.pop(name))
 
     def simulate(self):
         """The same as ``happened``, of the simulator."""
         records = []
-        run.Simulation(
-            setting.Setting(make_kinds(), delays=AT_ONCE),
+        simulation.Simulation(
+            simulation_settings.Setting(make_kinds(), delays=AT_ONCE),
             small.options(notice=NoticeRule(0)), 0, records.append).run(
                 self.trace, self.at_us() + SECOND)
         found = {}
@@ -118,7 +118,7 @@ class TestLiveSimulation(base.PreemptionTestCase):
                     item['id'], item['host'].rpartition('-')[0],
                     tuple(sorted(item.get('victims', ()))))
         return [found[event.id] for event in self.trace
-                if isinstance(event, model.Boot)]
+                if isinstance(event, trace_model.Boot)]
 
     def test_the_same_happens(self):
         for number in range(EVENTS):
@@ -141,7 +141,7 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
 
     def setUp(self):
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_preempt.reservation.leases.PAUSE_S', 0))
+            'nova_preempt.reservation.lease_cache.PAUSE_S', 0))
         super().setUp()
         self.flags(group='filter_scheduler', enabled_filters=[
             *CONF.filter_scheduler.enabled_filters, 'ReservationFilter'],
@@ -164,8 +164,8 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
     def boot_one(self, at_s, name, size, spot=False, own=False):
         """Boot a server; note where it goes, and who ends for it."""
         self.go_to(at_s)
-        leases.current(CONF).refresh()
-        self.trace.append(model.Boot(
+        lease_cache.current(CONF).refresh()
+        self.trace.append(trace_model.Boot(
             self.at_us(), name, {'VCPU': size, 'MEMORY_MB': size * 1024,
                                  'DISK_GB': size * 5}, '',
             'preemptible' if spot else 'normal', project=self.project,
@@ -203,12 +203,12 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
         records = []
         options = small.options(
             notice=NoticeRule(0), reservations=dataclasses.replace(
-                simulated.RESERVATIONS, end_action='delete',
+                test_simulated_reservations.RESERVATIONS, end_action='delete',
                 guard=eviction_policy.get_guard(
                     CONF.preemption, CONF.reservation.guard_s)))
-        run.Simulation(
-            setting.Setting(make_kinds(), delays=AT_ONCE), options, 0,
-            records.append).run(self.trace, self.at_us() + SECOND)
+        simulation.Simulation(
+            simulation_settings.Setting(make_kinds(), delays=AT_ONCE), options,
+            0, records.append).run(self.trace, self.at_us() + SECOND)
         found = []
         for item in records:
             host = item.get('host', '').rpartition('-')[0] or None
@@ -231,14 +231,15 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
             self.boot_one(300 * number, f's{number}', size, spot)
         self.go_to(1800)
         query = ['>=', '$inventory.VCPU', 8]
-        made = schedule.Schedule(CONF, self.db, self.serve(), self.naive)
+        made = reservation_schedule.Schedule(CONF, self.db, self.serve(),
+                                             self.naive)
         granted = made.create(
             nova_context.get_admin_context(), self.project, 'user',
-            schedule.Request(
+            reservation_schedule.Request(
                 query, 1, self.for_s, self.naive(self.start_s - 1800),
                 end_action='delete'))
         self.reservation = granted.uuid
-        self.trace.append(model.Reserve(
+        self.trace.append(trace_model.Reserve(
             self.at_us(), 'r', 1, self.start_s, None, self.for_s, query,
             self.project, 'delete'))
         self.happened.append(('r', granted.held))
@@ -253,7 +254,8 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
         self.look_at(self.start_s - 150, lambda: not self.on(host),
                      'the host to be empty')
         self.look_at(self.start_s, lambda: self.reservations.get(
-            self.reservation).status == rows.ACTIVE, 'it to begin')
+            self.reservation).status == reservation_model.ACTIVE,
+            'it to begin')
         self.boot_one(self.start_s + 60, 'own', 3, own=True)
         self.boot_one(self.start_s + 120, 'other', 3)
         self.look_at(
@@ -269,7 +271,8 @@ class TestLiveReservation(test_reservations.ReservationTestCase):
 
     def is_spot(self, name):
         return any(event.id == name and event.class_name == 'preemptible'
-                   for event in self.trace if isinstance(event, model.Boot))
+                   for event in self.trace
+                   if isinstance(event, trace_model.Boot))
 
     @staticmethod
     def in_order(happened):

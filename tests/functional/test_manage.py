@@ -18,12 +18,12 @@ import sqlalchemy as sa
 import testtools
 
 from nova_preempt import db
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.cmd import manage
 from nova_preempt.cmd import status
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.db import hints
 from nova_preempt.db import models
+from nova_preempt.db import preemptible_hints
 from tests import processes
 from tests.functional import base
 
@@ -115,7 +115,7 @@ class TestVerify(ManageTestCase):
                 server, consumer.allocations, None, consumer.project_id,
                 consumer.user_id)])
 
-        with mock.patch('nova_preempt.cmd.verify.time') as time:
+        with mock.patch('nova_preempt.cmd.verify_database.time') as time:
             time.sleep.side_effect = repair
             self.assert_clean()
 
@@ -225,7 +225,8 @@ class TestPurge(ManageTestCase):
         return server
 
     def test_purge(self):
-        self.assertEqual({self.cheap, self.other}, hints.get(self.db))
+        self.assertEqual({self.cheap, self.other},
+                         preemptible_hints.get(self.db))
         self.assertEqual(
             said(0, 0), self.manage('db', 'purge', '--days', '1'))
         self.assertEqual(
@@ -234,14 +235,14 @@ class TestPurge(ManageTestCase):
         self.assertEqual(
             said(1, 1), self.manage('db', 'purge', '--days', '0'))
         self.assertEqual([], self.decisions.get_decisions())
-        self.assertEqual({self.other}, hints.get(self.db))
+        self.assertEqual({self.other}, preemptible_hints.get(self.db))
         # One that is being built keeps its mark.
         objects.InstanceMapping(
             nova_context.get_admin_context(), instance_uuid=NOBODY,
             project_id='project', cell_mapping=None).create()
-        hints.add(self.db, [NOBODY])
+        preemptible_hints.add(self.db, [NOBODY])
         self.manage('db', 'purge', '--days', '0')
-        self.assertEqual({NOBODY, self.other}, hints.get(self.db))
+        self.assertEqual({NOBODY, self.other}, preemptible_hints.get(self.db))
 
     def test_archive(self):
         # A victim's times are in the record.

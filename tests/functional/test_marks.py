@@ -8,8 +8,8 @@ from nova.tests.functional.api import client as api_client
 from oslo_db import exception as db_exc
 
 from nova_preempt import exceptions
-from nova_preempt.db import hints
-from nova_preempt.embedded import cloud
+from nova_preempt.db import preemptible_hints
+from nova_preempt.embedded import embedded_cloud
 from tests.functional import base
 
 HINT = {'preemptible': 'true'}
@@ -88,17 +88,17 @@ class TestHint(MarksTestCase):
     def test_remembered(self):
         self.add_host('host1', 4, 4096, 40)
         self.boot_normal('x', hints=HINT)
-        self.assertEqual(set(), hints.get(self.db))
+        self.assertEqual(set(), preemptible_hints.get(self.db))
         self.allow()
         self.boot_normal('y', hints={'preemptible': 'nonsense'})
         hinted = [self.boot_spot(name, 'host1', uptime_s, flavor=self.small,
                                  hints=HINT)
                   for name, uptime_s in (('a', 100), ('b', 200))]
-        self.assertEqual(set(hinted), hints.get(self.db))
+        self.assertEqual(set(hinted), preemptible_hints.get(self.db))
         # It gives way, it does not preempt; and it is forgotten again.
         self.boot_in_vain(hints={'preemptible': 'yes'}, host='host1')
         self.boot_several_in_vain()
-        self.assertEqual(set(hinted), hints.get(self.db))
+        self.assertEqual(set(hinted), preemptible_hints.get(self.db))
         self.assertEqual([], self.decisions.get_decisions())
         self.assertEqual({hinted[0]}, self.boot_full())
         self.restart_scheduler()
@@ -107,7 +107,7 @@ class TestHint(MarksTestCase):
         self.boot_in_vain()
 
     def boot_several_in_vain(self):
-        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+        body = self._build_server(name='m', image_uuid=embedded_cloud.IMAGE,
                                   flavor_id=self.small, networks='none')
         body.update(min_count=2, max_count=2)
         before = self.alive()
@@ -122,7 +122,7 @@ class TestHint(MarksTestCase):
         self.allow()
         self.add_hosts('host1')
         failure = db_exc.DBConnectionError('mysql://user:secret@db')
-        with mock.patch.object(hints, 'add', side_effect=failure):
+        with mock.patch.object(preemptible_hints, 'add', side_effect=failure):
             text = str(self.wait_failed(
                 self.boot('a', self.small, hints=HINT)))
         self.assertIn('No valid host was found. The request could not be '
@@ -141,7 +141,7 @@ class TestHint(MarksTestCase):
                                 hints=HINT)
         alive = self.alive()
         self.act(hinted, 'resize', {'flavorRef': self.big})
-        self.assertEqual({hinted}, hints.get(self.db))
+        self.assertEqual({hinted}, preemptible_hints.get(self.db))
         self.allow(False)
         self.act(hinted, 'migrate')
         self.assertEqual(alive, self.alive())
@@ -291,7 +291,7 @@ class TestOptions(MarksTestCase):
         self.flags(group='preemption', auth_type=None)
         self.restart_scheduler()
         server = self.boot('vain', self.small)
-        self.assertRaises(cloud.CloudError, self.wait, server)
+        self.assertRaises(embedded_cloud.CloudError, self.wait, server)
         self.wait_for(lambda: self.alive() == alive, 'vain to fail')
         self.assertEqual(alive, set(self.allocations()['host1']))
         self.assertEqual([], found.get_decisions())

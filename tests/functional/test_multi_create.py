@@ -6,12 +6,11 @@ from unittest import mock
 import nova.conf
 from nova.scheduler.client import report
 
-from nova_preempt.cloud import placement
+from nova_preempt.cloud import placement_api
 
 # Nova's fixtures do not let numpy be imported any more.
-from nova_preempt.core.batch import placing  # noqa: F401 (see above)
-from nova_preempt.embedded import cloud
-from nova_preempt.scheduler import multi_create
+from nova_preempt.embedded import embedded_cloud
+from nova_preempt.scheduler import multi_create_decision
 from tests.functional import base
 
 OTHER = 'f' * 8 + '-ffff-ffff-ffff-' + 'f' * 12
@@ -21,14 +20,14 @@ class MultiCreateTestCase(base.PreemptionTestCase):
 
     def decide(self, score):
         self.flags(group='preemption', multi_create_score=score)
-        self.scheduler.multi_create = multi_create.load(
+        self.scheduler.multi_create = multi_create_decision.load(
             nova.conf.CONF.preemption,
             self.scheduler.host_manager.get_weighed_hosts)
 
     def boot_many(self, count, policy=None, flavor=None):
         """The hosts of so many servers, [] if they have none."""
         body = {'server': {**self._build_server(
-            name='many', image_uuid=cloud.IMAGE, networks='none',
+            name='many', image_uuid=embedded_cloud.IMAGE, networks='none',
             flavor_id=flavor or self.small), 'min_count': count,
             'max_count': count}}
         if policy:
@@ -53,13 +52,13 @@ class MultiCreateTestCase(base.PreemptionTestCase):
     def watch_claims(self):
         """Note how many servers each claim is for."""
         counts = []
-        post, put = (placement.Placement.post_allocations,
+        post, put = (placement_api.Placement.post_allocations,
                      report.SchedulerReportClient.claim_resources)
 
         def post_allocations(client, consumers):
             if self.is_filled:
                 host, = client.list_providers([('name', 'host3')])
-                post(client, [placement.Consumer(
+                post(client, [placement_api.Consumer(
                     OTHER, {host.uuid: {'resources': {'VCPU': 3}}}, None,
                     OTHER, OTHER)])
             counts.append(len(consumers))
@@ -70,7 +69,8 @@ class MultiCreateTestCase(base.PreemptionTestCase):
             return put(*args, **kwargs)
 
         for target, name, replacement in (
-                (placement.Placement, 'post_allocations', post_allocations),
+                (placement_api.Placement, 'post_allocations',
+                 post_allocations),
                 (report.SchedulerReportClient, 'claim_resources',
                  claim_resources)):
             patch = mock.patch.object(target, name, replacement)
@@ -122,7 +122,7 @@ class TestMultiCreate(MultiCreateTestCase):
             self.wait_for(lambda: {OTHER} == {
                 uuid for claims in self.allocations().values()
                 for uuid in claims}, 'nothing to be left')
-            placement.Placement(
+            placement_api.Placement(
                 report.report_client_singleton).delete_allocations(OTHER)
         self.is_filled = False
 

@@ -10,9 +10,9 @@ from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import decisions
-from nova_preempt.embedded import cloud
-from nova_preempt.handover import audit
-from nova_preempt.scheduler import endpoint
+from nova_preempt.embedded import embedded_cloud
+from nova_preempt.handover import allocation_audit
+from nova_preempt.scheduler import scheduler_endpoint
 from tests.functional import base
 from tests.functional import tree_driver
 
@@ -76,7 +76,7 @@ class TreeTestCase(base.PreemptionTestCase):
     def audit(self, trees=True):
         """What verify has to say, or the engine."""
         clients = self.scheduler.preemption.clients
-        return audit.Audit(
+        return allocation_audit.Audit(
             clients.placement, self.scheduler.preemption.known.servers,
             self.decisions, clients.get_cells, 3600, trees).look()
 
@@ -143,7 +143,7 @@ class TestGpus(TreeTestCase):
                        for server in servers])
 
     def test_questions_and_headroom(self):
-        questions = endpoint.QueryEndpoint(self.scheduler)
+        questions = scheduler_endpoint.QueryEndpoint(self.scheduler)
         context = nova_context.get_admin_context()
         flavors = [self.gpu_flavor(size) for size in (1, 4, 9)]
         chances = questions.placement_chances(
@@ -198,14 +198,15 @@ class TestGpus(TreeTestCase):
         name = {uuid: name for name, uuid in self.providers().items()}
         problems = {item.kind: item for item in self.audit()}
         self.assertEqual({
-            audit.PART_OF_ALLOCATION: broken, audit.NO_SERVER: uuids.stranger,
-            audit.OVER_CAPACITY: kept},
+            allocation_audit.PART_OF_ALLOCATION: broken,
+            allocation_audit.NO_SERVER: uuids.stranger,
+            allocation_audit.OVER_CAPACITY: kept},
             {kind: item.uuid for kind, item in problems.items()})
         self.assertIn('has only CUSTOM_GPU:1, DISK_GB:10, MEMORY_MB:1024, '
                       'VCPU:1 of CUSTOM_GPU:2, ',
-                      problems[audit.PART_OF_ALLOCATION].text)
+                      problems[allocation_audit.PART_OF_ALLOCATION].text)
         self.assertIn(f'provider {name[kept]} has 2 of CUSTOM_GPU',
-                      problems[audit.OVER_CAPACITY].text)
+                      problems[allocation_audit.OVER_CAPACITY].text)
         self.assertEqual([], self.audit(trees=False))
         placement.delete_allocations(uuids.stranger)
 
@@ -224,7 +225,7 @@ class PCITestCase(TreeTestCase):
             '{"vendor_id": "10de", "product_id": "20b0"}'], alias=[ALIAS])
         self.flags(group='filter_scheduler', pci_in_placement=True,
                    enabled_filters=[
-                       *cloud.CONF.filter_scheduler.enabled_filters,
+                       *embedded_cloud.CONF.filter_scheduler.enabled_filters,
                        'PciPassthroughFilter'])
         self.restart_scheduler()
         self.driver_class.pci = {'host': [
@@ -291,7 +292,7 @@ class TestPCIDevices(PCITestCase):
 
     def check_questions(self, cheap):
         """The alias of a flavor is asked for, as by a boot."""
-        questions = endpoint.QueryEndpoint(self.scheduler)
+        questions = scheduler_endpoint.QueryEndpoint(self.scheduler)
         context = nova_context.get_admin_context()
         self.assertEqual([(0, 8), (0, 2), (0, 1)], [
             (each['preemptible'], each['normal'])

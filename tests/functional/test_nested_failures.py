@@ -7,7 +7,7 @@ from unittest import mock
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.db import decisions
 from tests.functional import test_failures
 from tests.functional import test_nested

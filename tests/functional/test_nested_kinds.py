@@ -16,7 +16,7 @@ from nova.tests.functional import test_servers_resource_request as qos
 import os_traits
 from oslo_utils.fixture import uuidsentinel as uuids
 
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 from tests.functional import test_nested
 from tests.functional import tree_driver
 
@@ -32,13 +32,14 @@ class KindsTestCase(test_nested.TreeTestCase):
         super().setUp()
         self.addCleanup(setattr, self.driver_class, 'numa', {})
         self.flags(group='filter_scheduler', enabled_filters=[
-            *cloud.CONF.filter_scheduler.enabled_filters,
+            *embedded_cloud.CONF.filter_scheduler.enabled_filters,
             'NUMATopologyFilter'])
         self.restart_scheduler()
 
     def boot(self, name, flavor_id, host=None, image=None, port=None):
         server = self._build_server(
-            name=name, image_uuid=image or cloud.IMAGE, flavor_id=flavor_id,
+            name=name, image_uuid=image or embedded_cloud.IMAGE,
+            flavor_id=flavor_id,
             networks=[{'port': port}] if port else 'none', host=host)
         return self.api.post_server({'server': server})['id']
 
@@ -192,7 +193,7 @@ class TestDevicesUsedOnce(test_nested.PCITestCase):
     def setUp(self):
         super().setUp()
         device = {'vendor_id': '10de', 'product_id': '20b1'}
-        specs = cloud.CONF.pci
+        specs = embedded_cloud.CONF.pci
         self.flags(
             group='pci', device_spec=[*specs.device_spec, json.dumps(
                 {**device, 'one_time_use': 'true'})],

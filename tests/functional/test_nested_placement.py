@@ -11,8 +11,8 @@ import requests
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Refusal
+from nova_preempt.core.nested import nested_victims
 from nova_preempt.core.nested import placements
-from nova_preempt.core.nested import victims
 from tests.unit.core.nested import trees
 
 OWNER = '000000ff-0000-4000-8000-000000000000'
@@ -113,7 +113,7 @@ class RandomTrees(fixtures.TestWithFixtures):
             self.remove(host, held)
 
     def compare(self, seed, request, host, held):
-        found = victims.cheapest_victims(request, host)
+        found = nested_victims.cheapest_victims(request, host)
         if found is None or isinstance(found, Refusal):
             for each in host.candidates:
                 self.free(each.uuid)

@@ -3,10 +3,10 @@
 
 from unittest import mock
 
-from nova_preempt.cloud import request
+from nova_preempt.cloud import request_kind
 from nova_preempt.conf import preemption as options
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 from tests.functional import base
 
 #: Another image of Nova's glance fixture.
@@ -92,8 +92,8 @@ class TestCreate(OperationTestCase):
         self.assertEqual([], self.decisions.get_decisions())
         self.flags(group='preemption', enabled=True)
         self.leave_out('resize')
-        with mock.patch.object(request, 'get_operation',
-                               wraps=request.get_operation) as look_up:
+        with mock.patch.object(request_kind, 'get_operation',
+                               wraps=request_kind.get_operation) as look_up:
             self.server = self.boot_normal(host='host1')['id']
         look_up.assert_called_once()
         self.assert_preempted('create', cheap)
@@ -102,7 +102,7 @@ class TestCreate(OperationTestCase):
     def boot_several_in_vain(self):
         """Two of three would have room."""
         alive = self.alive()
-        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+        body = self._build_server(name='m', image_uuid=embedded_cloud.IMAGE,
                                   flavor_id=self.small, networks='none')
         body.update(min_count=3, max_count=3)
         self.api.post_server({'server': body})
@@ -314,7 +314,7 @@ class TestEvacuation(OperationTestCase):
     def boot_closed_out(self, host):
         alive = self.alive()
         server = self.boot('vain', self.small, host=host)
-        self.assertRaises(cloud.CloudError, self.wait, server)
+        self.assertRaises(embedded_cloud.CloudError, self.wait, server)
         self.assertEqual(alive, self.alive())
 
     def evacuate(self, server, **arguments):

@@ -3,8 +3,8 @@
 
 from unittest import mock
 
-from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core.scheduling import policy
+from nova_preempt.cloud import placement_api
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import decisions
 from tests.functional import base
 
@@ -47,7 +47,7 @@ class TestOneHost(base.PreemptionTestCase):
                 raise placement_api.PlacementError('500')
             return get_consumer(uuid)
 
-        with mock.patch.object(policy, 'SHORTLIST_SIZE', 1):
+        with mock.patch.object(preemption_policy, 'SHORTLIST_SIZE', 1):
             self.boot_on('host1', get_consumer=fail)
         self.assertEqual([decisions.DONE], self.statuses())
         self.assertEqual([self.cheap], failed)

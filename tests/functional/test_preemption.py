@@ -4,8 +4,8 @@
 from unittest import mock
 
 from nova_preempt.db import decisions
-from nova_preempt.embedded import cloud
-from nova_preempt.scheduler import placing
+from nova_preempt.embedded import embedded_cloud
+from nova_preempt.scheduler import retry_loop
 from tests.functional import base
 
 
@@ -62,7 +62,7 @@ class TestCreate(base.PreemptionTestCase):
         self.add_hosts('host1', 'host2')
         for name, host in (('a', 'host1'), ('b', 'host1'), ('c', 'host2')):
             self.boot_spot(name, host)
-        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+        body = self._build_server(name='m', image_uuid=embedded_cloud.IMAGE,
                                   flavor_id=self.small, networks='none')
         body.update(min_count=4, max_count=4)
         self.api.post_server({'server': body})
@@ -76,13 +76,14 @@ class TestCreate(base.PreemptionTestCase):
         self.add_hosts('host1', 'host2')
         spots = {self.boot_spot(name, host) for name, host in (
             ('a', 'host1'), ('b', 'host1'), ('c', 'host2'))}
-        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+        body = self._build_server(name='m', image_uuid=embedded_cloud.IMAGE,
                                   flavor_id=self.small, networks='none')
         body.update(min_count=5, max_count=5)
         self.api.post_server({'server': body})
         for server in self.servers():
             if server['name'].startswith('m'):
-                self.assertRaises(cloud.CloudError, self.wait, server['id'])
+                self.assertRaises(embedded_cloud.CloudError, self.wait,
+                                  server['id'])
         self.assertEqual(spots, {
             server['id'] for server in self.servers()
             if server['status'] == 'ACTIVE'})
@@ -108,6 +109,6 @@ class TestCreate(base.PreemptionTestCase):
         orphan = self.boot_normal()['id']
         self.boot_in_vain(flavor=self.big)
         self.scheduler.preemption.clients.placement.delete_allocations(orphan)
-        with mock.patch.object(placing, 'ROOM_AGE_S', 0):
+        with mock.patch.object(retry_loop, 'ROOM_AGE_S', 0):
             self.boot_normal('big', self.big)
         self.assertEqual({spot}, self.last_victims())

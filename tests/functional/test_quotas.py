@@ -9,7 +9,7 @@ from nova.limit import utils as limit_utils
 from nova.tests.functional.api import client as api_client
 from oslo_limit import fixture as limit_fixture
 
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 from tests.functional import base
 
 CONF = nova.conf.CONF
@@ -35,7 +35,7 @@ class QuotaTestCase(base.PreemptionTestCase):
         return self.api.get_server(server)['fault']['message']
 
     def boot_many(self, count, flavor):
-        body = self._build_server(name='m', image_uuid=cloud.IMAGE,
+        body = self._build_server(name='m', image_uuid=embedded_cloud.IMAGE,
                                   flavor_id=flavor, networks='none')
         body.update(min_count=count, max_count=count)
         before = {server['id'] for server in self.servers()}

@@ -10,11 +10,11 @@ import sqlalchemy as sa
 
 from nova_preempt import db as database
 from nova_preempt.core.reservation import calendar as core
-from nova_preempt.core.reservation import model as rows
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
-from nova_preempt.embedded import cloud
-from nova_preempt.reservation import leases
+from nova_preempt.embedded import embedded_cloud
+from nova_preempt.reservation import lease_cache
 from tests.functional import base
 
 HOUR_S = 3600
@@ -29,7 +29,8 @@ class ReservationTestCase(base.PreemptionTestCase):
             *CONF.filter_scheduler.enabled_filters, 'ReservationFilter'])
         # Nobody waits for the background.
         for name in ('REFRESH_S', 'MAX_AGE_S'):
-            self.useFixture(fixtures.MockPatchObject(leases, name, HOUR_S))
+            self.useFixture(fixtures.MockPatchObject(lease_cache, name,
+                                                     HOUR_S))
         self.flags(group='preemption', notice_s=60, termination_timeout_s=60)
         self.restart_scheduler()
         self.mine = reservations.Reservations(
@@ -37,24 +38,24 @@ class ReservationTestCase(base.PreemptionTestCase):
 
     @property
     def known(self):
-        return leases.current(CONF)
+        return lease_cache.current(CONF)
 
     def reserve(self, *hosts, start_s=0, duration_s=HOUR_S, project=None):
         """Reserve hosts, from start_s from now on, and return the id."""
         start_s += int(self.now.timestamp())
         granted = self.mine.grant(
-            rows.Reservation(
+            reservation_model.Reservation(
                 str(uuid.uuid4()), project or self.api_fixture.project_id,
                 len(hosts), duration_s, self.now.replace(tzinfo=None),
                 'shelve', 60),
             lambda calendar: core.Window(start_s, start_s + duration_s, hosts))
         if start_s <= self.now.timestamp():
-            self.mine.update(granted.uuid, status=rows.ACTIVE)
+            self.mine.update(granted.uuid, status=reservation_model.ACTIVE)
         self.known.refresh()
         return granted.uuid
 
     def end(self, reservation_id):
-        self.mine.update(reservation_id, status=rows.ENDED)
+        self.mine.update(reservation_id, status=reservation_model.ENDED)
         self.known.refresh()
 
     def wait_a_while(self, seconds):
@@ -72,7 +73,7 @@ class ReservationTestCase(base.PreemptionTestCase):
         """What the owner of the server sees."""
         server = self.boot('refused', self.small,
                            hints=_hint(reservation_id), **kwargs)
-        exc = self.assertRaises(cloud.CloudError, self.wait, server)
+        exc = self.assertRaises(embedded_cloud.CloudError, self.wait, server)
         self.assertIn('No valid host was found. ' + reason, str(exc))
 
     def host_of(self, server):
@@ -128,11 +129,11 @@ class TestHint(ReservationTestCase):
         # Somebody else has just made it: nobody refreshes here.
         now_s = int(self.now.timestamp())
         self.mine.grant(
-            rows.Reservation(
+            reservation_model.Reservation(
                 'new', self.api_fixture.project_id, 1, HOUR_S,
                 self.now.replace(tzinfo=None), 'shelve', 60),
             lambda calendar: core.Window(now_s, now_s + HOUR_S, ('host2',)))
-        self.mine.update('new', status=rows.ACTIVE)
+        self.mine.update('new', status=reservation_model.ACTIVE)
         self.boot_on('host2', 'new')
 
 
@@ -200,7 +201,7 @@ class TestMoves(ReservationTestCase):
         self.act(server, 'os-migrateLive',
                  {'host': None, 'block_migration': 'auto'})
         self.assertEqual(first, self.host_of(server))
-        self.act(server, 'rebuild', {'imageRef': cloud.IMAGE})
+        self.act(server, 'rebuild', {'imageRef': embedded_cloud.IMAGE})
         self.boot_on(second, ours, flavor=self.big)
         self.api.post_server_action(server, {'migrate': None},
                                     check_response_status=[202])
@@ -245,7 +246,7 @@ class TestServiceDown(ReservationTestCase):
             connection.execute(sa.text(
                 'ALTER TABLE counters RENAME TO lost'))
         self.known.refresh()
-        self.elapsed_s += leases.MAX_AGE_S + 1
+        self.elapsed_s += lease_cache.MAX_AGE_S + 1
 
     def complaints(self):
         return self.stdlog.logger.output.count('lease service native does not')

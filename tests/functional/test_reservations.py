@@ -14,10 +14,10 @@ from nova_preempt import rpc
 from nova_preempt.cloud import nova_api
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.core.reservation import calendar
-from nova_preempt.core.reservation import model as rows
-from nova_preempt.reservation import inventory
-from nova_preempt.reservation import leases
-from nova_preempt.reservation import schedule
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.reservation import host_inventory
+from nova_preempt.reservation import lease_cache
+from nova_preempt.reservation import reservation_schedule
 from tests.functional import base
 
 HOUR_S = 3600
@@ -28,7 +28,8 @@ class ReservationTestCase(base.PreemptionTestCase):
     def setUp(self):
         super().setUp()
         # Its reading of hosts is on demand here.
-        self.useFixture(fixtures.MockPatchObject(inventory, 'INTERVAL_S', 1))
+        self.useFixture(fixtures.MockPatchObject(host_inventory, 'INTERVAL_S',
+                                                 1))
         self.engine = self.start_engine()
         self.lifecycle = self.engine.lifecycle
         self.project = self.api_fixture.project_id
@@ -60,9 +61,9 @@ class ReservationTestCase(base.PreemptionTestCase):
         """Give hosts to a new reservation, start_s from now."""
         values = {'end_action': 'delete', 'before_end_s': 600,
                   'host_properties': [], **values}
-        start = rows.to_s(self.naive(start_s))
+        start = reservation_model.to_s(self.naive(start_s))
         return self.reservations.grant(
-            rows.Reservation(
+            reservation_model.Reservation(
                 uuid=str(uuid.uuid4()), project_id=self.project,
                 quantity=quantity or len(hosts), duration_s=duration_s,
                 window_start=self.naive(start_s), **values),
@@ -116,14 +117,14 @@ class TestLife(ReservationTestCase):
         self.pass_time(HOUR_S - 150)
         self.look()
         self.look_until(lambda: set(self.statuses(reservation).values())
-                        == {rows.READY}, 'hosts to be empty')
+                        == {reservation_model.READY}, 'hosts to be empty')
         self.assertEqual({servers['host3'], servers['host4']}, self.alive())
-        self.assertEqual(rows.PENDING,
+        self.assertEqual(reservation_model.PENDING,
                          self.reservations.get(reservation).status)
         self.pass_time(150)
         self.look()
         found = self.reservations.get(reservation)
-        self.assertEqual((rows.ACTIVE, self.naive()),
+        self.assertEqual((reservation_model.ACTIVE, self.naive()),
                          (found.status, found.ready_at))
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
@@ -138,7 +139,7 @@ class TestLife(ReservationTestCase):
         self.pass_time(600)
         late = self.boot_normal('late', host='host2')['id']
         self.look()
-        self.assertEqual(rows.ENDED,
+        self.assertEqual(reservation_model.ENDED,
                          self.reservations.get(reservation).status)
         self.wait_gone(mine)
         self.look_until(
@@ -153,7 +154,7 @@ class TestLife(ReservationTestCase):
         self.add_hosts('host1')
         reservation = self.reserve('host1', start_s=0, end_action='shelve')
         self.look()
-        self.assertEqual(rows.ACTIVE,
+        self.assertEqual(reservation_model.ACTIVE,
                          self.reservations.get(reservation).status)
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
@@ -177,12 +178,12 @@ class TestLife(ReservationTestCase):
             self.look()
             self.pass_time(599)
             self.look()
-            self.assertEqual(rows.ENDED,
+            self.assertEqual(reservation_model.ENDED,
                              self.reservations.get(reservation).status)
             self.pass_time(1)
             self.look()
         found = self.reservations.get(reservation)
-        self.assertEqual((rows.ERROR, self.naive()),
+        self.assertEqual((reservation_model.ERROR, self.naive()),
                          (found.status, found.released_at))
         self.assertIn(f'{mine} (active) on host1', found.reason)
         self.assertEqual({mine}, self.alive())
@@ -201,7 +202,8 @@ class TestLife(ReservationTestCase):
             lambda: nova_api.NOTICE_KEY
             in self.api.get_server(told)['metadata'], 'the notice')
         self.assertTrue(self.reservations.update(
-            reservation, from_status=rows.PENDING, status=rows.CANCELLED))
+            reservation, from_status=reservation_model.PENDING,
+            status=reservation_model.CANCELLED))
         self.wait_for(
             lambda: nova_api.NOTICE_KEY
             not in self.api.get_server(told)['metadata'],
@@ -218,7 +220,7 @@ class TestLife(ReservationTestCase):
         self.look()
         self.wait_gone(server)
         self.pass_time(7)
-        self.look_until_status(reservation, rows.ACTIVE)
+        self.look_until_status(reservation, reservation_model.ACTIVE)
         self.assertEqual(self.naive(),
                          self.reservations.get(reservation).ready_at)
 
@@ -233,7 +235,8 @@ class TestLife(ReservationTestCase):
         reservation = self.reserve('host1', start_s=0)
         self.wait_gone(server)
         self.wait_for(lambda: self.reservations.get(
-            reservation).status == rows.ACTIVE, 'reservation to be active')
+            reservation).status == reservation_model.ACTIVE,
+            'reservation to be active')
         self.reservations.set_end(reservation, self.naive(5))
         self.pass_time(5)
         self.wait_for(
@@ -248,7 +251,7 @@ class TestLife(ReservationTestCase):
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
         for each in (reservation, later):
-            self.reservations.update(each, status=rows.CANCELLED)
+            self.reservations.update(each, status=reservation_model.CANCELLED)
         self.look()
         self.wait_gone(mine)
         self.look_until(
@@ -256,7 +259,7 @@ class TestLife(ReservationTestCase):
             'hosts to be released')
         for each in (reservation, later):
             found = self.reservations.get(each)
-            self.assertEqual(rows.CANCELLED, found.status)
+            self.assertEqual(reservation_model.CANCELLED, found.status)
             self.assertEqual(self.naive(), found.released_at)
 
     def test_engine_stopped_meanwhile(self):
@@ -267,7 +270,7 @@ class TestLife(ReservationTestCase):
         self.pass_time(HOUR_S + 100)
         self.look()
         self.wait_gone(spot)
-        self.look_until_status(reservation, rows.ACTIVE)
+        self.look_until_status(reservation, reservation_model.ACTIVE)
         mine = self.boot_normal('mine', host='host1',
                                 hints={'reservation': reservation})['id']
         self.engine.evictions.close()
@@ -280,7 +283,7 @@ class TestLife(ReservationTestCase):
         self.look_until(
             lambda: self.reservations.get(reservation).released_at,
             'hosts to be released')
-        self.assertEqual(rows.ENDED,
+        self.assertEqual(reservation_model.ENDED,
                          self.reservations.get(reservation).status)
 
     def test_one_after_the_other(self):
@@ -297,9 +300,10 @@ class TestLife(ReservationTestCase):
             'OS-EXT-STS:task_state'])
         self.pass_time(1)
         self.look()
-        self.assertEqual(rows.ENDED, self.reservations.get(first).status)
+        self.assertEqual(reservation_model.ENDED,
+                         self.reservations.get(first).status)
         self.wait_gone(mine)
-        self.look_until_status(second, rows.ACTIVE)
+        self.look_until_status(second, reservation_model.ACTIVE)
         self.wait_consistent()
 
 
@@ -308,7 +312,7 @@ class TestWithTheFilter(ReservationTestCase):
 
     def setUp(self):
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_preempt.reservation.leases.PAUSE_S', 0))
+            'nova_preempt.reservation.lease_cache.PAUSE_S', 0))
         super().setUp()
         self.flags(group='filter_scheduler', enabled_filters=[
             *CONF.filter_scheduler.enabled_filters, 'ReservationFilter'])
@@ -324,28 +328,31 @@ class TestWithTheFilter(ReservationTestCase):
         names = ('host1', 'host2', 'host3', 'host4')
         spots = {name: {self.boot_spot(f'{name}-{number}', name)
                         for number in range(2)} for name in names}
-        made = schedule.Schedule(CONF, self.db, self.serve(), self.naive)
+        made = reservation_schedule.Schedule(CONF, self.db, self.serve(),
+                                             self.naive)
         reservation = made.create(
             nova_context.get_admin_context(), self.project, 'user',
-            schedule.Request(quantity=2, start_time=self.naive(HOUR_S),
-                             duration_s=HOUR_S, end_action='delete'))
+            reservation_schedule.Request(quantity=2,
+                                         start_time=self.naive(HOUR_S),
+                                         duration_s=HOUR_S,
+                                         end_action='delete'))
         mine = reservation.held
         self.assertEqual(2, len(mine))
         hint = {'reservation': reservation.uuid}
         self.pass_time(HOUR_S - 150)
         self.look_until(
             lambda: set(self.statuses(reservation.uuid).values())
-            == {rows.READY}, 'hosts to be empty')
+            == {reservation_model.READY}, 'hosts to be empty')
         others = set(names) - set(mine)
         self.assertEqual(set().union(*(spots[name] for name in others)),
                          self.alive())
         # Nobody comes before the start, nor without the hint after it.
-        leases.current(CONF).refresh()
+        lease_cache.current(CONF).refresh()
         self.assertIn('is not active yet', self.boot_as(
             self.project, hints=hint)['fault']['message'])
         self.pass_time(150)
         self.look()
-        leases.current(CONF).refresh()
+        lease_cache.current(CONF).refresh()
         server = self.boot_as(self.project, hints=hint)
         self.assertIn(server['OS-EXT-SRV-ATTR:host'], mine)
         self.assertIn('There is no reservation', self.boot_as(
@@ -360,6 +367,6 @@ class TestWithTheFilter(ReservationTestCase):
             'hosts to be released')
         for name in mine:
             self.assertEqual({}, self.allocations()[name])
-        leases.current(CONF).refresh()
+        lease_cache.current(CONF).refresh()
         self.assertEqual('ACTIVE', self.boot_as(
             self.project, host=mine[0])['status'])

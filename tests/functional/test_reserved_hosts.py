@@ -2,8 +2,8 @@
 """The hosts of reservations: what is known of them, and what befalls them."""
 
 from nova_preempt import exceptions
-from nova_preempt.core.reservation import model as rows
-from nova_preempt.db import reservable
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import reservable_hosts
 from tests.functional import test_reservations
 from tests.functional.test_reservations import HOUR_S
 
@@ -50,13 +50,13 @@ class TestInventory(test_reservations.ReservationTestCase):
         self.api.put_service(
             self.api.get_services(binary='nova-compute', host='host2')[0][
                 'id'], {'status': 'disabled'})
-        reservable.set_host(self.db, 'host3', reservable=False,
-                            extra={'rack': 7})
+        reservable_hosts.set_host(self.db, 'host3', reservable=False,
+                                  extra={'rack': 7})
         inventory = self.engine.inventory
         inventory.refresh()
         self.assertEqual(['host1'], [
             host['name'] for host in inventory.find_hosts([])])
-        reservable.set_host(self.db, 'host3', reservable=True)
+        reservable_hosts.set_host(self.db, 'host3', reservable=True)
         self.assertEqual(['host3'], [
             host['name'] for host in inventory.find_hosts(
                 ['=', '$extra.rack', 7])])
@@ -81,10 +81,11 @@ class TestNormalServers(test_reservations.ReservationTestCase):
         self.wait_for(lambda: self.on('host2') == {self.normal},
                       'the server to move')
         self.look_until(lambda: self.statuses(self.reservation)
-                        == {'host1': rows.READY}, 'the host to be empty')
+                        == {'host1': reservation_model.READY},
+                        'the host to be empty')
         self.pass_time(900)
         self.look()
-        self.assertEqual(rows.ACTIVE,
+        self.assertEqual(reservation_model.ACTIVE,
                          self.reservations.get(self.reservation).status)
         self.wait(self.normal)
 
@@ -92,7 +93,8 @@ class TestNormalServers(test_reservations.ReservationTestCase):
         self.act(self.normal, 'os-stop')
         self.pass_time(HOUR_S - 900)
         self.look_until(lambda: self.statuses(self.reservation)
-                        == {'host1': rows.READY}, 'the host to be empty')
+                        == {'host1': reservation_model.READY},
+                        'the host to be empty')
         self.wait(self.normal, 'SHUTOFF')
         self.assertEqual({self.normal}, self.on('host2'))
         self.wait_consistent()
@@ -106,13 +108,14 @@ class TestNormalServers(test_reservations.ReservationTestCase):
         self.pass_time(900)
         self.look(2)
         self.wait_gone(spot)
-        self.look_until_status(self.reservation, rows.ACTIVE)
+        self.look_until_status(self.reservation, reservation_model.ACTIVE)
         self.assertEqual(
-            {'host1': rows.LOST, 'host2': rows.READY},
+            {'host1': reservation_model.LOST,
+             'host2': reservation_model.READY},
             self.statuses(self.reservation))
         lost, = [host for host in
                  self.reservations.get(self.reservation).hosts
-                 if host.status == rows.LOST]
+                 if host.status == reservation_model.LOST]
         self.assertIn(f'host host1 is not empty: servers {self.normal} '
                       '(it is suspended)', lost.reason)
         self.assertEqual({self.normal}, self.alive())
@@ -125,12 +128,12 @@ class TestNormalServers(test_reservations.ReservationTestCase):
         self.pass_time(900)
         self.look()
         found = self.reservations.get(self.reservation)
-        self.assertEqual(rows.DEGRADED, found.status)
+        self.assertEqual(reservation_model.DEGRADED, found.status)
         self.assertIn('1 of 1 hosts are missing: host host1 is not empty',
                       found.reason)
         self.delete(self.normal)
-        self.look_until_status(self.reservation, rows.ACTIVE)
-        self.assertEqual({'host1': rows.READY},
+        self.look_until_status(self.reservation, reservation_model.ACTIVE)
+        self.assertEqual({'host1': reservation_model.READY},
                          self.statuses(self.reservation))
 
 
@@ -156,29 +159,31 @@ class TestDeadHosts(test_reservations.ReservationTestCase):
         self.set_service('host1', forced_down=True)
         self.look_at_hosts()
         self.look_at_hosts(119)
-        self.assertEqual({'host1': rows.ASSIGNED},
+        self.assertEqual({'host1': reservation_model.ASSIGNED},
                          self.statuses(reservation))
         self.look_at_hosts(1)
-        self.assertEqual({'host1': rows.LOST, 'host3': rows.ASSIGNED},
+        self.assertEqual({'host1': reservation_model.LOST,
+                          'host3': reservation_model.ASSIGNED},
                          self.statuses(reservation))
-        self.assertEqual(rows.PENDING,
+        self.assertEqual(reservation_model.PENDING,
                          self.reservations.get(reservation).status)
 
     def test_degraded_while_active_and_repaired(self):
         reservation = self.reserve('host1', 'host2', 'host3', start_s=0)
         self.look_at_hosts()
-        self.assertEqual(rows.ACTIVE,
+        self.assertEqual(reservation_model.ACTIVE,
                          self.reservations.get(reservation).status)
         self.set_service('host2', status='disabled')
         self.look_at_hosts()
         self.look_at_hosts(120)
         found = self.reservations.get(reservation)
-        self.assertEqual((rows.DEGRADED, ('host1', 'host3')),
+        self.assertEqual((reservation_model.DEGRADED, ('host1', 'host3')),
                          (found.status, found.held))
         self.assertIn('the compute service of host host2 is disabled',
                       found.reason)
         self.set_service('host2', status='enabled')
         self.look_at_hosts(5)
         found = self.reservations.get(reservation)
-        self.assertEqual((rows.ACTIVE, ('host1', 'host2', 'host3'), ''),
+        self.assertEqual((reservation_model.ACTIVE,
+                          ('host1', 'host2', 'host3'), ''),
                          (found.status, found.held, found.reason))

@@ -14,11 +14,11 @@ from nova.conf import CONF
 from nova_preempt import db
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells
-from nova_preempt.core.scheduling import policy
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import decisions
 from nova_preempt.db import models
-from nova_preempt.embedded import cloud
-from nova_preempt.embedded import driver
+from nova_preempt.embedded import embedded_cloud
+from nova_preempt.embedded import fake_hypervisor
 from tests.functional import base
 
 GOLD = 'CUSTOM_GOLD'
@@ -109,7 +109,7 @@ class TestServerGroups(RulesTestCase):
         group = self.make_group('anti-affinity')
         alive = self.alive()
         body = self._build_server(
-            name='m', image_uuid=cloud.IMAGE,
+            name='m', image_uuid=embedded_cloud.IMAGE,
             flavor_id=self.small, networks='none')
         body.update(min_count=2, max_count=2)
         self.api.post_server({'server': body,
@@ -251,7 +251,7 @@ class TestPreemptibleFilter(RulesTestCase):
 
     def test_neither_servers_nor_preemption(self):
         # So that host2 is a batch of its own, and does not pass.
-        self.patch(policy, 'SHORTLIST_SIZE', 1)
+        self.patch(preemption_policy, 'SHORTLIST_SIZE', 1)
         self.fill()
         self.add_hosts('host3')
         self.add_aggregate('normal', ['host3'],
@@ -336,7 +336,7 @@ class TwoCellsTestCase(RulesTestCase):
     NUMBER_OF_CELLS = 2
 
     def add_host_in(self, cell, name):
-        self._sizes[name] = driver.HostSize(2, 2048, 20)
+        self._sizes[name] = fake_hypervisor.HostSize(2, 2048, 20)
         self._start_compute(name, cell_name=cell)
 
     def boot_spot_in(self, cell, name, host, uptime_s):
@@ -368,7 +368,7 @@ class TestTwoCells(TwoCellsTestCase):
         victim = self.boot_spot_in('cell2', 'c', 'host3', 1000)
         self.boot_spot_in('cell2', 'd', 'host3', 2000)
         # So that those of the other cell are a batch of their own.
-        self.patch(policy, 'SHORTLIST_SIZE', 1)
+        self.patch(preemption_policy, 'SHORTLIST_SIZE', 1)
         self.act(server, 'migrate')
         self.assertEqual({victim}, self.last_victims())
         self.act(server, 'confirmResize')
@@ -505,10 +505,10 @@ class TestNotServed(RulesTestCase):
         self.assertIn('VCPU', refusals['host1'])
 
 
-class NUMADriver(driver.SizedFakeDriver):
+class NUMADriver(fake_hypervisor.SizedFakeDriver):
     """Two NUMA cells, all of their CPUs for pinning."""
 
-    capabilities = dict(driver.SizedFakeDriver.capabilities,
+    capabilities = dict(fake_hypervisor.SizedFakeDriver.capabilities,
                         supports_pcpus=True)
 
     def get_available_resource(self, nodename):

@@ -4,7 +4,7 @@
 from nova import objects
 from oslo_serialization import jsonutils
 
-from nova_preempt.embedded import driver
+from nova_preempt.embedded import fake_hypervisor
 
 
 def pci_device(number, numa_node):
@@ -42,7 +42,7 @@ def _numa_cell(number, pcpus, huge_pages, shared):
             physnets=set(), tunneled=False))
 
 
-class TreeFakeDriver(driver.SizedFakeDriver):
+class TreeFakeDriver(fake_hypervisor.SizedFakeDriver):
     """Nova's fake driver that reports providers below the compute node.
 
     :cvar trees: {host: {name of a provider: (name of its parent, {class:
@@ -58,7 +58,7 @@ class TreeFakeDriver(driver.SizedFakeDriver):
     roots = {}
     pci = {}
     numa = {}
-    capabilities = dict(driver.SizedFakeDriver.capabilities,
+    capabilities = dict(fake_hypervisor.SizedFakeDriver.capabilities,
                         supports_pcpus=True)
 
     def get_available_resource(self, nodename):

@@ -4,7 +4,7 @@
 import random
 import unittest
 
-from nova_preempt.core.batch import model
+from nova_preempt.core.batch import batch_model
 from tests.unit.core.batch import base
 from tests.unit.core.batch import test_laws
 
@@ -26,7 +26,7 @@ class TestBatches(unittest.TestCase):
                              hosts=chance.choice((None, None, names[:2])))
                 for number in range(chance.randint(1, 6))]
             found = base.place(requests, hosts)
-            wanted, most = test_laws.best(requests, hosts, model.DP)
+            wanted, most = test_laws.best(requests, hosts, batch_model.DP)
             self.assertEqual(wanted, test_laws.outcome(requests, found))
             self.assertAlmostEqual(most, found.score, delta=len(requests))
 
@@ -40,7 +40,7 @@ class TestBatches(unittest.TestCase):
         requests = [base.request(number, *chance.choice(flavors))
                     for number in range(100_000)]
         free = {host.name: host.free for host in hosts}
-        for mode in model.MODES:
+        for mode in batch_model.MODES:
             found = base.place(requests, hosts, mode=mode, time_limit_s=5)
             self.assertEqual(100, len(found.parts))
             self.assertEqual(100_000,

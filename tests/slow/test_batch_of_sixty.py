@@ -10,17 +10,16 @@ import threading
 import fixtures
 import nova.conf
 
-from nova_preempt.cloud import user_nova
+from nova_preempt.cloud import nova_as_user
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import groups
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import passes
-from nova_preempt.core.backlog import room
+from nova_preempt.core.backlog import group_placement
+from nova_preempt.core.backlog import host_capacity
+from nova_preempt.core.backlog import pass_values
 from nova_preempt.core.backlog import shortfalls
 
 # Nova's fixtures do not let numpy and scipy be imported any more.
-from nova_preempt.core.batch import placing  # noqa: F401 (see above)
-from nova_preempt.embedded import cloud
+from nova_preempt.embedded import embedded_cloud
 from tests.functional import test_backlog
 from tests.unit.core.backlog import base
 
@@ -48,8 +47,8 @@ class TestSixty(test_backlog.BacklogTestCase):
         self.api.put_service(service['id'], {'status': 'disabled'})
         self.flags(group='backlog', batch_mode='exact', pass_interval_s=75)
         self.useFixture(fixtures.MockPatchObject(
-            passes, 'Options', functools.partial(
-                passes.Options, most_of_project=100)))
+            pass_values, 'Options', functools.partial(
+                pass_values.Options, most_of_project=100)))
         self.engine = self.start_engine()
         self.flavors = [self.create_flavor(f'f{number}', *size)
                         for number, size in enumerate(FLAVORS)]
@@ -71,7 +70,7 @@ class TestSixty(test_backlog.BacklogTestCase):
             elif number in named:
                 group, count = named[number]
                 values = {'count': count, 'body': {
-                    'server': {'name': 'x', 'imageRef': cloud.IMAGE,
+                    'server': {'name': 'x', 'imageRef': embedded_cloud.IMAGE,
                                'networks': 'none'},
                     'os:scheduler_hints': {'group': group}}}
             flavor = 0 if 'body' in values else chance.randrange(5)
@@ -84,7 +83,7 @@ class TestSixty(test_backlog.BacklogTestCase):
         """The id of a new group of the user."""
         trust = self.trusts.create('', test_backlog.PROJECT,
                                    test_backlog.USER, [])
-        user = user_nova.UserNova(
+        user = nova_as_user.UserNova(
             self.trusts.session(trust), nova.conf.CONF, 60)
         group = {'name': f'{policy}{most}', 'policy': policy}
         if most:
@@ -124,8 +123,9 @@ class TestSixty(test_backlog.BacklogTestCase):
             self.step()
             self.pass_time(30)
             return all(
-                item.state == model.ACTIVE
-                or (item.state == model.WAITING and item.waits_for['code']
+                item.state == backlog_model.ACTIVE
+                or (item.state == backlog_model.WAITING
+                    and item.waits_for['code']
                     in (shortfalls.ROOM, shortfalls.GROUP))
                 for item in map(self.get, uuids))
 
@@ -153,14 +153,14 @@ class TestSixty(test_backlog.BacklogTestCase):
             if item.apart and hosts:
                 self.assertEqual(3, len(set(hosts)))
                 apart += 1
-            there[groups.named(item)].update(hosts)
+            there[group_placement.named(item)].update(hosts)
         self.assertLessEqual(1, apart)
         for group, (policy, most) in self.groups.items():
             # Of more than one request, or nothing is shown.
             self.assertLess(1, sum(
                 bool(item.servers) for item in requests.values()
-                if groups.named(item) == group))
-            if policy == groups.AFFINITY:
+                if group_placement.named(item) == group))
+            if policy == group_placement.AFFINITY:
                 self.assertEqual(1, len(there[group]))
             else:
                 self.assertLessEqual(max(there[group].values()), most)
@@ -186,8 +186,8 @@ class TestSixty(test_backlog.BacklogTestCase):
                 for uuid, resources in claims.items():
                     if uuid not in own:
                         free.subtract(resources)
-                rooms.append(room.Room(host, dict(free), dict(free),
-                                       capacities[host]))
+                rooms.append(host_capacity.Room(host, dict(free), dict(free),
+                                                capacities[host]))
         requests = [self.fresh(self.get(uuid)) for uuid in uuids]
         return sum(start.count for start in base.decide(
             requests, rooms, self.at(), dispatch.Options()).starts)

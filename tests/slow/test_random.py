@@ -20,11 +20,11 @@ from oslo_db import exception as db_exception
 from testtools import content
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
-from nova_preempt.embedded import cloud
-from nova_preempt.handover import owner
+from nova_preempt.embedded import embedded_cloud
+from nova_preempt.handover import process_owner
 from tests.functional import base
 
 SECONDS = float(os.environ.get('NOVA_PREEMPT_RANDOM_S', '60'))
@@ -64,7 +64,7 @@ class TestRandom(base.PreemptionTestCase):
         # it is deleted while it is built, and its fixtures forbid warnings.
         warnings.filterwarnings('ignore', message='Multiple rows returned')
         self.flags(service_down_time=3600)
-        self.patch(owner, 'INTENT_TIMEOUT_S', 10)
+        self.patch(process_owner, 'INTENT_TIMEOUT_S', 10)
         self.flags(termination_timeout_s=20, group='preemption')
         self.restart_scheduler()
         self._service_fixture_count['scheduler'] = 0
@@ -250,7 +250,7 @@ class TestRandom(base.PreemptionTestCase):
 
         try:
             self.wait_for(settled, 'rest')
-        except cloud.CloudError:
+        except embedded_cloud.CloudError:
             left = set(self.busy())
             self.fail([self.decisions.get_open_decisions(), [
                 (server['id'], server['status'],

@@ -12,8 +12,8 @@ from unittest import mock
 from nova_preempt.core import costs
 from nova_preempt.simulator import sweep
 from nova_preempt.simulator.traces import generator
-from nova_preempt.simulator.traces import model
-from nova_preempt.simulator.traces import native
+from nova_preempt.simulator.traces import native_format
+from nova_preempt.simulator.traces import trace_model
 from tests.unit.simulator import small
 
 RUN = sweep.run
@@ -42,10 +42,10 @@ class TestDask(unittest.TestCase):
             generator.Part('normal', 1, 900, 1.0),
             generator.Part('preemptible', 1, 1800, 1.0)))
         with open(path, 'w', encoding='utf-8') as stream:
-            native.write(stream, generator.generate(load, 1))
+            native_format.write(stream, generator.generate(load, 1))
         jobs = [sweep.Job({'seed': seed}, small.cloud(4, 8),
                           small.options(cost=costs.youngest_first), 'json',
-                          (path,), model.Scale(), seed)
+                          (path,), trace_model.Scale(), seed)
                 for seed in range(4)]
         with distributed.LocalCluster(
                 n_workers=2, threads_per_worker=1, processes=True,

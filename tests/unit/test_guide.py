@@ -25,7 +25,7 @@ from pip._internal import commands as pip_commands
 import placement.conf
 import webob
 
-from nova_preempt import validators
+from nova_preempt import extra_spec_validators
 from nova_preempt.cmd import demo
 from nova_preempt.cmd import reproduce
 from nova_preempt.cmd import simulate
@@ -205,7 +205,7 @@ class TestCommands(unittest.TestCase):
         for parsed in map(parse_openstack, found):
             for key in getattr(parsed, 'properties', None) or ():
                 self.assertIn(key, [item.name for item in
-                                    validators.register()])
+                                    extra_spec_validators.register()])
 
     def test_openstack_on_all_pages(self):
         found = [argv for page in SOURCE.glob('*.rst')

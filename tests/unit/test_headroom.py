@@ -5,7 +5,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt import headroom
-from nova_preempt.core import headroom as core
+from nova_preempt.core import headroom_account
 from nova_preempt.core import model
 
 
@@ -25,7 +25,7 @@ class TestHeadroom(unittest.TestCase):
         self.read([self.group()])
 
     def group(self, used=4, names='ab', wanted=4):
-        return core.Group('', {'VCPU': (wanted, False)}, {
+        return headroom_account.Group('', {'VCPU': (wanted, False)}, {
             name: state(name, 5, used if name == 'a' else 0)
             for name in names})
 

@@ -10,12 +10,12 @@ import unittest
 ROOT = pathlib.Path(__file__).parents[2] / 'nova_preempt'
 
 #: The rooms that talk to Nova, and what nova-api itself loads.
-NOVA = ('cloud', 'cmd', 'embedded', 'scheduler', 'validators.py')
+NOVA = ('cloud', 'cmd', 'embedded', 'scheduler', 'extra_spec_validators.py')
 
 #: What modules of the core import beside it and the standard library.
 CORE = {
     'batch': {'numpy', 'scipy'},
-    'classes/order.py': {'numpy'},
+    'classes/class_order.py': {'numpy'},
     'classes/promethee.py': {'numpy'},
 }
 

@@ -15,12 +15,12 @@ from unittest import mock
 from oslo_utils import fixture as utils_fixture
 import testtools
 
-from nova_preempt.backlog import notifications as backlog_events
-from nova_preempt.core.backlog import model
-from nova_preempt.core.reservation import model as rows
+from nova_preempt.backlog import backlog_notifications
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decisions
-from nova_preempt.handover import notifications
-from nova_preempt.reservation import notifications as reservation_events
+from nova_preempt.handover import preemption_notifications
+from nova_preempt.reservation import reservation_notifications
 
 SAMPLES = (pathlib.Path(__file__).parents[2] / 'doc'
            / 'notification_samples')
@@ -45,18 +45,18 @@ DECISION = decisions.Decision(
         'roles': ['member', 'reader'], 'is_admin': False}})
 
 
-RESERVATION = rows.Reservation(
+RESERVATION = reservation_model.Reservation(
     uuid='1d9d3b3e-4b0e-4f43-93e5-9c2e7c8f1a52', name='conference',
     project_id='c3d1f0a95b7e4c26a8e4d90b1f6372e5',
     user_id='0a2b9d1e64f7438fb15c7de20639a874', quantity=2, duration_s=28800,
     window_start=NOW, start_at=NOW, end_at=NOW + datetime.timedelta(hours=8),
-    end_action='shelve', before_end_s=3600, status=rows.ACTIVE,
-    hosts=tuple(rows.Assignment(
-        host, NOW, NOW + datetime.timedelta(hours=8), rows.READY)
+    end_action='shelve', before_end_s=3600, status=reservation_model.ACTIVE,
+    hosts=tuple(reservation_model.Assignment(
+        host, NOW, NOW + datetime.timedelta(hours=8), reservation_model.READY)
         for host in ('host-A', 'host-B')))
 
 
-REQUEST = model.Request(
+REQUEST = backlog_model.Request(
     uuid='4e1c9a77-0d5b-4b0e-8a36-2f9d6c81b5e0', name='render',
     project_id='c3d1f0a95b7e4c26a8e4d90b1f6372e5',
     user_id='0a2b9d1e64f7438fb15c7de20639a874', trust_id='a secret', body={},
@@ -71,7 +71,8 @@ class SamplesTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(utils_fixture.TimeFixture(NOW))
-        with mock.patch.object(notifications, 'messaging') as messaging:
+        with mock.patch.object(preemption_notifications,
+                               'messaging') as messaging:
             self.events = self.make_events(mock.Mock(), 'controller-1')
         publisher = messaging.Notifier.call_args.kwargs['publisher_id']
         self.sent = []
@@ -94,7 +95,7 @@ class SamplesTestCase(testtools.TestCase):
 
 class TestPreemptions(SamplesTestCase):
 
-    make_events = notifications.Notifications
+    make_events = preemption_notifications.Notifications
 
     def test_start(self):
         self.events.start(DECISION)
@@ -121,7 +122,7 @@ class TestPreemptions(SamplesTestCase):
 
 class TestReservations(SamplesTestCase):
 
-    make_events = reservation_events.ReservationNotifications
+    make_events = reservation_notifications.ReservationNotifications
 
     def test_start(self):
         self.events.start(RESERVATION, 0.0)
@@ -133,22 +134,22 @@ class TestReservations(SamplesTestCase):
 
     def test_end(self):
         self.events.end(dataclasses.replace(
-            RESERVATION, status=rows.ENDED), 0.0)
+            RESERVATION, status=reservation_model.ENDED), 0.0)
         self.assert_sample()
 
     def test_degraded(self):
         reason = 'the compute service of host host-B is down'
         lost = dataclasses.replace(
-            RESERVATION.hosts[1], status=rows.LOST, reason=reason)
+            RESERVATION.hosts[1], status=reservation_model.LOST, reason=reason)
         self.events.degraded(dataclasses.replace(
-            RESERVATION, status=rows.DEGRADED,
+            RESERVATION, status=reservation_model.DEGRADED,
             reason=f'1 of 2 hosts are missing: {reason}',
             hosts=(RESERVATION.hosts[0], lost)))
         self.assert_sample()
 
     def test_error(self):
         self.events.error(dataclasses.replace(
-            RESERVATION, status=rows.ERROR,
+            RESERVATION, status=reservation_model.ERROR,
             reason='servers did not leave in 600 s: '
                    '85c95c04-94be-4630-ab8f-a5ae68aa56c0 (error) on host-A'))
         self.assert_sample()
@@ -156,28 +157,30 @@ class TestReservations(SamplesTestCase):
 
 class TestBacklog(SamplesTestCase):
 
-    make_events = backlog_events.RequestNotifications
+    make_events = backlog_notifications.RequestNotifications
 
     def test_active(self):
         self.events.changed(dataclasses.replace(
-            REQUEST, state=model.ACTIVE, servers=tuple(
-                model.OwnServer(uuid, 1, model.RUNNING, NOW)
+            REQUEST, state=backlog_model.ACTIVE, servers=tuple(
+                backlog_model.OwnServer(uuid, 1, backlog_model.RUNNING, NOW)
                 for uuid in (DECISION.server_uuid, VICTIM.server_uuid))),
-            model.PLACING)
+            backlog_model.PLACING)
         self.assert_sample()
 
     def test_failed(self):
         self.events.changed(dataclasses.replace(
-            REQUEST, state=model.FAILED,
-            reason='Image 7d9f could not be found.'), model.PLACING)
+            REQUEST, state=backlog_model.FAILED,
+            reason='Image 7d9f could not be found.'), backlog_model.PLACING)
         self.assert_sample()
 
 
 class TestNotifier(testtools.TestCase):
 
     def test_nobody_waits_for_a_bus_that_hangs(self):
-        with mock.patch.object(notifications, 'messaging') as messaging:
-            notifier = notifications.Notifier(mock.Mock(), 'controller-1')
+        with mock.patch.object(preemption_notifications,
+                               'messaging') as messaging:
+            notifier = preemption_notifications.Notifier(mock.Mock(),
+                                                         'controller-1')
         is_back = threading.Event()
         sent = []
 
@@ -194,9 +197,11 @@ class TestNotifier(testtools.TestCase):
         self.assertEqual(['a', 'b', 'c'], sent)
 
     def test_a_bus_that_hangs_costs_notifications_and_not_the_memory(self):
-        with mock.patch.object(notifications, 'MOST_WAITING', 2), (
-                mock.patch.object(notifications, 'messaging')) as messaging:
-            notifier = notifications.Notifier(mock.Mock(), 'controller-1')
+        with mock.patch.object(preemption_notifications, 'MOST_WAITING', 2), (
+                mock.patch.object(preemption_notifications,
+                                  'messaging')) as messaging:
+            notifier = preemption_notifications.Notifier(mock.Mock(),
+                                                         'controller-1')
         is_back = threading.Event()
         sent = []
 
@@ -205,7 +210,8 @@ class TestNotifier(testtools.TestCase):
             sent.append(event)
 
         messaging.Notifier.return_value.info = emit
-        with self.assertLogs(notifications.LOG.name, 'WARNING') as logged:
+        with self.assertLogs(preemption_notifications.LOG.name,
+                             'WARNING') as logged:
             for event in 'abc':
                 notifier.send(event, {})
         self.assertIn('notification c is lost', logged.output[0])

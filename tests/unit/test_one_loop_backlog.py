@@ -17,28 +17,28 @@ from unittest import mock
 from oslo_config import cfg
 
 from nova_preempt import db
+from nova_preempt.backlog import backlog_service
 from nova_preempt.backlog import server_reader
-from nova_preempt.backlog import service
 from nova_preempt.cloud import instances
-from nova_preempt.cloud import parallel
-from nova_preempt.cloud import user_nova
+from nova_preempt.cloud import nova_as_user
+from nova_preempt.cloud import parallel_calls
 import nova_preempt.conf
 from nova_preempt.core import model as core_model
 from nova_preempt.core import observed_server
-from nova_preempt.core.backlog import controller
+from nova_preempt.core.backlog import backlog_controller
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import order
+from nova_preempt.core.backlog import queue_order
 from nova_preempt.core.model import SECOND
-from nova_preempt.db import backlog
-from nova_preempt.simulator import run
-from nova_preempt.simulator import servers
-from nova_preempt.simulator import setting
+from nova_preempt.db import backlog_store
+from nova_preempt.simulator import simulated_servers
+from nova_preempt.simulator import simulation as run
+from nova_preempt.simulator import simulation_settings
 from tests import tables
 from tests.unit.db import test_decisions
 from tests.unit.simulator import small
 
-START = servers.EPOCH.replace(tzinfo=None)
+START = simulated_servers.EPOCH.replace(tzinfo=None)
 INTERVAL_S = 10
 BOOT_S = 10
 
@@ -102,12 +102,13 @@ class Engine:
             options=conf.preemption, clock=lambda: self.now.replace(
                 tzinfo=datetime.timezone.utc),
             pauses=types.SimpleNamespace(why=lambda what: ''))
-        with (mock.patch.object(service.notifications,
+        with (mock.patch.object(backlog_service.backlog_notifications,
                                 'RequestNotifications'),
               mock.patch.object(
-                  service.server_reader, 'ServerReader', functools.partial(
+                  backlog_service.server_reader, 'ServerReader',
+                  functools.partial(
                       server_reader.ServerReader, find=self.find))):
-            self.backlog = service.Backlog(
+            self.backlog = backlog_service.Backlog(
                 conf, process, known, inventory, mock.Mock(list=list),
                 lambda *_: self, nova=mock.Mock())
 
@@ -132,7 +133,7 @@ class Engine:
         self._servers[uuid] = [tag, state, until_s, size, for_s]
         if state == 'building':
             self._put()
-        return user_nova.Reply(202, server_uuid=uuid)
+        return nova_as_user.Reply(202, server_uuid=uuid)
 
     def delete(self, uuid):
         del self._servers[uuid]
@@ -168,9 +169,9 @@ class Engine:
 
     def ask(self, uuid, vcpus, for_s=None):
         self.lasts[uuid] = vcpus, for_s
-        backlog.create(self.db, model.Request(
+        backlog_store.create(self.db, backlog_model.Request(
             uuid, 'p', 'u', 't', {'server': {'name': uuid}}, '2.90', 1, 1,
-            (model.Alternative('f', 'f', {'VCPU': vcpus}),), self.now,
+            (backlog_model.Alternative('f', 'f', {'VCPU': vcpus}),), self.now,
             self.now, waits_since=self.now))
 
     def run(self, asked, until_s):
@@ -201,8 +202,8 @@ def simulated(asked, until_s, vcpus=4, full_until_s=0):
     with mock.patch.object(run.Simulation, '_find', refuse):
         small.simulated(
             small.cloud(1, vcpus, waiting=frozenset(['normal'])),
-            small.options(backlog=setting.Backlog(
-                order.FIFO(), controller.Options(
+            small.options(backlog=simulation_settings.Backlog(
+                queue_order.FIFO(), backlog_controller.Options(
                     interval_s=INTERVAL_S))),
             *(small.boot(at_s, uuid, size, for_s=for_s)
               for at_s, uuid, size, for_s in asked), until_s=until_s)
@@ -218,7 +219,7 @@ class TestSameEvents(unittest.TestCase):
                      lambda: simulated(asked, until_s, **cloud)):
             events = Events()
             # In memory there is one connection to the database.
-            with (mock.patch.object(parallel, 'THREADS', 1),
+            with (mock.patch.object(parallel_calls, 'THREADS', 1),
                   mock.patch.object(dispatch, 'decide', events)):
                 play()
             self.assertEqual(expected, events.found)
@@ -241,14 +242,14 @@ class TestSameEvents(unittest.TestCase):
             ((3, 'a', 2, 45), (5, 'b', 2, None)), 300, full_until_s=100)
 
     def test_a_controller_that_waits_a_minute_longer(self):
-        step = controller.step
+        step = backlog_controller.step
 
         def slow(observed, memory, now_us):
             found = step(observed, memory, now_us)
             return dataclasses.replace(
                 found, wake_at_us=found.wake_at_us + 60 * SECOND)
 
-        with mock.patch.object(controller, 'step', slow):
+        with mock.patch.object(backlog_controller, 'step', slow):
             self.check(
                 ['10 start n', '10 room a', '80 room b', '80 room c',
                  '150 start a', '150 start c', '360 start b'],

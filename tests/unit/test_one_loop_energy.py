@@ -9,21 +9,21 @@ from unittest import mock
 import fixtures
 
 from nova_preempt.core.controller import Step
-from nova_preempt.core.energy import controller
-from nova_preempt.core.energy import observed
-from nova_preempt.core.energy import power
-from nova_preempt.core.energy import steps
-from nova_preempt.core.reservation import model as reservation_model
-from nova_preempt.db import changes
-from nova_preempt.db import promises
+from nova_preempt.core.energy import energy_controller
+from nova_preempt.core.energy import energy_observation
+from nova_preempt.core.energy import power_plan
+from nova_preempt.core.energy import power_steps
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import change_log
+from nova_preempt.db import host_promises
 from nova_preempt.db import reservation_rows as rows
-from nova_preempt.power import control
+from nova_preempt.power import energy_loop
 from nova_preempt.simulator import delays
-from nova_preempt.simulator import run
-from nova_preempt.simulator.traces import model
+from nova_preempt.simulator import simulation as run
+from nova_preempt.simulator.traces import trace_model
 from tests.unit.power import world
 from tests.unit.simulator import small
-from tests.unit.simulator import test_reservations
+from tests.unit.simulator import test_simulated_reservations
 
 NAMES = ('h-1', 'h-2', 'h-3', 'h-4')
 
@@ -80,20 +80,21 @@ class OneLoopTestCase(world.WorldTestCase):
                 small.DELAYS, boot=delays.Delay('constant:0'),
                 power_on=delays.Delay(f'constant:{scenario.boot_s}'),
                 power_off=delays.Delay('constant:0')))
-        options = observed.Options(
-            power.Policy(idle_intervals=2), scenario.boot_timeout_s,
+        options = energy_observation.Options(
+            power_plan.Policy(idle_intervals=2), scenario.boot_timeout_s,
             lambda history, now_s, step_s: scenario.forecast(now_s),
             switch_interval_s=60,
             max_wakes_per_minute=scenario.max_wakes,
             max_sleeps_per_minute=scenario.max_sleeps)
         records = []
         simulation = run.Simulation(cloud, small.options(
-            power=options, reservations=test_reservations.RESERVATIONS),
+            power=options,
+            reservations=test_simulated_reservations.RESERVATIONS),
             0, records.append)
         trace = [small.boot(at_s, id, 4, for_s=for_s)
                  for at_s, id, for_s in scenario.requests]
         if scenario.reserved:
-            trace.append(model.Reserve(0, 'r', 1, *scenario.reserved))
+            trace.append(trace_model.Reserve(0, 'r', 1, *scenario.reserved))
         simulation.run(sorted(trace, key=lambda event: event.at_us),
                        scenario.until_s * run.SECOND)
         self.reserved = [host for item in records
@@ -102,7 +103,7 @@ class OneLoopTestCase(world.WorldTestCase):
         return sorted_events(
             (item['t'], item['event'], item['host'], item.get('why', ''))
             for item in records
-            if 'host' in item and item['event'] in steps.STATES)
+            if 'host' in item and item['event'] in power_steps.STATES)
 
     def serve(self, scenario):
         """The same of the engine."""
@@ -114,7 +115,7 @@ class OneLoopTestCase(world.WorldTestCase):
         began = self.world.now
         self.forecast = lambda now: scenario.forecast(
             (self.world.now - began).total_seconds())
-        self.requests = control.PowerEndpoint(
+        self.requests = energy_loop.PowerEndpoint(
             self.control, lambda: False)
         if scenario.reserved:
             self.reserve(*scenario.reserved)
@@ -143,12 +144,12 @@ class OneLoopTestCase(world.WorldTestCase):
 
     def place(self, waiting, running, now_s):
         """And once the hosts are there."""
-        kept = {item.request: item.host for item in promises.get(
+        kept = {item.request: item.host for item in host_promises.get(
             self.db, datetime.datetime(2000, 1, 1))}
         for id in list(waiting):
             host = kept.get(id)
             if host and host not in self.states():
-                promises.release(self.db, id)
+                host_promises.release(self.db, id)
                 self.world.change(host, servers=1)
                 running[host] = now_s + waiting.pop(id)
 
@@ -156,7 +157,7 @@ class OneLoopTestCase(world.WorldTestCase):
         start, end = (self.world.naive() + datetime.timedelta(seconds=each)
                       for each in (start_s, end_s))
         with self.db.writer() as session:
-            changes.raise_generation(session, reservations=('r',))
+            change_log.raise_generation(session, reservations=('r',))
             rows.insert(session, reservation_model.Reservation(
                 uuid='r', project_id='p', quantity=1,
                 duration_s=end_s - start_s, window_start=start,
@@ -241,7 +242,7 @@ class TestOneLoop(OneLoopTestCase):
 
     def test_hosts_that_do_not_boot(self):
         self.useFixture(fixtures.MockPatchObject(
-            steps, 'FAILED_RETRY_S', 900))
+            power_steps, 'FAILED_RETRY_S', 900))
         self.check(Scenario(
             boot_s=80000, needed=(600, 10000, 2), boot_timeout_s=300,
             until_s=2100), [
@@ -255,7 +256,7 @@ class TestOneLoop(OneLoopTestCase):
             '2100 waking h-1 h-2: it is tried again'])
 
     def test_a_controller_that_waits_a_minute_longer(self):
-        step = controller.step
+        step = energy_controller.step
 
         def wait(observed, memory, now_us):
             began_us.append(now_us)
@@ -267,5 +268,5 @@ class TestOneLoop(OneLoopTestCase):
                  for line in _IDLE]
         for run_it in (self.simulate, self.serve):
             began_us = []
-            with mock.patch.object(controller, 'step', wait):
+            with mock.patch.object(energy_controller, 'step', wait):
                 self.assertEqual(later, run_it(Scenario(until_s=200)))

@@ -15,19 +15,19 @@ from unittest import mock
 from nova_preempt import db
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import instance_poller
-from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core.eviction import controller
+from nova_preempt.cloud import placement_api
+from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.handover import notifications
-from nova_preempt.handover import owner
+from nova_preempt.handover import preemption_notifications
+from nova_preempt.handover import process_owner
 from nova_preempt.handover import request_poller
 from nova_preempt.handover import terminator
 from nova_preempt.simulator import delays
-from nova_preempt.simulator import run
-from nova_preempt.simulator import setting
-from nova_preempt.simulator.traces import model
+from nova_preempt.simulator import simulation as run
+from nova_preempt.simulator import simulation_settings
+from nova_preempt.simulator.traces import trace_model
 from tests import tables
 from tests.unit.db import test_decisions
 from tests.unit.simulator import small
@@ -179,12 +179,13 @@ class Terminator:
         ended = terminator.Terminator(
             clients.Clients(self, placement, None),
             mock.Mock(spec=instance_poller.InstancePoller, get=self.get),
-            requests, self.decisions, mock.Mock(spec=owner.Owner),
+            requests, self.decisions, mock.Mock(spec=process_owner.Owner),
             types.SimpleNamespace(
                 termination_timeout_s=TIMEOUT_S, migrate_timeout_s=0,
                 actions=['delete', 'shelve', 'stop'],
                 honored_locks='admin', minimum_runtime_s=0),
-            mock.Mock(spec=notifications.Notifications), lambda: self.now,
+            mock.Mock(spec=preemption_notifications.Notifications),
+            lambda: self.now,
             self.sleep, host_is_up=lambda uuid, host: True).end(
                 [decision], chosen_at=self.now)
         if ended.stuck:
@@ -200,7 +201,7 @@ def simulate(scenario):
     records, asked = [], []
     simulation = run.Simulation(
         small.cloud(
-            classes={victim.uuid: setting.Terms(
+            classes={victim.uuid: simulation_settings.Terms(
                 action=victim.action, notice_s=victim.notice_s)
                 for victim in scenario.victims},
             delays=dataclasses.replace(small.DELAYS, delete=delays.Delay(
@@ -216,9 +217,10 @@ def simulate(scenario):
         return draw_us(kind)
 
     parts.drawn.us = us
-    trace = [model.Boot(0, victim.uuid,
-                        {'VCPU': victim.vcpus, 'MEMORY_MB': 1}, '',
-                        victim.uuid, None) for victim in scenario.victims]
+    trace = [trace_model.Boot(0, victim.uuid,
+                              {'VCPU': victim.vcpus, 'MEMORY_MB': 1}, '',
+                              victim.uuid, None)
+                              for victim in scenario.victims]
     trace += [small.boot(COMES_AT, 's', 4)]
     trace += [small.end(victim.deleted_at, victim.uuid)
               for victim in scenario.victims if victim.deleted_at is not None]
@@ -252,7 +254,7 @@ class TestOneLoop(unittest.TestCase):
 
     def test_a_controller_that_waits_a_minute_longer(self):
         """Both wait: neither has a rule of its own."""
-        real, minute_us = controller.step, 60 * small.SECOND
+        real, minute_us = eviction_controller.step, 60 * small.SECOND
 
         def late(observed, memory, now_us):
             if not memory.has_notice:
@@ -263,7 +265,7 @@ class TestOneLoop(unittest.TestCase):
                 and found.wake_at_us + minute_us)
 
         scenario = SCENARIOS['notices']
-        with mock.patch.object(controller, 'step', late):
+        with mock.patch.object(eviction_controller, 'step', late):
             found = Terminator(scenario).play()
             self.assertEqual(found, simulate(scenario))
         self.assertEqual(

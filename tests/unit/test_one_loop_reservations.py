@@ -13,17 +13,17 @@ from unittest import mock
 from nova_preempt.core import controller as core_controller
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import SECOND
-from nova_preempt.core.notice import NoticeRule
-from nova_preempt.core.reservation import cleanup
-from nova_preempt.core.reservation import controller
-from nova_preempt.core.reservation import drain
-from nova_preempt.core.reservation import lease_events
+from nova_preempt.core.notice_period import NoticeRule
+from nova_preempt.core.reservation import cleanup_controller
+from nova_preempt.core.reservation import drain_rules
+from nova_preempt.core.reservation import lease_event_controller
 from nova_preempt.core.reservation import leases
-from nova_preempt.core.reservation import model as rows
+from nova_preempt.core.reservation import reservation_controller
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.simulator import delays
-from nova_preempt.simulator import run
-from nova_preempt.simulator import setting
-from nova_preempt.simulator.traces import model
+from nova_preempt.simulator import simulation as run
+from nova_preempt.simulator import simulation_settings
+from nova_preempt.simulator.traces import trace_model
 from tests.unit.reservation import life
 from tests.unit.simulator import small
 
@@ -199,8 +199,8 @@ class Service:
 
     def cancel(self, uuid):
         reservations = self.test.reservations
-        if self.test.get(uuid).status == rows.PENDING:
-            reservations.update(uuid, status=rows.CANCELLED)
+        if self.test.get(uuid).status == reservation_model.PENDING:
+            reservations.update(uuid, status=reservation_model.CANCELLED)
         else:
             reservations.set_end(uuid, self.test.now)
 
@@ -221,7 +221,7 @@ class Service:
             self.note('host lost', *lost)
         if after.ready_at and not before.ready_at:
             self.note('started', uuid)
-        if rows.ENDED == after.status != before.status:
+        if reservation_model.ENDED == after.status != before.status:
             self.note('ended' if after.ready_at else 'never started', uuid)
 
     def note(self, what, *uuids):
@@ -231,7 +231,7 @@ class Service:
 def simulated(scenario):
     """[(when, what, which)] of a simulation of a scenario."""
     is_open = scenario.reservable >= scenario.hosts
-    cloud = small.cloud(1, spread=False, terms=setting.Terms(
+    cloud = small.cloud(1, spread=False, terms=simulation_settings.Terms(
         minimum_runtime_s=scenario.promised_s))
     kinds = [dataclasses.replace(
         cloud.hosts[0], name=f'h-{number + 1}', count=1,
@@ -241,14 +241,14 @@ def simulated(scenario):
         cloud, hosts=tuple(kinds), delays=dataclasses.replace(
             small.DELAYS, migrate=delays.Delay(f'constant:{MIGRATE_S}')))
     options = small.options(
-        may_migrate=not is_open, reservations=setting.Reservations(
+        may_migrate=not is_open, reservations=simulation_settings.Reservations(
             leases.Guard(0, NoticeRule(30), eligibility.Rules(), 120, 0), 300,
             evacuation_lead_s=300))
-    trace = [model.Reserve(
+    trace = [trace_model.Reserve(
         10 * SECOND, 'r1', scenario.quantity, START_S,
         duration_s=scenario.for_s, end_action='delete')]
     if scenario.next_for_s:
-        trace.append(model.Reserve(
+        trace.append(trace_model.Reserve(
             10 * SECOND, 'r2', scenario.quantity, START_S + scenario.for_s,
             duration_s=scenario.next_for_s, end_action='delete'))
     if scenario.cancelled_s is not None:
@@ -335,8 +335,8 @@ class TestOneLoop(life.ChoresTestCase):
             return [(when + 60.0 * (what[0] in ('ended', 'clear')), *what)
                     for when, *what in events]
 
-        real = lease_events.step
-        with mock.patch.object(lease_events, 'step', step):
+        real = lease_event_controller.step
+        with mock.patch.object(lease_event_controller, 'step', step):
             self.check('a preemptible server gets its notice', wait)
 
     def test_a_cleanup_that_waits_a_minute_longer(self):
@@ -345,15 +345,15 @@ class TestOneLoop(life.ChoresTestCase):
             since_us = memory.since_us or now_us
             if now_us - since_us < 60 * SECOND:
                 return core_controller.Step(
-                    (), cleanup.Memory(since_us), now_us + SECOND)
+                    (), cleanup_controller.Memory(since_us), now_us + SECOND)
             return real(view, memory, now_us)
 
         def wait(events):
             return [(when + 60.0 * (what[0] == 'clear'), *what)
                     for when, *what in events]
 
-        real = cleanup.step
-        with mock.patch.object(cleanup, 'step', step):
+        real = cleanup_controller.step
+        with mock.patch.object(cleanup_controller, 'step', step):
             self.check('a preemptible server gets its notice', wait)
 
     def check_late(self, name, late):
@@ -364,8 +364,8 @@ class TestOneLoop(life.ChoresTestCase):
         def step(view, memory, now_us):
             return real(view, memory, now_us - 60 * SECOND)
 
-        real = controller.step
-        with mock.patch.object(controller, 'step', step):
+        real = reservation_controller.step
+        with mock.patch.object(reservation_controller, 'step', step):
             self.check(name, lambda events: [
                 (when + 60.0 * (what == late), what, uuid)
                 for when, what, uuid in events])
@@ -382,5 +382,6 @@ class TestOneLoop(life.ChoresTestCase):
             return [(when, *what) for when, *what in events
                     if what[0] != 'moving' or (when - 400) % 90 == 0]
 
-        with mock.patch.object(drain, 'RETRY_S', drain.RETRY_S + 60):
+        with mock.patch.object(drain_rules, 'RETRY_S',
+                               drain_rules.RETRY_S + 60):
             self.check('a reservation that never starts', wait)

@@ -13,39 +13,39 @@ import unittest
 from unittest import mock
 
 from nova_preempt import db
-from nova_preempt.classes import returning
+from nova_preempt.classes import class_returns
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.core import capacity
 from nova_preempt.core import controller
 from nova_preempt.core import eligibility
-from nova_preempt.core import headroom as groups
+from nova_preempt.core import headroom_account
 from nova_preempt.core import model
 from nova_preempt.core import observed_server
 from nova_preempt.core import times
-from nova_preempt.core.classes import returning as core_returning
-from nova_preempt.core.classes.clocks import Clocks
-from nova_preempt.core.classes.clocks import Event
-from nova_preempt.core.classes.clocks import Kind
-from nova_preempt.core.classes.rounds import Claimant
-from nova_preempt.core.eviction import expiry as core_expiry
-from nova_preempt.core.eviction import headroom as core_headroom
-from nova_preempt.core.eviction import retention
-from nova_preempt.core.eviction import returns as core_returns
-from nova_preempt.core.notice import NoticeRule
-from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.classes import class_returning
+from nova_preempt.core.classes.class_dispatch import Claimant
+from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.server_clocks import Event
+from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.eviction import expiry_controller
+from nova_preempt.core.eviction import headroom_controller
+from nova_preempt.core.eviction import retention_controller
+from nova_preempt.core.eviction import return_controller
+from nova_preempt.core.notice_period import NoticeRule
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import decisions
 from nova_preempt.engine import expiry
-from nova_preempt.engine import headroom
-from nova_preempt.engine import restorer
-from nova_preempt.handover import victim_space
-from nova_preempt.simulator import setting
+from nova_preempt.engine import headroom_task
+from nova_preempt.engine import victim_returns
+from nova_preempt.handover import victim_allocations
+from nova_preempt.simulator import simulation_settings
 from tests import tables
 from tests.unit.db import test_decisions
 from tests.unit.engine import test_expiry
 from tests.unit.simulator import small
-from tests.unit.simulator import test_classes
+from tests.unit.simulator import test_simulated_classes
 
 START = test_expiry.NOW.replace(tzinfo=None)
 INTERVAL_S = 10
@@ -199,7 +199,7 @@ def simulated(setup, options, *trace, until_s, only):
 class TestMaximumRunTime(OneLoop, unittest.TestCase):
     """One has 50 s by its flavor, one as long as it likes, the rest 300 s."""
 
-    CONTROLLER = core_expiry
+    CONTROLLER = expiry_controller
     EVENTS = ['60 notice a', '310 notice c']
     LATER = ['120 notice a', '370 notice c']
     LIMITS = {'a': 50, 'b': 0, 'c': None}
@@ -225,7 +225,7 @@ class TestMaximumRunTime(OneLoop, unittest.TestCase):
         return world.run(loop.end_old_servers, 500)
 
     def simulator(self):
-        classes = {uuid: setting.Terms(maximum_runtime_s=limit_s)
+        classes = {uuid: simulation_settings.Terms(maximum_runtime_s=limit_s)
                    for uuid, limit_s in self.LIMITS.items()}
         return simulated(
             small.cloud(classes=classes), small.options(
@@ -237,14 +237,14 @@ class TestMaximumRunTime(OneLoop, unittest.TestCase):
 
 def model_boot(at_s, uuid, class_name, vcpus=1, for_s=None):
     made = small.boot(at_s, uuid, vcpus, for_s=for_s)
-    return small.model.Boot(made.at_us, uuid, made.resources, '', class_name,
-                            made.duration_us)
+    return small.trace_model.Boot(made.at_us, uuid, made.resources, '',
+                                  class_name, made.duration_us)
 
 
 class TestRetention(OneLoop, unittest.TestCase):
     """Somebody was stopped, and is kept for 500 s."""
 
-    CONTROLLER = retention
+    CONTROLLER = retention_controller
     EVENTS = ['630 deleted a']
     LATER = ['690 deleted a']
 
@@ -253,7 +253,7 @@ class TestRetention(OneLoop, unittest.TestCase):
         world.process.options.stop_retention_s = 500
         world.shown['a'] = observed_server.ObservedServer(
             'a', 'stopped', None, 'h', status='SHUTOFF',
-            locked_reason=victim_space.LOCKED)
+            locked_reason=victim_allocations.LOCKED)
         there = {'a': test_expiry.server('a', vm_state='stopped')}
         loop = expiry.Expiry(
             world.process, mock.Mock(get=there.get), world.clients, None)
@@ -263,7 +263,7 @@ class TestRetention(OneLoop, unittest.TestCase):
 
     def simulator(self):
         return simulated(
-            small.cloud(terms=setting.Terms(action='stop')),
+            small.cloud(terms=simulation_settings.Terms(action='stop')),
             small.options(notice=NoticeRule(27), stop_retention_s=500),
             small.boot(0, 'a', 4, spot=True), small.boot(100, 'n'),
             until_s=1000, only={'deleted'})
@@ -273,7 +273,7 @@ class TestRetention(OneLoop, unittest.TestCase):
 class TestHeadroom(OneLoop, unittest.TestCase):
     """Of four cores two are to be free; a normal server takes one of them."""
 
-    CONTROLLER = core_headroom
+    CONTROLLER = headroom_controller
     EVENTS = ['20 notice p']
     LATER = ['80 notice p']
 
@@ -281,17 +281,17 @@ class TestHeadroom(OneLoop, unittest.TestCase):
         world = Engine(self)
         world.sizes.update(p=1, q=1)
         known = mock.Mock()
-        known.headroom.look.side_effect = lambda: [groups.Group(
-            'the cloud', groups.parse('VCPU:2'), {
+        known.headroom.look.side_effect = lambda: [headroom_account.Group(
+            'the cloud', headroom_account.parse('VCPU:2'), {
                 'h': model.Provider('p', 1, {'VCPU': model.Inventory(4)}, {
                     uuid: {'VCPU': vcpus}
                     for uuid, vcpus in world.sizes.items()})})]
         known.servers.servers.return_value = [
             test_expiry.server(uuid) for uuid in 'pq']
-        known.policy.return_value = policies.Policy(
+        known.policy.return_value = preemption_policy.Policy(
             eligibility.Rules(), ('delete',), lambda server, options: 0)
         known.budgets.read.return_value = None
-        loop = headroom.HeadroomKeeper(
+        loop = headroom_task.HeadroomKeeper(
             world.process, known, set,
             mock.Mock(begin=world.begin, **{'ending.return_value': []}))
         return world.run(loop.keep, 300,
@@ -300,7 +300,7 @@ class TestHeadroom(OneLoop, unittest.TestCase):
     def simulator(self):
         return simulated(
             small.cloud(), small.options(
-                headroom=groups.parse('VCPU:2')),
+                headroom=headroom_account.parse('VCPU:2')),
             small.boot(0, 'p', spot=True), small.boot(0, 'q', spot=True),
             small.boot(15, 'n'), until_s=300, only={'notice'})
 
@@ -309,7 +309,7 @@ class TestHeadroom(OneLoop, unittest.TestCase):
 class TestReturns(OneLoop, unittest.TestCase):
     """Four were shelved; for the largest there is no room for 600 s."""
 
-    CONTROLLER = core_returns
+    CONTROLLER = return_controller
     LATER = ['630 back a', '630 back b', '710 back c', '790 left d']
     EVENTS = ['570 back a', '570 back b', '590 back c', '730 left d']
     SIZES = {'d': 4, 'a': 1, 'b': 1, 'c': 2}
@@ -326,7 +326,7 @@ class TestReturns(OneLoop, unittest.TestCase):
                 uuid, '', status='SHELVED_OFFLOADED')
 
         def make():
-            return restorer.Restorer(
+            return victim_returns.Restorer(
                 world.decisions, world.clients, mock.Mock(), mock.Mock(),
                 types.SimpleNamespace(**self.OPTIONS), lambda: world.now_s)
 
@@ -346,7 +346,7 @@ class TestReturns(OneLoop, unittest.TestCase):
         return world.run(work, 1000, (545, lambda: world.sizes.pop('n')))
 
     def simulator(self):
-        terms = setting.Terms(action='shelve', restore=True)
+        terms = simulation_settings.Terms(action='shelve', restore=True)
         return simulated(
             small.cloud(2, terms=terms),
             small.options(notice=NoticeRule(25), **self.OPTIONS),
@@ -381,7 +381,7 @@ class TestReturns(OneLoop, unittest.TestCase):
 class TestReturnsOfClass(OneLoop, unittest.TestCase):
     """Bronze b and c take turns on one host, a pass each 60 s."""
 
-    CONTROLLER = core_returning
+    CONTROLLER = class_returning
     LATER = ['170 notice c']
     EVENTS = ['110 notice c', '170 notice b', '230 notice c', '290 notice b']
 
@@ -389,15 +389,15 @@ class TestReturnsOfClass(OneLoop, unittest.TestCase):
         world = Engine(self, vcpus=0, preempting_operations=['unshelve'],
                        enabled=True)
         cloud = ClassCloud(world)
-        loop = restorer.Restorer(
+        loop = victim_returns.Restorer(
             world.decisions, world.clients, mock.Mock(), mock.Mock(),
             types.SimpleNamespace(**TestReturns.OPTIONS),
             lambda: world.now_s,
-            returning=returning.Returning(
+            returning=class_returns.Returning(
                 mock.Mock(process=world.process, known=cloud.known,
                           clients=world.clients,
                           handover=mock.Mock(stuck=set)),
-                test_classes.TABLE))
+                test_simulated_classes.TABLE))
 
         def work():
             cloud.go_on()
@@ -407,9 +407,10 @@ class TestReturnsOfClass(OneLoop, unittest.TestCase):
 
     def simulator(self):
         return [line for line in simulated(
-            *test_classes.make(2), test_classes.boot(0, 'b', 'bronze'),
-            test_classes.boot(0, 'c', 'bronze'),
-            test_classes.boot(100, 'g', 'gold'), until_s=330,
+            *test_simulated_classes.make(2),
+            test_simulated_classes.boot(0, 'b', 'bronze'),
+            test_simulated_classes.boot(0, 'c', 'bronze'),
+            test_simulated_classes.boot(100, 'g', 'gold'), until_s=330,
             only={'notice'}) if line != '100 notice b']
 
 class ClassCloud:
@@ -438,14 +439,14 @@ class ClassCloud:
             (types.SimpleNamespace(uuid=host, name=host), model.Provider(
                 host, 1, {'VCPU': model.Inventory(4)}, {uuid: {'VCPU': 4}}),
              True) for host, uuid in self._on.items()]
-        known.policy.return_value = policies.Policy(
+        known.policy.return_value = preemption_policy.Policy(
             eligibility.Rules(), ('shelve',), lambda server, options: 0)
         known.budgets.read.return_value = None
 
     def _happens(self, uuid, name, *events):
         known = self.claimants.get(uuid) or Claimant(
-            uuid, test_classes.TABLE.classes.find(name), Clocks(), {},
-            test_classes.TABLE.overhead_us)
+            uuid, test_simulated_classes.TABLE.classes.find(name), Clocks(),
+            {}, test_simulated_classes.TABLE.overhead_us)
         start_us = times.microseconds(START)
         self.claimants[uuid] = dataclasses.replace(
             known, clocks=known.clocks.applied(*(

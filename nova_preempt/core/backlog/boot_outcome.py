@@ -10,8 +10,8 @@ import datetime
 import enum
 from typing import Any
 
-from nova_preempt.core.backlog import model
-from nova_preempt.core.eviction import returns
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.eviction import return_controller
 
 #: The longest pause between two tries, in seconds. Room may come any time.
 LONGEST_PAUSE_S = 600
@@ -55,7 +55,8 @@ class Verdict:
     """What is to be written down of a request, and done about it.
 
     :param state: its state from now on
-    :param values: what else changes of it, by the names of model.Request
+    :param values: what else changes of it, by the names of
+        backlog_model.Request
     :param servers: those that are new or changed
     :param forgotten: the uuids of those of which nothing is left
     :param boots: those that changed
@@ -65,20 +66,21 @@ class Verdict:
 
     state: str
     values: Mapping[str, Any]
-    servers: tuple[model.OwnServer, ...] = ()
+    servers: tuple[backlog_model.OwnServer, ...] = ()
     forgotten: tuple[str, ...] = ()
-    boots: tuple[model.Boot, ...] = ()
+    boots: tuple[backlog_model.Boot, ...] = ()
     deletes: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
 
-    def changes(self, request: model.Request) -> bool:
+    def changes(self, request: backlog_model.Request) -> bool:
         """Whether there is anything to write down."""
         return bool(self.servers or self.forgotten or self.boots) or any(
             getattr(request, name) != value
             for name, value in (*self.values.items(), ("state", self.state)))
 
 
-def after(request: model.Request, verdict: Verdict) -> model.Request:
+def after(request: backlog_model.Request,
+          verdict: Verdict) -> backlog_model.Request:
     """Return the request as a verdict leaves it."""
     servers = {
         item.uuid: item
@@ -87,12 +89,9 @@ def after(request: model.Request, verdict: Verdict) -> model.Request:
     }
     boots = {item.number: item for item in (*request.boots, *verdict.boots)}
     return dataclasses.replace(
-        request,
-        state=verdict.state,
-        **verdict.values,
+        request, state=verdict.state, **verdict.values,
         servers=tuple(servers.values()),
-        boots=tuple(boots[number] for number in sorted(boots)),
-    )
+        boots=tuple(boots[number] for number in sorted(boots)), )
 
 
 class Taken(enum.Enum):
@@ -129,26 +128,22 @@ def taken(status: int | None, kind: str, text: str, tries: int = 0) -> Taken:
 
 
 def begun(
-    request: model.Request, boot: model.Boot, forgotten: Sequence[int] = ()
-) -> model.Request:
+    request: backlog_model.Request, boot: backlog_model.Boot,
+    forgotten: Sequence[int] = () ) -> backlog_model.Request:
     """Return the request as it is while Nova is asked for a boot.
 
     :param forgotten: the numbers of boots that it does without from now on
     """
     return dataclasses.replace(
-        request, state=model.PLACING, reason="", updated_at=boot.asked_at,
+        request, state=backlog_model.PLACING, reason="",
+        updated_at=boot.asked_at,
         boots=(*(item for item in request.boots
                  if item.number not in forgotten), boot))
 
 
 def answered(
-    request: model.Request,
-    boot: model.Boot,
-    how: Taken,
-    text: str,
-    server_uuid: str,
-    now: datetime.datetime,
-    options: Options,
+    request: backlog_model.Request, boot: backlog_model.Boot, how: Taken,
+    text: str, server_uuid: str, now: datetime.datetime, options: Options,
 ) -> Verdict:
     """Say what becomes of a request that is being placed.
 
@@ -159,14 +154,14 @@ def answered(
     :param server_uuid: of the first server, if it has; '' if nobody knows
     """
     if how is Taken.UNKNOWN:
-        return Verdict(model.PLACING, {})
+        return Verdict(backlog_model.PLACING, {})
     if how is Taken.ACCEPTED:
-        first = model.OwnServer(
-            server_uuid, boot.number, model.BUILDING, now)
+        first = backlog_model.OwnServer(
+            server_uuid, boot.number, backlog_model.BUILDING, now)
         return Verdict(
-            model.PLACING, {}, (first,) if server_uuid else (),
-            boots=(dataclasses.replace(boot, state=model.ASKED),))
-    refused = (dataclasses.replace(boot, state=model.REFUSED),)
+            backlog_model.PLACING, {}, (first,) if server_uuid else (),
+            boots=(dataclasses.replace(boot, state=backlog_model.ASKED),))
+    refused = (dataclasses.replace(boot, state=backlog_model.REFUSED),)
     if how is Taken.NO:
         return dataclasses.replace(
             refuse(request, text, now, options), boots=refused)
@@ -176,7 +171,7 @@ def answered(
 
 
 def without_flavor(
-    request: model.Request, boot: model.Boot
+    request: backlog_model.Request, boot: backlog_model.Boot
 ) -> Verdict | None:
     """Say that a request goes on without a flavor that is gone.
 
@@ -188,26 +183,24 @@ def without_flavor(
         return None
     return Verdict(
         request.state, {"alternatives": left},
-        boots=(dataclasses.replace(boot, state=model.REFUSED),))
+        boots=(dataclasses.replace(boot, state=backlog_model.REFUSED),))
 
 
 def refuse(
-    request: model.Request,
-    text: str,
-    now: datetime.datetime,
-    options: Options,
-) -> Verdict:
+    request: backlog_model.Request, text: str, now: datetime.datetime,
+    options: Options, ) -> Verdict:
     """Say what becomes of a request whose servers cannot be started.
 
     One that runs in part goes on with that.
     """
-    if any(item.state == model.RUNNING for item in request.servers):
+    if any(item.state == backlog_model.RUNNING for item in request.servers):
         values = in_vain(request, REFUSED, text, now, options)
         return Verdict(request.state, {**values, "reason": text})
-    return Verdict(model.FAILED, {"reason": text, **NOT_WAITING})
+    return Verdict(backlog_model.FAILED, {"reason": text, **NOT_WAITING})
 
 
-def why_too_late(request: model.Request, now: datetime.datetime) -> str:
+def why_too_late(request: backlog_model.Request,
+                 now: datetime.datetime) -> str:
     """Why no servers are started for it for the first time, '' = they are."""
     if request.not_after is not None and now >= request.not_after:
         return f"It had to start until {request.not_after}Z."
@@ -218,35 +211,34 @@ def why_too_late(request: model.Request, now: datetime.datetime) -> str:
     return ""
 
 
-def is_startable(request: model.Request, now: datetime.datetime) -> bool:
+def is_startable(request: backlog_model.Request,
+                 now: datetime.datetime) -> bool:
     """Tell whether servers of a request start once there is room."""
-    if request.state == model.WAITING:
+    if request.state == backlog_model.WAITING:
         return True
     states = [item.state for item in request.servers]
-    if not model.missing(request) or (
-        request.state not in (model.PARTLY_ACTIVE, model.EVICTED)
-        or (request.state == model.EVICTED and model.AWAY in states)
-    ):
+    if not backlog_model.missing(request) or (
+        request.state not
+        in (backlog_model.PARTLY_ACTIVE, backlog_model.EVICTED)
+        or (request.state == backlog_model.EVICTED
+            and backlog_model.AWAY in states)):
         return False
     # What has given way comes back whenever that is.
-    return model.ENDED in states or not why_too_late(request, now)
+    return backlog_model.ENDED in states or not why_too_late(request, now)
 
 
-def expire(request: model.Request, now: datetime.datetime) -> Verdict | None:
+def expire(request: backlog_model.Request,
+           now: datetime.datetime) -> Verdict | None:
     """Say that a request waits no longer; None if it does."""
     reason = why_too_late(request, now)
-    if request.state != model.WAITING or not reason:
+    if request.state != backlog_model.WAITING or not reason:
         return None
-    return Verdict(model.EXPIRED, {"reason": reason, **NOT_WAITING})
+    return Verdict(backlog_model.EXPIRED, {"reason": reason, **NOT_WAITING})
 
 
 def in_vain(
-    request: model.Request,
-    code: str,
-    text: str,
-    now: datetime.datetime,
-    options: Options,
-) -> dict[str, Any]:
+    request: backlog_model.Request, code: str, text: str,
+    now: datetime.datetime, options: Options, ) -> dict[str, Any]:
     """What changes of a request after a try that may go well later."""
     kept = request.waits_for.get("kept")
     return {
@@ -255,11 +247,11 @@ def in_vain(
         "tries": request.tries + 1,
         "next_try_at": now + datetime.timedelta(seconds=min(
             LONGEST_PAUSE_S,
-            returns.pause_s(options.retry_s, request.tries))),
+            return_controller.pause_s(options.retry_s, request.tries))),
     }
 
 
-def refused(request: model.Request) -> str:
+def refused(request: backlog_model.Request) -> str:
     """Return the code of Nova's last answer, '' if none was in vain."""
     if not request.tries:
         return ""

@@ -9,19 +9,19 @@ import dataclasses
 import sys
 
 from nova_preempt.core import capacity
-from nova_preempt.core.backlog import groups
-from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
-from nova_preempt.core.backlog.groups import Group
-from nova_preempt.core.backlog.room import Held
-from nova_preempt.core.backlog.room import Kind
-from nova_preempt.core.backlog.room import Room
-from nova_preempt.core.backlog.room import kind
-from nova_preempt.core.backlog.room import several
-from nova_preempt.core.backlog.suited import Suited
-from nova_preempt.core.backlog.suited import fewest
-from nova_preempt.core.backlog.suited import spread
+from nova_preempt.core.backlog.group_placement import Group
+from nova_preempt.core.backlog.host_capacity import Held
+from nova_preempt.core.backlog.host_capacity import Kind
+from nova_preempt.core.backlog.host_capacity import Room
+from nova_preempt.core.backlog.host_capacity import kind
+from nova_preempt.core.backlog.host_capacity import several
+from nova_preempt.core.backlog.suitable_hosts import Suited
+from nova_preempt.core.backlog.suitable_hosts import fewest
+from nova_preempt.core.backlog.suitable_hosts import spread
 from nova_preempt.core.model import Resources
 from nova_preempt.core.reservation import leases
 
@@ -36,18 +36,16 @@ class CapacityTracker:
     of server is not looked at again for that kind.
 
     :param rooms: those of all hosts
-    :param lead_s: see suited.Suited
+    :param lead_s: see suitable_hosts.Suited
     :param stays: for how long servers keep their places
     :ivar rooms: what is left of them, by the number of the host
     :ivar seats: where the servers of groups are
     """
 
     def __init__(
-        self,
-        rooms: Iterable[Room],
-        lead_s: Callable[[model.Alternative], float] = lambda _: 0,
-        stays: ExpectedDepartures = AS_FLAVORS_SAY,
-    ) -> None:
+        self, rooms: Iterable[Room],
+        lead_s: Callable[[backlog_model.Alternative], float] = lambda _: 0,
+        stays: ExpectedDepartures = AS_FLAVORS_SAY, ) -> None:
         self.rooms = sorted(rooms, key=lambda room: room.host)
         self._lead_s = lead_s
         self._stays = stays
@@ -65,7 +63,8 @@ class CapacityTracker:
         # The hosts that had room for so many when so much had been taken.
         self._hosts: dict[
             tuple[Kind, str, int], tuple[int, frozenset[str]]] = {}
-        self.seats = groups.Seats([room.members for room in self.rooms])
+        self.seats = group_placement.Seats([room.members
+                                            for room in self.rooms])
 
     def copy(self) -> CapacityTracker:
         """Return another that has the same left."""
@@ -75,7 +74,7 @@ class CapacityTracker:
         other.seats = self.seats.copy()
         return other
 
-    def suited(self, alternative: model.Alternative) -> Suited:
+    def suited(self, alternative: backlog_model.Alternative) -> Suited:
         """Return the hosts for such servers, whatever is in use of them."""
         key = kind(alternative)
         if key not in self._suited:
@@ -83,7 +82,7 @@ class CapacityTracker:
                 alternative, self.rooms, self._lead_s)
         return self._suited[key]
 
-    def left(self, wanted: Iterable[model.Alternative]) -> list[Room]:
+    def left(self, wanted: Iterable[backlog_model.Alternative]) -> list[Room]:
         """Return the rooms, with what is free and not held of each.
 
         Nothing is of those that some of these may not have, which are there
@@ -107,12 +106,8 @@ class CapacityTracker:
         return found
 
     def count(
-        self,
-        alternative: model.Alternative,
-        most: int,
-        group: Group | None = None,
-        least: int = 1,
-    ) -> int:
+        self, alternative: backlog_model.Alternative, most: int,
+        group: Group | None = None, least: int = 1, ) -> int:
         """Return how many such servers find room, no more than ``most``.
 
         :param group: they are of it
@@ -127,17 +122,14 @@ class CapacityTracker:
         return found if found >= least else 0
 
     def hosts(
-        self,
-        alternative: model.Alternative,
-        group: Group | None = None,
-        least: int = 1,
-    ) -> frozenset[str]:
+        self, alternative: backlog_model.Alternative,
+        group: Group | None = None, least: int = 1, ) -> frozenset[str]:
         """Return the hosts that have room for such a server.
 
         :param group: it is of it
         :param least: a host of an affinity group needs room for so many
         """
-        at_once = least if groups.is_together(group) else 1
+        at_once = least if group_placement.is_together(group) else 1
         key = *_key(alternative, group), at_once
         suited = self.suited(alternative)
         looked: Iterable[str] = self._number
@@ -155,11 +147,8 @@ class CapacityTracker:
         return found
 
     def is_ever(
-        self,
-        alternative: model.Alternative,
-        least: int,
-        group: Group | None = None,
-    ) -> bool:
+        self, alternative: backlog_model.Alternative, least: int,
+        group: Group | None = None, ) -> bool:
         """Whether so many would find room if hosts were empty.
 
         Its own servers may leave an anti-affinity group; where those of an
@@ -175,12 +164,8 @@ class CapacityTracker:
         return fewest(suited.largest, least, group) > 0
 
     def take_at(
-        self,
-        alternative: model.Alternative,
-        hosts: Mapping[str, int],
-        group: Group | None = None,
-        is_sure: bool = True,
-    ) -> None:
+        self, alternative: backlog_model.Alternative, hosts: Mapping[str, int],
+        group: Group | None = None, is_sure: bool = True, ) -> None:
         """Give room on these hosts away: {host: for how many servers}.
 
         :param is_sure: otherwise Nova may choose others
@@ -191,11 +176,8 @@ class CapacityTracker:
         self.seats.add(group, numbers, is_sure)
 
     def take(
-        self,
-        alternative: model.Alternative,
-        count: int,
-        group: Group | None = None,
-    ) -> dict[str, int]:
+        self, alternative: backlog_model.Alternative, count: int,
+        group: Group | None = None, ) -> dict[str, int]:
         """Give their room away, on the first hosts that have it.
 
         :returns: {host: for how many servers}; Nova may choose others
@@ -211,12 +193,8 @@ class CapacityTracker:
         return taken
 
     def expect(
-        self,
-        alternative: model.Alternative,
-        count: int,
-        hosts: Mapping[str, int],
-        group: Group | None = None,
-    ) -> None:
+        self, alternative: backlog_model.Alternative, count: int,
+        hosts: Mapping[str, int], group: Group | None = None, ) -> None:
         """Give room away to servers that Nova will find some for.
 
         :param hosts: where they are likely to be, {host: how many}; for the
@@ -236,11 +214,8 @@ class CapacityTracker:
             self.seats.add(group, {}, is_sure=False)
 
     def hold(
-        self,
-        alternative: model.Alternative,
-        count: int,
-        group: Group | None = None,
-        most_hosts: int = sys.maxsize,
+        self, alternative: backlog_model.Alternative, count: int,
+        group: Group | None = None, most_hosts: int = sys.maxsize,
     ) -> Held | None:
         """Keep hosts for servers that will start there; others keep off.
 
@@ -252,7 +227,7 @@ class CapacityTracker:
 
         :param most_hosts: no more are kept
         """
-        together = group.uuid if groups.is_together(group) else ""
+        together = group.uuid if group_placement.is_together(group) else ""
         if together:
             if any(together == each[2] for each in self._held.values()):
                 return None
@@ -284,7 +259,7 @@ class CapacityTracker:
         return Held(
             hosts, max(known) if len(known) == len(times) else None, far)
 
-    def kept_off(self, alternative: model.Alternative) -> int:
+    def kept_off(self, alternative: backlog_model.Alternative) -> int:
         """Return how many hosts have room that is kept from such a server."""
         suited = self.suited(alternative)
         return sum(
@@ -295,12 +270,8 @@ class CapacityTracker:
     # -- hosts -------------------------------------------------------------
 
     def _times(
-        self,
-        number: int,
-        alternative: model.Alternative,
-        most: int,
-        suited: Suited,
-    ) -> int:
+        self, number: int, alternative: backlog_model.Alternative, most: int,
+        suited: Suited, ) -> int:
         """Return how many servers find room on a host, of so many."""
         if number not in suited.open:
             return 0
@@ -312,23 +283,20 @@ class CapacityTracker:
         return capacity.times(alternative.resources, left, most)
 
     def _take(
-        self, number: int, alternative: model.Alternative, times: int
+        self, number: int, alternative: backlog_model.Alternative, times: int
     ) -> None:
         """Give the room of so many servers on a host away."""
         self._shrunk.append(self.rooms[number].host)
         self.rooms[number] = self.rooms[number].without(alternative, times)
 
     def _find(
-        self,
-        alternative: model.Alternative,
-        most: int,
-        group: Group | None,
-    ) -> dict[int, int]:
+        self, alternative: backlog_model.Alternative, most: int,
+        group: Group | None, ) -> dict[int, int]:
         """Return {number: how many find room there}, on the first hosts.
 
         Of an affinity group on one, the first that has room for the most.
         """
-        if groups.is_together(group):
+        if group_placement.is_together(group):
             return self._find_one(alternative, most, group)
         found: dict[int, int] = {}
         suited = self.suited(alternative)
@@ -344,7 +312,7 @@ class CapacityTracker:
         return found
 
     def _find_one(
-        self, alternative: model.Alternative, most: int, group: Group
+        self, alternative: backlog_model.Alternative, most: int, group: Group
     ) -> dict[int, int]:
         found: dict[int, int] = {}
         hosts, suited = self.seats.only(group), self.suited(alternative)
@@ -359,23 +327,22 @@ class CapacityTracker:
         return found
 
     def _first(
-        self, alternative: model.Alternative, group: Group | None = None
-    ) -> int:
+        self, alternative: backlog_model.Alternative,
+        group: Group | None = None ) -> int:
         """The first host that may have room for such a server."""
         key = _key(alternative, group)
         number, most = self._searched.get(key, _NEVER)
         suited = self.suited(alternative)
         while number < len(self.rooms) and not (
             self.seats.most(group, number, 1)
-            and self._times(number, alternative, 1, suited)
-        ):
+            and self._times(number, alternative, 1, suited)):
             number += 1
         self._searched[key] = number, most
         return number
 
 
 def _key(
-    alternative: model.Alternative, group: Group | None
+    alternative: backlog_model.Alternative, group: Group | None
 ) -> tuple[Kind, str]:
     """Return a key, equal for servers that fit on the same hosts."""
     return kind(alternative), "" if group is None else group.uuid

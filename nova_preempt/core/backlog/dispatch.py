@@ -13,39 +13,36 @@ import dataclasses
 import datetime
 from typing import Any
 
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import groups
-from nova_preempt.core.backlog import keeping
-from nova_preempt.core.backlog import ladders
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import pauses
+from nova_preempt.core.backlog import flavor_ladders
+from nova_preempt.core.backlog import group_placement
+from nova_preempt.core.backlog import kept_hosts
+from nova_preempt.core.backlog import refusal_backoff
 from nova_preempt.core.backlog import shortfalls
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
-from nova_preempt.core.backlog.estimate import to_s
-from nova_preempt.core.backlog.passes import Cloud
-from nova_preempt.core.backlog.passes import Note
-from nova_preempt.core.backlog.passes import Options
-from nova_preempt.core.backlog.passes import Pass
-from nova_preempt.core.backlog.planning import Plans
-from nova_preempt.core.backlog.planning import Start
-from nova_preempt.core.backlog.servers import OnTheirWay
-from nova_preempt.core.backlog.turns import Turn
+from nova_preempt.core.backlog.pass_plans import Plans
+from nova_preempt.core.backlog.pass_plans import Start
+from nova_preempt.core.backlog.pass_values import Cloud
+from nova_preempt.core.backlog.pass_values import Note
+from nova_preempt.core.backlog.pass_values import Options
+from nova_preempt.core.backlog.pass_values import Pass
+from nova_preempt.core.backlog.project_turns import Turn
+from nova_preempt.core.backlog.request_servers import OnTheirWay
+from nova_preempt.core.backlog.wait_estimate import to_s
 
-# Why a request waits, beside what passes.py, shortfalls.py and pauses.py say.
+# Why a request waits, beside what passes.py, shortfalls.py and pause_switch.py
+# say.
 TURN = "turn"  # others are started first
 ROOM_UNKNOWN = "room_unknown"  # nobody knows how much room there is
 FAULT = "fault"  # an exception was raised as it was looked at
 
 
 def decide(
-    ranked: Sequence[model.Request],
-    cloud: Cloud,
-    now: datetime.datetime,
-    options: Options,
-    on_their_way: Iterable[OnTheirWay] = (),
-    unseen: Collection[str] = (),
-    turns: Mapping[str, Turn] | None = None,
-) -> Pass:
+    ranked: Sequence[backlog_model.Request], cloud: Cloud,
+    now: datetime.datetime, options: Options,
+    on_their_way: Iterable[OnTheirWay] = (), unseen: Collection[str] = (),
+    turns: Mapping[str, Turn] | None = None, ) -> Pass:
     """Decide who starts.
 
     :param ranked: those with servers to start, in order
@@ -57,12 +54,11 @@ def decide(
     :param turns: those that the last pass has left
     """
     return _Pass(
-        ranked, cloud, now, options, on_their_way, turns or {}
-    ).decide(unseen)
+        ranked, cloud, now, options, on_their_way, turns or {} ).decide(unseen)
 
 
 def unknown_capacity(
-    waiting: Iterable[model.Request], now: datetime.datetime
+    waiting: Iterable[backlog_model.Request], now: datetime.datetime
 ) -> dict[str, Note]:
     """Return the Notes of requests while capacity is unknown.
 
@@ -71,10 +67,8 @@ def unknown_capacity(
     """
     return {
         request.uuid: Note(
-            request.position,
-            {**_UNKNOWN, **keeping.remembered(request)},
-            None,
-        )
+            request.position, {**_UNKNOWN, **kept_hosts.remembered(request)},
+            None, )
         for request in waiting
         if not to_s(request.not_before, now)
         and not to_s(request.next_try_at, now)
@@ -88,34 +82,30 @@ class _Pass:
     """
 
     def __init__(
-        self,
-        requests: Sequence[model.Request],
-        cloud: Cloud,
-        now: datetime.datetime,
-        options: Options,
-        on_their_way: Iterable[OnTheirWay],
-        turns: Mapping[str, Turn],
+        self, requests: Sequence[backlog_model.Request], cloud: Cloud,
+        now: datetime.datetime, options: Options,
+        on_their_way: Iterable[OnTheirWay], turns: Mapping[str, Turn],
     ) -> None:
         lead_s = cloud.places.lead_s if cloud.places else lambda _: 0.0
         # What is chosen for one depends on who started before in this pass.
         self._cloud = cloud = dataclasses.replace(
-            cloud, ladders=ladders.Ladders(cloud.rooms, requests, lead_s))
+            cloud,
+            ladders=flavor_ladders.Ladders(cloud.rooms, requests, lead_s))
         self._now = now
         self._options = options
         self._starts: list[Start] = []
         self._of_project: dict[str, int] = {}
         self.faults: dict[str, Exception] = {}
-        self._ledger = CapacityTracker(
-            cloud.rooms, lead_s, cloud.departures)
+        self._ledger = CapacityTracker(cloud.rooms, lead_s, cloud.departures)
         for alternative, count, hosts, key in on_their_way:
             self._ledger.expect(
                 alternative, count, hosts, cloud.known_groups.get(key))
-        self._pauses = pauses.Pauses(self._ledger, cloud, now)
+        self._pauses = refusal_backoff.Pauses(self._ledger, cloud, now)
         for request in requests:
             self._call(request, self.check)
         self._requests = [request for request in requests
                           if request.uuid not in self.faults]
-        self.keeping = keeping.Keeping(
+        self.keeping = kept_hosts.Keeping(
             self._requests, cloud, now, options, self._ledger, turns)
         self._shortfalls = shortfalls.Shortfalls(self._ledger, self.keeping)
 
@@ -151,9 +141,8 @@ class _Pass:
             tuple(self.keeping.quotas))
 
     def _call(
-        self,
-        request: model.Request,
-        look: Callable[[model.Request], Mapping[str, Any] | None],
+        self, request: backlog_model.Request,
+        look: Callable[[backlog_model.Request], Mapping[str, Any] | None],
     ) -> Mapping[str, Any] | None:
         """Return what look() does, None with a fault if that raises one.
 
@@ -166,18 +155,15 @@ class _Pass:
             return None
 
     def _estimate_s(
-        self,
-        request: model.Request,
-        waits_for: Mapping[str, Any],
-        ahead: dict[str, int],
-    ) -> int | None:
+        self, request: backlog_model.Request, waits_for: Mapping[str, Any],
+        ahead: dict[str, int], ) -> int | None:
         """Return how long a request may wait, which is then ahead of others.
 
         One that never starts is not before anybody.
         """
         if waits_for.get("code") in shortfalls.NEVER:
             return None
-        missing, pace = model.missing(request), self._cloud.pace
+        missing, pace = backlog_model.missing(request), self._cloud.pace
         wanted = request.alternatives[0].resources
         for name, amount in wanted.items():
             ahead[name] = ahead.get(name, 0) + amount * missing
@@ -186,32 +172,26 @@ class _Pass:
         return None if wait_s is None else max(
             wait_s, to_s(request.not_before, self._now))
 
-    def _plan(self, ranked: Sequence[model.Request]) -> Plans:
+    def _plan(self, ranked: Sequence[backlog_model.Request]) -> Plans:
         """Place requests together for which that is possible.
 
         What the rung of a ladder is depends on who has started before.
         """
         return Plans(
-            self._cloud.planner,
-            self._ledger,
+            self._cloud.planner, self._ledger,
             [] if self._cloud.planner is None else [
-                request
-                for request in ranked
-                if not request.ladder
+                request for request in ranked if not request.ladder
                 and self._cloud.not_yet(request, self._now) is None
-                and not to_s(request.next_try_at, self._now)
-            ],
-            self._options.most_starts,
-            self._cloud.group,
-        )
+                and not to_s(request.next_try_at, self._now)],
+            self._options.most_starts, self._cloud.group, )
 
-    def check(self, request: model.Request) -> None:
+    def check(self, request: backlog_model.Request) -> None:
         """Evaluate what is asked about it before its turn comes."""
         self._cloud.not_yet(request, self._now)
         self._cloud.alternatives(request)
         self._cloud.group(request)
 
-    def look(self, request: model.Request) -> Mapping[str, Any] | None:
+    def look(self, request: backlog_model.Request) -> Mapping[str, Any] | None:
         """Start it, or say why it waits."""
         waits_for, seen = self._cloud.not_yet(request, self._now), None
         if waits_for is None and to_s(request.next_try_at, self._now):
@@ -221,18 +201,19 @@ class _Pass:
         if waits_for is None:
             return None
         found = {**{name: value for name, value in waits_for.items()
-                    if name not in (keeping.KEPT, pauses.SEEN)},
+                    if name not in (kept_hosts.KEPT, refusal_backoff.SEEN)},
                  **self.keeping.remembered(request)}
         if seen is not None:
-            found[pauses.SEEN] = seen
+            found[refusal_backoff.SEEN] = seen
         if found["code"] in boot_outcome.CODES:
-            found.pop(keeping.REFUSED, None)
+            found.pop(kept_hosts.REFUSED, None)
         return found
 
-    def _start(self, request: model.Request) -> Mapping[str, Any] | None:
+    def _start(self, request: backlog_model.Request) -> Mapping[str,
+                                                                Any] | None:
         group = self._cloud.group(request)
         if self._ledger.seats.is_astray(group):
-            return {"code": shortfalls.GROUP, "text": groups.ASTRAY}
+            return {"code": shortfalls.GROUP, "text": group_placement.ASTRAY}
         start = self._find(request, group)
         if start is None:
             waits_for = self._shortfalls.why(
@@ -245,8 +226,7 @@ class _Pass:
         started = self._of_project.get(request.project_id, 0)
         if (
             len(self._starts) >= self._options.most_starts
-            or started >= self._options.most_of_project
-        ):
+            or started >= self._options.most_of_project):
             # Its room is its own, so that nobody behind it gets that.
             return _TURN
         self._of_project[request.project_id] = started + 1
@@ -254,8 +234,8 @@ class _Pass:
         return None
 
     def _find(
-        self, request: model.Request, group: groups.Group | None
-    ) -> Start | None:
+        self, request: backlog_model.Request,
+        group: group_placement.Group | None ) -> Start | None:
         """Take room for as many of its servers as there is room for."""
         place = self._plans.place(request)
         if place is not None:
@@ -275,24 +255,22 @@ class _Pass:
         return None
 
     def _take(
-        self,
-        request: model.Request,
-        alternative: model.Alternative,
-        group: groups.Group | None,
-    ) -> Mapping[str, int]:
+        self, request: backlog_model.Request,
+        alternative: backlog_model.Alternative,
+        group: group_placement.Group | None, ) -> Mapping[str, int]:
         """Take room for servers of a flavor: {host: for how many}.
 
         Where what is planned for others leaves it none, or less, it takes
         that: it comes first.
         """
-        missing, least = model.missing(request), model.least(request)
+        missing, least = backlog_model.missing(request), backlog_model.least(
+            request)
         count = self._ledger.count(alternative, missing, group, least)
         if not count:
             return {}
         behind = self._plans.behind
         if (
-            behind is None
-            or behind.count(alternative, missing, group) < count
+            behind is None or behind.count(alternative, missing, group) < count
         ):
             hosts = self._ledger.take(alternative, count, group)
             self._plans.upset()

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import dataclasses
 import math
 
-from nova_preempt.core.backlog import model
-from nova_preempt.core.eviction import expiry
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.eviction import expiry_controller
 from nova_preempt.core.model import Server
-from nova_preempt.core.notice import NoticeRule
+from nova_preempt.core.notice_period import NoticeRule
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,35 +27,33 @@ class ExpectedDepartures:
     notice: NoticeRule = NoticeRule(0)  # noqa: RUF009
     are_ended: bool = True
 
-    def of(self, alternative: model.Alternative) -> float:
+    def of(self, alternative: backlog_model.Alternative) -> float:
         """How long one that starts now keeps its place at most, in seconds.
 
         No others but preemptible ones are made to end.
         """
-        limit_s = expiry.limit_s(alternative.run_s, self.maximum_runtime_s)
+        limit_s = expiry_controller.limit_s(alternative.run_s,
+                                            self.maximum_runtime_s)
         if not (alternative.preemptible and self.are_ended and limit_s > 0):
             return math.inf
         return limit_s + self.notice.length_s(alternative.notice_s)
 
     def left_s(
-        self,
-        server: Server,
-        action: Callable[[Server], str],
-        uptime_us: Callable[[Server], int],
-    ) -> int | None:
+        self, server: Server, action: Callable[[Server], str],
+        uptime_us: Callable[[Server], int], ) -> int | None:
         """In how many seconds a server will have had its notice.
 
-        None if nobody knows; see expiry.left_s().
+        None if nobody knows; see expiry_controller.left_s().
 
         :param action: returns what its terms say; it and how long it has run
             are asked where that matters
         """
-        limit_s = expiry.limit_s(
+        limit_s = expiry_controller.limit_s(
             server.maximum_runtime_s, self.maximum_runtime_s)
         # Most servers have none, and the rest takes a while.
         if not (self.are_ended and limit_s > 0):
             return None
-        left_s = expiry.left_s(
+        left_s = expiry_controller.left_s(
             server, limit_s, action(server), uptime_us(server))
         if left_s is None:
             return None

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import datetime
 import math
 
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog.order import Options
-from nova_preempt.core.backlog.order import Shares
-from nova_preempt.core.backlog.order import oldest_first
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog.queue_order import Options
+from nova_preempt.core.backlog.queue_order import Shares
+from nova_preempt.core.backlog.queue_order import oldest_first
 
 
 class FairShare:
@@ -28,11 +28,9 @@ class FairShare:
         pass
 
     def rank(
-        self,
-        requests: Iterable[model.Request],
-        now: datetime.datetime,
-        shares: Shares,
-    ) -> list[model.Request]:
+        self, requests: Iterable[backlog_model.Request],
+        now: datetime.datetime, shares: Shares,
+    ) -> list[backlog_model.Request]:
         oldest = oldest_first(requests)
         totals = {name: n for name, n in shares.total.items() if n > 0}
         # Shares in parts that divide each total are whole, and so exact.
@@ -47,7 +45,7 @@ class FairShare:
                 mine = used[request.project_id] = {
                     name: had.get(name, 0) * n for name, n in parts_of.items()}
             before.append(max(mine.values(), default=0))
-            count = model.missing(request)
+            count = backlog_model.missing(request)
             for name, amount in request.alternatives[0].resources.items():
                 if name in mine:
                     mine[name] += amount * count * parts_of[name]

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 import datetime
 
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog.order import Options
-from nova_preempt.core.backlog.order import Shares
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog.queue_order import Options
+from nova_preempt.core.backlog.queue_order import Shares
 from nova_preempt.core.classes import promethee
 
 #: The four respects, of which each request has a priority.
@@ -23,7 +23,7 @@ _SECOND = datetime.timedelta(seconds=1)
 _US = datetime.timedelta(microseconds=1)
 
 #: Of a request that names none: best effort.
-_NONE = model.Priorities()
+_NONE = backlog_model.Priorities()
 
 
 class Promethee:
@@ -55,18 +55,16 @@ class Promethee:
                 promethee.ageing(self._criteria, options.patience_s))
 
     def rank(
-        self,
-        requests: Iterable[model.Request],
-        now: datetime.datetime,
-        shares: Shares,
-    ) -> list[model.Request]:
+        self, requests: Iterable[backlog_model.Request],
+        now: datetime.datetime, shares: Shares,
+    ) -> list[backlog_model.Request]:
         of = {request.uuid: request for request in requests}
         return [of[each.uuid] for each in promethee.ordered(
             (self._alternative(request, now) for request in of.values()),
             self._criteria)]
 
     def _alternative(
-        self, request: model.Request, now: datetime.datetime
+        self, request: backlog_model.Request, now: datetime.datetime
     ) -> promethee.Alternative:
         levels = request.priorities or _NONE
         values = [getattr(levels, name) for name in self._names]

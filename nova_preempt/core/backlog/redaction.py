@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 import json
 from typing import Any
 
-from nova_preempt.core import masking
-from nova_preempt.core.backlog import places
-from nova_preempt.core.backlog import validation
-from nova_preempt.core.reservation import hints as reservation_hints
+from nova_preempt.core import credential_masking
+from nova_preempt.core.backlog import allowed_hosts
+from nova_preempt.core.backlog import request_rules
+from nova_preempt.core.reservation import reservation_hint
 
 #: Members of "server" that may hold secrets: Nova shows them to the server
 #: itself alone.
@@ -28,7 +28,7 @@ _PLAIN = {
 
 # Members of "server", and hints, that a pass looks at.
 _PLACED = ("imageRef", "availability_zone", "host", "hypervisor_hostname")
-_HINTS = ("group", reservation_hints.HINT)
+_HINTS = ("group", reservation_hint.HINT)
 # Characters that are kept of Nova's words.
 _MAX_SAID = 2000
 _BOOT_VOLUME = ({"boot_index": 0, "destination_type": "volume"},)
@@ -46,7 +46,7 @@ def without_secrets(body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **body,
         "server": {
-            name: masking.MASK if name in SECRET else value
+            name: credential_masking.MASK if name in SECRET else value
             for name, value in body["server"].items()
         },
     }
@@ -68,10 +68,10 @@ def of_pass(body: Mapping[str, Any]) -> dict[str, Any]:
     """
     server = body["server"]
     found = {name: server[name] for name in _PLACED if name in server}
-    if validation.starts_from_volume(server):
+    if request_rules.starts_from_volume(server):
         found["block_device_mapping_v2"] = list(_BOOT_VOLUME)
     hints = {}
-    for name in places.HINTS:
+    for name in allowed_hosts.HINTS:
         given = body.get(name)
         if isinstance(given, Mapping) and given:
             hints[name] = {hint: given[hint] for hint in _HINTS
@@ -91,12 +91,12 @@ def outline(body: object) -> object:
     The body may be malformed in any way.
     """
     if not isinstance(body, Mapping):
-        return masking.MASK
-    shown: dict[str, object] = dict.fromkeys(body, masking.MASK)
+        return credential_masking.MASK
+    shown: dict[str, object] = dict.fromkeys(body, credential_masking.MASK)
     server = body.get("server")
     if isinstance(server, Mapping):
         shown["server"] = {
-            name: value if _is_plain(name, value) else masking.MASK
+            name: value if _is_plain(name, value) else credential_masking.MASK
             for name, value in server.items()
         }
     return shown
@@ -117,7 +117,7 @@ def redacted(text: str, found: Mapping[str, Any]) -> str:
         if spelling
     }
     for spelling in sorted(spellings, key=len, reverse=True):
-        text = text.replace(spelling, masking.MASK)
+        text = text.replace(spelling, credential_masking.MASK)
     text = " ".join(text.split())
     return text if len(text) <= _MAX_SAID else f"{text[:_MAX_SAID]}..."
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 from typing import Any
 
-from nova_preempt.core.backlog import groups
-from nova_preempt.core.backlog import keeping
-from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import group_placement
+from nova_preempt.core.backlog import kept_hosts
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
-from nova_preempt.core.backlog.room import Kind
-from nova_preempt.core.backlog.room import kind
-from nova_preempt.core.backlog.suited import fewest
+from nova_preempt.core.backlog.host_capacity import Kind
+from nova_preempt.core.backlog.host_capacity import kind
+from nova_preempt.core.backlog.suitable_hosts import fewest
 from nova_preempt.core.model import Resources
 
 # Why a request waits.
@@ -26,7 +26,7 @@ GROUP = "group"  # of its server group, which leaves it no host
 #: Such a request does not start however long it waits.
 NEVER = (NO_HOST, TOO_LARGE)
 
-_Wanted = Sequence[model.Alternative]
+_Wanted = Sequence[backlog_model.Alternative]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,7 +48,8 @@ class Lack:
     reserved: int = 0
 
 
-def lack(ledger: CapacityTracker, alternative: model.Alternative) -> Lack:
+def lack(ledger: CapacityTracker,
+         alternative: backlog_model.Alternative) -> Lack:
     """Return what keeps a server from starting."""
     suited, count, reserved = ledger.suited(alternative), 0, 0
     hosts = dict.fromkeys(sorted(alternative.resources), 0)
@@ -80,8 +81,7 @@ class Shortfalls:
     """
 
     def __init__(
-        self, ledger: CapacityTracker, keeper: keeping.Keeping
-    ) -> None:
+        self, ledger: CapacityTracker, keeper: kept_hosts.Keeping ) -> None:
         self._ledger = ledger
         self._keeping = keeper
         # Room only shrinks in a pass, so each is asked for once a kind.
@@ -89,11 +89,8 @@ class Shortfalls:
         self._kept_off: dict[Kind, int] = {}
 
     def why(
-        self,
-        request: model.Request,
-        wanted: _Wanted,
-        group: groups.Group | None,
-    ) -> Mapping[str, Any]:
+        self, request: backlog_model.Request, wanted: _Wanted,
+        group: group_placement.Group | None, ) -> Mapping[str, Any]:
         """Say why a request finds no room, and keep hosts for it if it may.
 
         :param wanted: its flavors that come into question
@@ -106,7 +103,8 @@ class Shortfalls:
                 "text": f"Each flavor of the ladder {request.ladder} has more "
                 "cores than it may have now.",
             }
-        missing, least = model.missing(request), model.least(request)
+        missing, least = backlog_model.missing(request), backlog_model.least(
+            request)
         # In which as many as start together would find room on empty hosts.
         ever = [item for item in wanted
                 if self._ledger.is_ever(item, least, group)]
@@ -115,8 +113,9 @@ class Shortfalls:
         ):
             if not ever:
                 return self._too_large(group)
-            text = groups.why(group, self._ledger.seats.is_settled(group), any(
-                self._ledger.count(item, 1, group) for item in wanted))
+            text = group_placement.why(group, self._ledger.seats.is_settled(
+                group), any(
+                    self._ledger.count(item, 1, group) for item in wanted))
             return {"code": GROUP,
                     "text": text + self._hold(request, wanted, ever, group)}
         found = self._lack(wanted)
@@ -135,10 +134,11 @@ class Shortfalls:
             **self._kept_from(request, wanted),
         }
 
-    def _too_large(self, group: groups.Group | None) -> Mapping[str, Any]:
+    def _too_large(self, group: group_placement.Group | None) -> Mapping[str,
+                                                                         Any]:
         return {
             "code": TOO_LARGE,
-            "text": _TOO_MANY if group is None else groups.too_large(
+            "text": _TOO_MANY if group is None else group_placement.too_large(
                 group, self._ledger.seats.is_settled(group)),
         }
 
@@ -155,12 +155,8 @@ class Shortfalls:
     # -- hosts that are kept -----------------------------------------------
 
     def _hold(
-        self,
-        request: model.Request,
-        wanted: _Wanted,
-        ever: _Wanted,
-        group: groups.Group | None,
-    ) -> str:
+        self, request: backlog_model.Request, wanted: _Wanted, ever: _Wanted,
+        group: group_placement.Group | None, ) -> str:
         """Keep hosts for it, if it was chosen, and say so.
 
         For the first of its flavors that there are enough for, and that it
@@ -169,7 +165,7 @@ class Shortfalls:
         text = self._keeping.why_none(request)
         for item in ever if self._keeping.is_chosen(request) else ():
             held = self._ledger.hold(
-                item, model.least(request), group,
+                item, backlog_model.least(request), group,
                 self._keeping.most(request, self._ledger.suited(item).names))
             if held is not None:
                 self._keeping.keep(request, held)
@@ -183,14 +179,14 @@ class Shortfalls:
         return text
 
     def _kept_from(
-        self, request: model.Request, wanted: _Wanted
+        self, request: backlog_model.Request, wanted: _Wanted
     ) -> Mapping[str, int]:
         if request.uuid in self._keeping.held:
             return {}
         hosts = max(map(self._from, wanted))
         return {"kept_from": hosts} if hosts else {}
 
-    def _from(self, wanted: model.Alternative) -> int:
+    def _from(self, wanted: backlog_model.Alternative) -> int:
         key = kind(wanted)
         if key not in self._kept_off:
             self._kept_off[key] = self._ledger.kept_off(wanted)

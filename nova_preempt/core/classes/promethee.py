@@ -84,8 +84,7 @@ def ageing(
     :raises ValueError: the patience is not positive
     """
     if patience_s <= 0:
-        raise ValueError(
-            f"patience_s is {patience_s}, it must be more than 0")
+        raise ValueError(f"patience_s is {patience_s}, it must be more than 0")
     weight = 4 * sum(criterion.weight for criterion in others) + 1
     return Criterion(name, weight, preference=2 * patience_s)
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from nova_preempt.core import actions
 from nova_preempt.core import capacity
 from nova_preempt.core import victim_status
-from nova_preempt.core.eviction import ending
-from nova_preempt.core.eviction import returns
+from nova_preempt.core.eviction import eviction_steps
+from nova_preempt.core.eviction import return_controller
 from nova_preempt.core.model import Resources
 from nova_preempt.core.observed_server import DELETING
 from nova_preempt.core.observed_server import ObservedServer
@@ -27,15 +27,13 @@ def is_there(seen: ObservedServer | None, host: str) -> bool:
     whether, that comes to an end.
     """
     return (
-        seen is not None
-        and not ending.is_offloaded(seen)
-        and seen.host == host
-    )
+        seen is not None and not eviction_steps.is_offloaded(seen)
+        and seen.host == host)
 
 
 def is_leaving(seen: ObservedServer) -> bool:
     """Tell whether a server is on its way out already."""
-    return seen.task_state in DELETING | ending.SHELVING
+    return seen.task_state in DELETING | eviction_steps.SHELVING
 
 
 def is_moving(seen: ObservedServer) -> bool:
@@ -45,13 +43,11 @@ def is_moving(seen: ObservedServer) -> bool:
     victim had nothing there when it began. So its space is kept as it is until
     that is over.
     """
-    return seen.task_state in ending.MOVING
+    return seen.task_state in eviction_steps.MOVING
 
 
 def lacks_space(
-    has: Mapping[str, Resources],
-    had: Mapping[str, Resources],
-    provider: str,
+    has: Mapping[str, Resources], had: Mapping[str, Resources], provider: str,
 ) -> bool:
     """Tell whether a server on its host gets back what it had there.
 
@@ -65,13 +61,11 @@ def lacks_space(
     if provider in had and provider not in has:
         return True
     return has != had and capacity.fits(
-        capacity.by_slot(has), capacity.by_slot(had)
-    )
+        capacity.by_slot(has), capacity.by_slot(had) )
 
 
 def lacks_what_stop_freed(
-    has: Mapping[str, Resources], had: Mapping[str, Resources]
-) -> bool:
+    has: Mapping[str, Resources], had: Mapping[str, Resources] ) -> bool:
     """Tell whether a stopped victim gets back what its stop has freed.
 
     Not one that has more than the stop left it: it has got it back, or was
@@ -88,7 +82,7 @@ def lacks_what_stop_freed(
 
 def is_at_rest(seen: ObservedServer) -> bool:
     """Tell whether it is offloaded, and nobody has asked it to return."""
-    return ending.is_offloaded(seen) and seen.task_state is None
+    return eviction_steps.is_offloaded(seen) and seen.task_state is None
 
 
 def closing_status(seen: ObservedServer | None, host: str, asked: str) -> str:
@@ -98,7 +92,7 @@ def closing_status(seen: ObservedServer | None, host: str, asked: str) -> str:
     """
     if seen is None:
         return victim_status.GONE
-    if ending.is_offloaded(seen) or _was_shelved(seen, asked):
+    if eviction_steps.is_offloaded(seen) or _was_shelved(seen, asked):
         return victim_status.SHELVED
     if is_leaving(seen):
         # Nobody knows yet what it will be, nor when Nova frees its space.
@@ -108,9 +102,7 @@ def closing_status(seen: ObservedServer | None, host: str, asked: str) -> str:
     # One that is being deleted may look as before: where it was resized Nova
     # confirms that first, and forgets its task.
     return (
-        victim_status.ENDING
-        if asked == "force_delete"
-        else victim_status.KEPT
+        victim_status.ENDING if asked == "force_delete" else victim_status.KEPT
     )
 
 
@@ -120,10 +112,8 @@ def may_stay(seen: ObservedServer | None, status: str) -> bool:
     Nothing shows that Nova is at it.
     """
     return (
-        status == victim_status.ENDING
-        and seen is not None
-        and not is_leaving(seen)
-    )
+        status == victim_status.ENDING and seen is not None
+        and not is_leaving(seen))
 
 
 def last_status(seen: ObservedServer | None, asked: str) -> str | None:
@@ -139,7 +129,7 @@ def last_status(seen: ObservedServer | None, asked: str) -> str | None:
         return victim_status.GONE
     if seen.task_state is not None:
         return None
-    if ending.is_offloaded(seen) or _was_shelved(seen, asked):
+    if eviction_steps.is_offloaded(seen) or _was_shelved(seen, asked):
         return victim_status.SHELVED
     return victim_status.KEPT
 
@@ -149,9 +139,7 @@ def have_left(statuses: Iterable[str]) -> bool:
 
     Not those that a roll-back has kept: their space was never given away.
     """
-    return not any(
-        status in victim_status.STAYING for status in statuses
-    )
+    return not any(status in victim_status.STAYING for status in statuses )
 
 
 def _was_shelved(seen: ObservedServer, asked: str) -> bool:
@@ -161,7 +149,5 @@ def _was_shelved(seen: ObservedServer, asked: str) -> bool:
     to be offloaded only.
     """
     return (
-        seen.vm_state == "shelved"
-        and seen.task_state is None
-        and returns.is_shelved_by(asked)
-    )
+        seen.vm_state == "shelved" and seen.task_state is None
+        and return_controller.is_shelved_by(asked))

@@ -9,7 +9,7 @@ import itertools
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Host, Placement, Request, Slot, SlotAmounts
-from nova_preempt.core.nested.tree import Tree
+from nova_preempt.core.nested.provider_fit import Tree
 
 #: How many parts are put somewhere before the search is given up.
 MOST_STEPS = 20_000
@@ -18,10 +18,7 @@ _NOTHING: Mapping[Slot, int] = {}
 
 
 def placements(
-    request: Request,
-    host: Host,
-    freed: SlotAmounts = _NOTHING,
-    most: int = 1,
+    request: Request, host: Host, freed: SlotAmounts = _NOTHING, most: int = 1,
 ) -> list[Placement]:
     """Return ways to place a request, what is named being free as well.
 
@@ -35,15 +32,13 @@ def placements(
         return []
     return [
         _placement(tree, chosen)
-        for chosen in itertools.islice(ways(tree, freed), most)
-    ]
+        for chosen in itertools.islice(ways(tree, freed), most)]
 
 
 def fits(tree: Tree, freed: SlotAmounts = _NOTHING) -> bool:
     """Tell whether there is a way."""
     return tree.refusal is None and any(
-        True for _ in ways(tree, freed, alike=False)
-    )
+        True for _ in ways(tree, freed, alike=False) )
 
 
 def count(request: Request, host: Host, freed: SlotAmounts) -> int:
@@ -55,8 +50,7 @@ def count(request: Request, host: Host, freed: SlotAmounts) -> int:
     tree = Tree(request, host, freed)
     number = 0
     if tree.refusal is not None or not any(
-        part.resources for part in tree.parts
-    ):
+        part.resources for part in tree.parts ):
         return 0
     while (chosen := next(ways(tree, left), None)) is not None:
         number += 1
@@ -104,16 +98,14 @@ def ways(
             return
         part = tree.parts[depth]
         if is_repeated(tree, chosen, number) or (
-            not alike and has_twin(tree, chosen, number)
-        ):
+            not alike and has_twin(tree, chosen, number)):
             continue
         chosen.append(number)
         _take(tree, depth, number, used, 1)
         if not tree.agrees(chosen) or any(
             used[slot] > tree.free(slot) + freed.get(slot, 0)
             or used[slot] > tree.most(slot)
-            for slot, _ in tree.slots(part, number)
-        ):
+            for slot, _ in tree.slots(part, number) ):
             continue
         if depth + 1 == len(tree.parts):
             yield tuple(chosen)
@@ -125,10 +117,8 @@ def is_repeated(tree: Tree, chosen: Sequence[int], number: int) -> bool:
     """Tell whether equal parts would merely change places."""
     depth = len(chosen)
     return (
-        depth > 0
-        and number < chosen[-1]
-        and tree.parts[depth].family == tree.parts[depth - 1].family
-    )
+        depth > 0 and number < chosen[-1]
+        and tree.parts[depth].family == tree.parts[depth - 1].family)
 
 
 def has_twin(tree: Tree, chosen: Sequence[int], number: int) -> bool:
@@ -138,26 +128,19 @@ def has_twin(tree: Tree, chosen: Sequence[int], number: int) -> bool:
     """
     kinds = tree.kinds
     twins = [
-        other
-        for other in tree.parts[len(chosen)].among
-        if other < number and kinds[other] == kinds[number]
-    ]
+        other for other in tree.parts[len(chosen)].among
+        if other < number and kinds[other] == kinds[number]]
     if not twins:
         return False
     there = _families(tree, chosen, number)
     return any(_families(tree, chosen, twin) == there for twin in twins)
 
 
-def _families(
-    tree: Tree, chosen: Sequence[int], number: int
-) -> list[int]:
+def _families(tree: Tree, chosen: Sequence[int], number: int ) -> list[int]:
     return sorted(
         [
-            tree.parts[depth].family
-            for depth, other in enumerate(chosen)
-            if other == number
-        ]
-    )
+            tree.parts[depth].family for depth, other in enumerate(chosen)
+            if other == number] )
 
 
 def _take(
@@ -172,13 +155,10 @@ def _placement(tree: Tree, chosen: tuple[int, ...]) -> Placement:
     used: dict[Slot, int] = {}
     for depth, number in enumerate(chosen):
         mappings.setdefault(tree.parts[depth].suffix, set()).add(
-            tree.providers[number].uuid
-        )
+            tree.providers[number].uuid )
         _take(tree, depth, number, used, 1)
     return Placement(
         tuple(
             (suffix, tuple(sorted(mappings[suffix])))
-            for suffix in sorted(mappings)
-        ),
-        used,
-    )
+            for suffix in sorted(mappings) ),
+        used, )

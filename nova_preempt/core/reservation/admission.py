@@ -9,8 +9,8 @@ import dataclasses
 import enum
 
 from nova_preempt.core.reservation import calendar
-from nova_preempt.core.reservation import limits
-from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import reservation_limits
+from nova_preempt.core.reservation import reservation_model
 
 #: A start that has passed by no more than this is now: clocks differ, and a
 #: request takes its time.
@@ -36,10 +36,7 @@ class AskedWindow:
 
 
 def asked_window(
-    now_s: int,
-    start_s: int | None,
-    end_s: int | None,
-    duration_s: int | None,
+    now_s: int, start_s: int | None, end_s: int | None, duration_s: int | None,
 ) -> AskedWindow:
     """Return what is meant by the times that are said, None for those not.
 
@@ -60,8 +57,7 @@ def asked_window(
     if duration_s is None:
         if start_s is None or end_s is None:
             raise BadWindow(
-                "duration: is needed without both start_time and end_time"
-            )
+                "duration: is needed without both start_time and end_time" )
         duration_s = end_s - first_s
     if immediate:
         end_s = first_s + duration_s
@@ -97,7 +93,7 @@ class Search:
     window: AskedWindow
     quantity: int
     offers: Collection[Offer]
-    limits: limits.Limits
+    limits: reservation_limits.Limits
     ranking: calendar.Ranking
     now_s: int
     emptied_s: int
@@ -118,8 +114,7 @@ class Search:
 
     def find(
         self, hosts: Sequence[calendar.ReservableHost], *,
-        at_any_time: bool = False,
-    ) -> calendar.Window | None:
+        at_any_time: bool = False, ) -> calendar.Window | None:
         """Return when and where it can be granted, None if it cannot.
 
         :param at_any_time: whether the window may have any end
@@ -137,7 +132,7 @@ class Search:
             ranking=self.ranking)
 
     def check(self, found: calendar.Window,
-              others: Collection[model.Reservation]) -> None:
+              others: Collection[reservation_model.Reservation]) -> None:
         """Refuse what the project may not have.
 
         :param others: its other open reservations
@@ -160,7 +155,8 @@ class NewEnd(enum.Enum):
     LATER = "later"
 
 
-def new_end(reservation: model.Reservation, end_s: int, now_s: int) -> NewEnd:
+def new_end(reservation: reservation_model.Reservation, end_s: int,
+            now_s: int) -> NewEnd:
     """Return what an end at this time would be for a reservation."""
     if reservation.end_s <= now_s:
         return NewEnd.OVER
@@ -179,8 +175,9 @@ class Cancel(enum.Enum):
     ENDS_ANYWAY = "ends anyway"  # its time is over, nobody has noted it yet
 
 
-def cancel(reservation: model.Reservation, now_s: int) -> Cancel:
+def cancel(reservation: reservation_model.Reservation, now_s: int) -> Cancel:
     """Return what happens to an open reservation that is given up."""
-    if reservation.status == model.PENDING or reservation.start_s > now_s:
+    if (reservation.status == reservation_model.PENDING
+            or reservation.start_s > now_s):
         return Cancel.NEVER_STARTS
     return Cancel.ENDS_NOW if reservation.end_s > now_s else Cancel.ENDS_ANYWAY

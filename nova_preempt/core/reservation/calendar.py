@@ -82,11 +82,8 @@ def best_fit(fit: HostWindow) -> tuple[float, int, int, str]:
     """
     gaps = (fit.gap_before_s, fit.gap_after_s)
     return (
-        -_efficiency(fit),
-        gaps.count(None),
-        sum(gap for gap in gaps if gap is not None),
-        fit.name,
-    )
+        -_efficiency(fit), gaps.count(None),
+        sum(gap for gap in gaps if gap is not None), fit.name)
 
 
 def _efficiency(fit: HostWindow) -> float:
@@ -114,14 +111,9 @@ def is_free(busy: Sequence[Interval], start_s: int, end_s: int) -> bool:
 
 
 def find(
-    hosts: Sequence[ReservableHost],
-    *,
-    window_start_s: int,
-    window_end_s: int | None,
-    duration_s: int,
-    quantity: int,
-    ranking: Ranking = best_fit,
-) -> Window | None:
+    hosts: Sequence[ReservableHost], *, window_start_s: int,
+    window_end_s: int | None, duration_s: int, quantity: int,
+    ranking: Ranking = best_fit, ) -> Window | None:
     """Return the earliest time at which so many hosts are free, and the best.
 
     Nothing is taken before window_start_s or beyond window_end_s, None for
@@ -134,15 +126,13 @@ def find(
     if duration_s <= 0 or quantity <= 0:
         raise ValueError("duration_s and quantity must be positive")
     start_s = _earliest(
-        hosts, window_start_s, window_end_s, duration_s, quantity
-    )
+        hosts, window_start_s, window_end_s, duration_s, quantity )
     if start_s is None:
         return None
     end_s = start_s + duration_s
     fits = (_fit(host, start_s, end_s) for host in hosts)
     best = heapq.nsmallest(
-        quantity, (fit for fit in fits if fit is not None), key=ranking
-    )
+        quantity, (fit for fit in fits if fit is not None), key=ranking )
     return Window(start_s, end_s, tuple(fit.name for fit in best))
 
 
@@ -156,12 +146,8 @@ def ranked(
 
 
 def _earliest(
-    hosts: Sequence[ReservableHost],
-    first_s: int,
-    window_end_s: int | None,
-    duration_s: int,
-    quantity: int,
-) -> int | None:
+    hosts: Sequence[ReservableHost], first_s: int, window_end_s: int | None,
+    duration_s: int, quantity: int, ) -> int | None:
     """Return the earliest start at which quantity hosts are free.
 
     It is looked for in ever longer parts of the window: most often it is
@@ -176,8 +162,7 @@ def _earliest(
     part_s = duration_s
     while part_s * _FARTHER < last_s - first_s:
         start_s = _earliest_until(
-            hosts, first_s, first_s + part_s, duration_s, quantity
-        )
+            hosts, first_s, first_s + part_s, duration_s, quantity )
         if start_s is not None:
             return start_s
         part_s *= _FARTHER
@@ -195,12 +180,8 @@ def _settled_s(host: ReservableHost) -> int:
 
 
 def _earliest_until(
-    hosts: Sequence[ReservableHost],
-    first_s: int,
-    last_s: int,
-    duration_s: int,
-    quantity: int,
-) -> int | None:
+    hosts: Sequence[ReservableHost], first_s: int, last_s: int,
+    duration_s: int, quantity: int, ) -> int | None:
     """Return the same for starts of [first_s, last_s].
 
     In a gap [a, b) of a host a reservation may start at any time of
@@ -262,8 +243,6 @@ def _fit(host: ReservableHost, start_s: int, end_s: int) -> HostWindow | None:
     if before_s is not None and before_s > start_s:
         return None
     return HostWindow(
-        host.name,
-        host.flops_per_watt,
+        host.name, host.flops_per_watt,
         None if before_s is None else start_s - before_s,
-        busy[after][0] - end_s if after < len(busy) else None,
-    )
+        busy[after][0] - end_s if after < len(busy) else None, )

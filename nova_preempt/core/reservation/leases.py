@@ -16,9 +16,9 @@ import datetime
 import math
 
 from nova_preempt.core import eligibility
-from nova_preempt.core import notice
+from nova_preempt.core import notice_period
 from nova_preempt.core.reservation import calendar
-from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import reservation_model
 
 PENDING = "pending"
 ACTIVE = "active"
@@ -43,15 +43,8 @@ class Lease:
 
 
 def make(
-    id: str,
-    project_id: str,
-    status: str,
-    start_s: int,
-    end_s: int,
-    hosts: Mapping[str, str],
-    *,
-    ready: bool,
-) -> Lease:
+    id: str, project_id: str, status: str, start_s: int, end_s: int,
+    hosts: Mapping[str, str], *, ready: bool, ) -> Lease:
     """Return the Lease that a reservation of this status is.
 
     :param hosts: {name: status} of those that are not LOST
@@ -59,41 +52,32 @@ def make(
     """
     # Before the start all of them are looked at, and nobody comes.
     unready = frozenset(
-        name for name, how in hosts.items() if ready and how != model.READY
-    )
+        name for name, how in hosts.items() if ready
+        and how != reservation_model.READY )
     return Lease(
-        id,
-        project_id,
-        _status(status, ready=ready),
-        start_s,
-        end_s,
-        frozenset(hosts),
-        unready,
-    )
+        id, project_id, _status(status, ready=ready), start_s, end_s,
+        frozenset(hosts), unready, )
 
 
-def of(reservation: model.Reservation) -> Lease:
+def of(reservation: reservation_model.Reservation) -> Lease:
     """Return the Lease that a Reservation is."""
     return make(
-        reservation.uuid,
-        reservation.project_id,
-        reservation.status,
-        reservation.start_s,
-        reservation.end_s,
+        reservation.uuid, reservation.project_id, reservation.status,
+        reservation.start_s, reservation.end_s,
         {
             host.host: host.status
             for host in reservation.hosts
-            if host.status != model.LOST
+            if host.status != reservation_model.LOST
         },
-        ready=reservation.ready_at is not None,
-    )
+        ready=reservation.ready_at is not None, )
 
 
 def _status(status: str, *, ready: bool) -> str:
     # A degraded one is pending until its hosts were empty once.
-    if status == model.DEGRADED:
+    if status == reservation_model.DEGRADED:
         return ACTIVE if ready else PENDING
-    return {model.PENDING: PENDING, model.ACTIVE: ACTIVE}.get(status, ENDED)
+    return {reservation_model.PENDING: PENDING,
+            reservation_model.ACTIVE: ACTIVE}.get(status, ENDED)
 
 
 class Leases:
@@ -117,8 +101,7 @@ class Leases:
         self._update({lease.id: lease for lease in leases}, ())
 
     def updated(
-        self, changed: Iterable[Lease], gone: Iterable[str] = ()
-    ) -> Leases:
+        self, changed: Iterable[Lease], gone: Iterable[str] = () ) -> Leases:
         """Return the same with these instead of those of the same ids.
 
         :param gone: ids of leases that are none any more
@@ -131,13 +114,10 @@ class Leases:
         return made
 
     def _update(
-        self, changed: Mapping[str, Lease], gone: Iterable[str]
-    ) -> None:
+        self, changed: Mapping[str, Lease], gone: Iterable[str] ) -> None:
         old = [
-            self._by_id.pop(lease_id)
-            for lease_id in {*changed, *gone}
-            if lease_id in self._by_id
-        ]
+            self._by_id.pop(lease_id) for lease_id in {*changed, *gone}
+            if lease_id in self._by_id]
         self._by_id.update(changed)
         hosts: dict[str, list[Lease]] = {
             host: [] for lease in old for host in lease.hosts
@@ -150,18 +130,14 @@ class Leases:
                 host,
                 (
                     *(
-                        lease
-                        for lease in self._by_host.get(host, ())
-                        if self._by_id.get(lease.id) is lease
-                    ),
-                    *new,
-                ),
+                        lease for lease in self._by_host.get(host, ())
+                        if self._by_id.get(lease.id) is lease),
+                    *new),
             )
 
     def _set(self, host: str, leases: tuple[Lease, ...]) -> None:
         busy = calendar.merged(
-            (lease.start_s, lease.end_s) for lease in leases
-        )
+            (lease.start_s, lease.end_s) for lease in leases )
         self._by_host[host], self.busy[host] = leases, busy
         if not leases:
             del self._by_host[host]
@@ -173,9 +149,7 @@ class Leases:
         return iter(
             sorted(
                 self._by_id.values(),
-                key=lambda lease: (lease.start_s, lease.id),
-            )
-        )
+                key=lambda lease: (lease.start_s, lease.id), ) )
 
     def __eq__(self, other: object) -> bool:
         """Return whether they are the same leases on the same hosts."""
@@ -252,7 +226,7 @@ class Guard:
     """
 
     guard_s: int
-    notice: notice.NoticeRule
+    notice: notice_period.NoticeRule
     rules: eligibility.Rules
     termination_timeout_s: int
     migrate_timeout_s: int
@@ -270,11 +244,9 @@ class Guard:
         """
         if not preemptible:
             return self.guard_s
-        return self.rules.promised_s(minimum_runtime_s) + notice.lead_s(
-            self.notice.length_s(notice_s),
-            self.termination_timeout_s,
-            self.migrate_timeout_s,
-        )
+        return self.rules.promised_s(minimum_runtime_s) + notice_period.lead_s(
+            self.notice.length_s(notice_s), self.termination_timeout_s,
+            self.migrate_timeout_s, )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -312,8 +284,7 @@ class LeaseView:
             return Answer(
                 reason="Reservations cannot be looked up: the lease "
                 "service does not answer.",
-                known=False,
-            )
+                known=False, )
         hosts: frozenset[str] = frozenset()
         own: frozenset[str] = frozenset()
         for lease_id in lease_ids:
@@ -337,8 +308,7 @@ class LeaseView:
         if lease.status != ACTIVE or self.now_s < lease.start_s:
             return (
                 f"Reservation {lease.id} is not active yet: it starts at "
-                f"{_iso(lease.start_s)}."
-            )
+                f"{_iso(lease.start_s)}.")
         if not lease.hosts:
             return f"Reservation {lease.id} has no host left."
         if lease.hosts <= lease.unready:

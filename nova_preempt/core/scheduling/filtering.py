@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from nova_preempt.core import victims
+from nova_preempt.core.scheduling.cloud_port import Cloud
+from nova_preempt.core.scheduling.cloud_port import Trial
 from nova_preempt.core.scheduling.plan import Plan
-from nova_preempt.core.scheduling.plans import Accept
-from nova_preempt.core.scheduling.plans import Search
-from nova_preempt.core.scheduling.port import Cloud
-from nova_preempt.core.scheduling.port import Trial
+from nova_preempt.core.scheduling.victim_search import Accept
+from nova_preempt.core.scheduling.victim_search import Search
 
 #: What the cloud has said of servers, and of hosts with room, is asked anew
 #: before a claim if it is older, in seconds.
@@ -19,8 +19,7 @@ LATEST_S = 1
 
 
 def passing_plans(
-    cloud: Cloud, search: Search, planned: Sequence[Plan]
-) -> list[Plan]:
+    cloud: Cloud, search: Search, planned: Sequence[Plan] ) -> list[Plan]:
     """Return plans of the hosts that pass once their victims are gone.
 
     First as if all servers that may end were gone, which is what a normal
@@ -31,23 +30,16 @@ def passing_plans(
         cloud,
         (
             Trial(plan.host.uuid, tuple(plan.servers.values()))
-            for plan in planned
-        ),
+            for plan in planned),
     )
     planned = [plan for plan in planned if plan.host.uuid in at_best]
     enough = _passing(
-        cloud, (Trial(plan.host.uuid, plan.victims) for plan in planned)
-    )
+        cloud, (Trial(plan.host.uuid, plan.victims) for plan in planned) )
     found = (
-        plan
-        if plan.host.uuid in enough
+        plan if plan.host.uuid in enough
         else search.plan(
-            plan.host.name,
-            plan.host.providers,
-            _accept(cloud, plan.host.uuid),
-        )
-        for plan in planned
-    )
+            plan.host.name, plan.host.providers,
+            _accept(cloud, plan.host.uuid), ) for plan in planned)
     return [plan for plan in found if plan is not None]
 
 
@@ -67,9 +59,7 @@ def latest(
     # What was said of room before others chose is too old to end a server.
     may_have_room = had_room or cloud.room_age_s() > LATEST_S
     if (
-        listing.fresh
-        and not may_have_room
-        and _is_least(cloud, search, plan)
+        listing.fresh and not may_have_room and _is_least(cloud, search, plan)
     ):
         return plan
     search.forget_budgets()
@@ -93,9 +83,7 @@ def _is_least(cloud: Cloud, search: Search, plan: Plan) -> bool:
         and victims.holds_for_less(plan.host.candidates, plan.victim_set)
         and all(
             cloud.server(server.uuid) == server and search.may_end(server)
-            for server in plan.victims
-        )
-    )
+            for server in plan.victims ))
 
 
 def _accept(cloud: Cloud, host: str) -> Accept:

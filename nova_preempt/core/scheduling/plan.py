@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import dataclasses
 
 from nova_preempt.core import capacity
-from nova_preempt.core import fitting
-from nova_preempt.core import ordering
+from nova_preempt.core import host_requirements
+from nova_preempt.core import lazy_ordering
 from nova_preempt.core.model import (
     Host,
     Resources,
@@ -52,14 +52,12 @@ class Plan:
         return self.victim_set.cost
 
     @property
-    def key(self) -> ordering.Key:
+    def key(self) -> lazy_ordering.Key:
         """What plans that need victims are ordered by."""
         return (
             self.victim_set.cost,
-            0 if self.joins else len(self.victim_set.victims),
-            self.host.name,
-            self.host.uuid,
-        )
+            0 if self.joins else len(self.victim_set.victims), self.host.name,
+            self.host.uuid)
 
     def devices(self) -> dict[str, dict[str, int]]:
         """Return what is missing of providers below the host, by name."""
@@ -79,10 +77,9 @@ class Plan:
         there = {each.uuid for each in self.host.providers}
         if not there.issuperset(uuid for uuid, _ in amounts):
             return None
-        lack = fitting.missing(self.host, amounts)
+        lack = host_requirements.missing(self.host, amounts)
         freed = capacity.total(
-            each.resources for each in self.victim_set.victims
-        )
+            each.resources for each in self.victim_set.victims )
         if not capacity.fits(lack, freed):
             return None
         return dataclasses.replace(self, missing=lack)
@@ -129,10 +126,7 @@ class Plan:
         if not devices:
             return frozenset()
         return frozenset(
-            uuid
-            for uuid, rest in self.retained().items()
+            uuid for uuid, rest in self.retained().items()
             if any(
                 slot[0] in devices and rest.get(slot) != amount
-                for slot, amount in self.host.held(uuid).items()
-            )
-        )
+                for slot, amount in self.host.held(uuid).items() ) )

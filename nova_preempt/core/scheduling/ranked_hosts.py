@@ -9,8 +9,8 @@ import dataclasses
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Server
+from nova_preempt.core.scheduling.cloud_port import Trial
 from nova_preempt.core.scheduling.plan import Plan
-from nova_preempt.core.scheduling.port import Trial
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,29 +71,20 @@ class RankedHosts:
         return sorted(
             (self._consider(uuid, plan)
              for uuid, plan in self._ranked.items()),
-            key=lambda item: item.key,
-        )
+            key=lambda item: item.key, )
 
     def _consider(self, host: str, plan: Plan | None) -> Considered:
         if plan is None or not plan.victims or plan.joins:
             return Considered(host, self.names[host])
         return Considered(
-            host,
-            self.names[host],
-            tuple(server.uuid for server in plan.victims),
-            plan.cost_us,
-            plan.victim_set.optimal,
-            plan.victim_set.steps,
-        )
+            host, self.names[host],
+            tuple(server.uuid for server in plan.victims), plan.cost_us,
+            plan.victim_set.optimal, plan.victim_set.steps, )
 
 
 def why(
-    host: str,
-    plan: Plan,
-    cost_us: int,
-    runner_up: tuple[str, int] | None,
-    promised: bool = False,
-) -> str:
+    host: str, plan: Plan, cost_us: int, runner_up: tuple[str, int] | None,
+    promised: bool = False, ) -> str:
     """Explain the choice of a host and its victims in a sentence.
 
     :param host: its name, as it is to be called
@@ -104,14 +95,11 @@ def why(
     lack = capacity.by_class(plan.missing)
     missing = ", ".join(f"{lack[name]} {name}" for name in sorted(lack))
     text = (
-        f"{host} lacks {missing}"
-        if missing
-        else f"{host} has room but does not pass the filters as it is"
-    )
+        f"{host} lacks {missing}" if missing
+        else f"{host} has room but does not pass the filters as it is")
     text += (
         f"; ending {len(plan.victims)} preemptible server(s) there costs "
-        f"{cost_us / 1e6:g} s, the least of any sufficient set"
-    )
+        f"{cost_us / 1e6:g} s, the least of any sufficient set")
     if promised:
         text += " that harms promises to classes as little"
     if not plan.victim_set.optimal:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 import itertools
 
+from nova_preempt.core.scheduling.cloud_port import Cloud
 from nova_preempt.core.scheduling.plan import Plan
-from nova_preempt.core.scheduling.plans import Search
-from nova_preempt.core.scheduling.port import Cloud
+from nova_preempt.core.scheduling.victim_search import Search
 
 
 class Shortlist:
@@ -27,12 +27,8 @@ class Shortlist:
     """
 
     def __init__(
-        self,
-        cloud: Cloud,
-        search: Search,
-        idle_age_s: float = 0,
-        list_age_s: float = 0,
-    ) -> None:
+        self, cloud: Cloud, search: Search, idle_age_s: float = 0,
+        list_age_s: float = 0, ) -> None:
         self.plans: dict[str, Plan] = {}
         self.has_begun = False
         self.is_exhausted = False
@@ -47,12 +43,8 @@ class Shortlist:
         self._last_cost = 0
 
     def begin(
-        self,
-        skip: Collection[str] = (),
-        *,
-        in_earnest: bool,
-        afresh: bool = False,
-    ) -> None:
+        self, skip: Collection[str] = (), *, in_earnest: bool,
+        afresh: bool = False, ) -> None:
         """Begin to look for plans.
 
         :param skip: hosts to leave out
@@ -111,10 +103,8 @@ class Shortlist:
     def is_beyond(self, cost_us: int) -> bool:
         """Tell whether no host that is still to come is cheaper than this."""
         return (
-            self._ranked is not None
-            and not self._skips
-            and cost_us <= self._last_cost
-        )
+            self._ranked is not None and not self._skips
+            and cost_us <= self._last_cost)
 
     def restart(self) -> None:
         """Look at all hosts again for the next server of the request."""

@@ -7,8 +7,7 @@ from nova_preempt.db import models
 
 context.configure(
     connection=context.config.attributes['connection'],
-    target_metadata=models.Base.metadata,
-    render_as_batch=True)
+    target_metadata=models.Base.metadata, render_as_batch=True)
 
 with context.begin_transaction():
     context.run_migrations()

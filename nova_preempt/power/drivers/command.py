@@ -7,10 +7,10 @@ import signal
 import socket
 import subprocess
 
-from nova_preempt.core.energy import steps
+from nova_preempt.core.energy import power_steps
 from nova_preempt.power import driver
-from nova_preempt.power import errors
 from nova_preempt.power import hosts_file as power_hosts
+from nova_preempt.power import power_errors
 
 #: How long a command may run.
 TIMEOUT_S = 60
@@ -23,7 +23,7 @@ _SHOWN_CHARACTERS = 300
 _SETTINGS = ('on', 'off', 'force_off', 'status', 'on_pattern')
 
 
-class CommandFailed(errors.PowerError):
+class CommandFailed(power_errors.PowerError):
     """A command has ended with an error."""
 
 
@@ -51,7 +51,7 @@ class Command(driver.Driver):
             return re.search(pattern, output) is not None
         if not pattern and status in (0, 1):
             return status == 0
-        raise errors.PowerError(host, _describe(command, status, output))
+        raise power_errors.PowerError(host, _describe(command, status, output))
 
     def power_on(self, host):
         # It is not waited for: where the status is that of the network, it
@@ -67,7 +67,7 @@ class Command(driver.Driver):
             send_magic_packet(settings['mac'], settings.get(
                 'broadcast', BROADCAST))
         except OSError as exc:
-            raise errors.PowerError(host, exc) from exc
+            raise power_errors.PowerError(host, exc) from exc
 
     def shut_down(self, host):
         try:
@@ -78,8 +78,8 @@ class Command(driver.Driver):
             try:
                 self._waiter.wait(
                     host, lambda: not self.is_on(host),
-                    steps.POWER_SWITCH_TIMEOUT_S, 'off')
-            except errors.PowerError:
+                    power_steps.POWER_SWITCH_TIMEOUT_S, 'off')
+            except power_errors.PowerError:
                 raise exc from None
 
     def _ask(self, host, how):
@@ -95,7 +95,7 @@ class Command(driver.Driver):
     def _require(self, host, name):
         value = self._settings(host)[name]
         if not value:
-            raise errors.PowerError(
+            raise power_errors.PowerError(
                 host, f'no command "{name}" in [energy]hosts_file, nor in '
                 f'[energy]command_{name}')
         return value
@@ -125,11 +125,11 @@ class Command(driver.Driver):
                     os.killpg(process.pid, signal.SIGKILL)
                     raise
         except subprocess.TimeoutExpired as exc:
-            raise errors.PowerError(
+            raise power_errors.PowerError(
                 host,
                 f'{arguments[0]} ran for more than {TIMEOUT_S} s') from exc
-        except (OSError, ValueError, errors.HostsFileError) as exc:
-            raise errors.PowerError(host, exc) from exc
+        except (OSError, ValueError, power_errors.HostsFileError) as exc:
+            raise power_errors.PowerError(host, exc) from exc
         return process.returncode, output
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Power through Ironic, which knows the hosts as nodes."""
 
-from nova_preempt import segments
-from nova_preempt.core.energy import steps
+from nova_preempt import url_segments
+from nova_preempt.core.energy import power_steps
 from nova_preempt.power import driver
-from nova_preempt.power import errors
-from nova_preempt.power import rest
+from nova_preempt.power import power_errors
+from nova_preempt.power import rest_client
 
 # soft power off with a timeout
 VERSION = '1.27'
@@ -26,7 +26,7 @@ class Ironic(driver.Driver):
 
     def __init__(self, conf, waiter=None):
         super().__init__(conf, waiter)
-        self._client = rest.make_adapter(
+        self._client = rest_client.make_adapter(
             conf, self._options.ironic_url, 'baremetal',
             default_microversion=VERSION)
         self._nodes = {}
@@ -35,14 +35,14 @@ class Ironic(driver.Driver):
         states = self._states(host)
         if states.get('power_state') in ('power on', 'power off'):
             return states['power_state'] == 'power on'
-        raise errors.PowerError(
+        raise power_errors.PowerError(
             host, f'Ironic says {states.get("power_state")!r}: '
             f'{states.get("last_error")}')
 
     def power_on(self, host):
         if self._is_settled(host, 'power on'):
             return
-        timeout_s = steps.POWER_SWITCH_TIMEOUT_S
+        timeout_s = power_steps.POWER_SWITCH_TIMEOUT_S
         self._request(host, 'power on', timeout_s)
         self._waiter.wait(
             host, lambda: self._is_settled(host, 'power on', asked=True),
@@ -82,9 +82,9 @@ class Ironic(driver.Driver):
         def is_accepted():
             try:
                 self._call(host, 'PUT', '/states/power', json=body)
-            except rest.RestError as exc:
+            except rest_client.RestError as exc:
                 if exc.status in _BUSY:
-                    raise errors.PowerError(host, exc) from exc
+                    raise power_errors.PowerError(host, exc) from exc
                 raise driver.Refused(host, exc) from exc
             return True
 
@@ -93,29 +93,29 @@ class Ironic(driver.Driver):
     def _states(self, host):
         try:
             return self._call(host, 'GET', '/states')
-        except rest.RestError as exc:
-            raise errors.PowerError(host, exc) from exc
+        except rest_client.RestError as exc:
+            raise power_errors.PowerError(host, exc) from exc
 
     def _call(self, host, method, path, **options):
         """The answer, a dict, None if it is empty.
 
-        :raises rest.RestError: there is none, or an error
+        :raises rest_client.RestError: there is none, or an error
         :raises PowerError: it makes no sense, or there is no such node
         """
         try:
             if host not in self._nodes:
                 self._nodes[host] = self._find(host)['uuid']
-            answer = rest.call(
+            answer = rest_client.call(
                 self._client, method,
                 f'/v1/nodes/{self._nodes[host]}{path}', **options)
             return None if answer is None else dict(answer)
-        except rest.RestError as exc:
+        except rest_client.RestError as exc:
             if exc.status == 404:
                 # It was enrolled anew, maybe.
                 self._nodes.pop(host, None)
             raise
         except (AttributeError, KeyError, TypeError, ValueError) as exc:
-            raise errors.PowerError(
+            raise power_errors.PowerError(
                 host, f'an answer that is not one of Ironic: {exc!r}'
             ) from exc
 
@@ -123,21 +123,22 @@ class Ironic(driver.Driver):
         """Its node, as Ironic shows it."""
         name = self._hosts.section(host, 'ironic').get('node', host)
         try:
-            return rest.call(self._client, 'GET', '/v1/nodes/'
-                             + segments.segment(name, segments.DETAIL))
-        except segments.NotASegment as exc:
-            raise errors.PowerError(host, f'its node: {exc}') from exc
-        except rest.RestError as exc:
+            return rest_client.call(self._client, 'GET', '/v1/nodes/'
+                                    + url_segments.segment(
+                                        name, url_segments.DETAIL))
+        except url_segments.NotASegment as exc:
+            raise power_errors.PowerError(host, f'its node: {exc}') from exc
+        except rest_client.RestError as exc:
             # 400: no name that a node could have.
             if exc.status not in (400, 404):
                 raise
-        nodes = rest.call(
+        nodes = rest_client.call(
             self._client, 'GET', '/v1/nodes',
             params={'fields': 'uuid,instance_info', 'associated': 'true'})
         found = [node for node in nodes['nodes'] if name ==
                  (node.get('instance_info') or {}).get('display_name')]
         if len(found) != 1:
-            raise errors.PowerError(
+            raise power_errors.PowerError(
                 host, f'{len(found)} nodes in Ironic are, or have a server, '
                 f'of the name {name}')
         return found[0]

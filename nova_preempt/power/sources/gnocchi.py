@@ -3,10 +3,10 @@
 
 import datetime
 
-from nova_preempt.core.energy import efficiency
+from nova_preempt.core.energy import efficiency_ranking
 from nova_preempt.power import hosts_file as power_hosts
-from nova_preempt.power import readings
-from nova_preempt.power import rest
+from nova_preempt.power import power_readings
+from nova_preempt.power import rest_client
 
 #: What Ceilometer collects by IPMI: the metric with a host's watts, the type
 #: of the resources that have it, and their attribute that names the host.
@@ -20,19 +20,19 @@ class Gnocchi:
 
     NAME = 'gnocchi'
 
-    def __init__(self, conf, options, clock=readings.utcnow):
+    def __init__(self, conf, options, clock=power_readings.utcnow):
         self._hosts = power_hosts.HostsFile(options.hosts_file)
         self._clock = clock
-        self._client = rest.make_adapter(
+        self._client = rest_client.make_adapter(
             conf, options.gnocchi_url, 'metric')
 
     def read(self, hosts):
-        """See nova_preempt.power.readings.Source."""
+        """See nova_preempt.power.power_readings.Source."""
         now = self._clock()
         names = {self._hosts.source_name(host, self.NAME): host
                  for host in hosts}
         found = {}
-        with rest.answers_of('Gnocchi'):
+        with rest_client.answers_of('Gnocchi'):
             for group in self._query(sorted(names), now):
                 name = group['group'][HOST_ATTRIBUTE]
                 reading = _last(names.get(name), group['measures'], now)
@@ -43,8 +43,8 @@ class Gnocchi:
     def _query(self, names, now):
         # A period that ends within the age may have begun before.
         start = now - datetime.timedelta(
-            seconds=2 * efficiency.MAX_AGE_S)
-        return rest.call(
+            seconds=2 * efficiency_ranking.MAX_AGE_S)
+        return rest_client.call(
             self._client, 'POST', '/v1/aggregates',
             params={'groupby': HOST_ATTRIBUTE,
                     'start': f'{start:%Y-%m-%dT%H:%M:%S}'},
@@ -61,11 +61,10 @@ def _last(host, measures, now):
     points = [
         (datetime.datetime.fromisoformat(start), -granularity_s, watts)
         for metrics in measures['measures'].values()
-        for aggregates in metrics.values()
-        for series in aggregates.values()
+        for aggregates in metrics.values() for series in aggregates.values()
         for start, granularity_s, watts in series]
     if not points or host is None:
         return None
     start, minus_s, watts = max(points, key=lambda point: point[:2])
     end = start - datetime.timedelta(seconds=minus_s)
-    return readings.Reading(host, watts, min(end, now))
+    return power_readings.Reading(host, watts, min(end, now))

@@ -2,8 +2,8 @@
 """Readings of Kwapi's REST API."""
 
 from nova_preempt.power import hosts_file as power_hosts
-from nova_preempt.power import readings
-from nova_preempt.power import rest
+from nova_preempt.power import power_readings
+from nova_preempt.power import rest_client
 
 
 class Kwapi:
@@ -13,16 +13,17 @@ class Kwapi:
 
     def __init__(self, conf, options):
         self._hosts = power_hosts.HostsFile(options.hosts_file)
-        self._client = rest.make_adapter(conf, options.kwapi_url)
+        self._client = rest_client.make_adapter(conf, options.kwapi_url)
 
     def read(self, hosts):
-        """See nova_preempt.power.readings.Source."""
-        with rest.answers_of('Kwapi'):
-            probes = rest.call(self._client, 'GET', '/v1/probes/')['probes']
+        """See nova_preempt.power.power_readings.Source."""
+        with rest_client.answers_of('Kwapi'):
+            probes = rest_client.call(self._client, 'GET',
+                                      '/v1/probes/')['probes']
             return {
-                host: readings.Reading(
+                host: power_readings.Reading(
                     host, probe.get('w'),
-                    readings.from_epoch(probe.get('timestamp')))
+                    power_readings.from_epoch(probe.get('timestamp')))
                 for host in hosts
                 if (probe := probes.get(
                     self._hosts.source_name(host, self.NAME)))}

@@ -3,11 +3,11 @@
 
 import re
 
-from nova_preempt.core.energy import efficiency
-from nova_preempt.power import errors
+from nova_preempt.core.energy import efficiency_ranking
 from nova_preempt.power import hosts_file as power_hosts
-from nova_preempt.power import readings
-from nova_preempt.power import rest
+from nova_preempt.power import power_errors
+from nova_preempt.power import power_readings
+from nova_preempt.power import rest_client
 
 # By name of exporter; %s is the label that names the host. A controller that
 # tells of parts of a host tells of the whole as well, and that is the most.
@@ -47,22 +47,20 @@ class Prometheus:
         query = options.prometheus_query
         self._data = {
             'query': QUERIES[query] % self._label if query in QUERIES
-            else query,
-            'lookback_delta': f'{efficiency.MAX_AGE_S}s',
-            'timeout': f'{readings.TIMEOUT_S}s',
-        }
+            else query, 'lookback_delta': f'{efficiency_ranking.MAX_AGE_S}s',
+            'timeout': f'{power_readings.TIMEOUT_S}s'}
         self._token_file = options.prometheus_token_file
-        self._client = rest.make_adapter(
+        self._client = rest_client.make_adapter(
             conf, options.prometheus_url, authenticate=False)
 
     def read(self, hosts):
-        """See nova_preempt.power.readings.Source."""
-        with rest.answers_of('Prometheus'):
-            answer = rest.call(
+        """See nova_preempt.power.power_readings.Source."""
+        with rest_client.answers_of('Prometheus'):
+            answer = rest_client.call(
                 self._client, 'POST', '/api/v1/query', data=self._data,
                 headers=self._headers())
             if answer['data']['resultType'] != 'vector':
-                raise errors.SourceError(
+                raise power_errors.SourceError(
                     f'the query gives a {answer["data"]["resultType"]}, not '
                     'a vector of hosts')
             values = self._by_label(answer['data']['result'])
@@ -71,7 +69,7 @@ class Prometheus:
             name = self._hosts.source_name(host, self.NAME)
             if name in values:
                 watts, at = values[name]
-                found[host] = readings.Reading(host, watts, at)
+                found[host] = power_readings.Reading(host, watts, at)
         return found
 
     def _headers(self):
@@ -82,7 +80,7 @@ class Prometheus:
             with open(self._token_file, encoding='ascii') as stream:
                 return {'Authorization': f'Bearer {stream.read().strip()}'}
         except (OSError, UnicodeDecodeError) as exc:
-            raise errors.SourceError(str(exc)) from exc
+            raise power_errors.SourceError(str(exc)) from exc
 
     def _by_label(self, result):
         """{value of the label, with and without port: (watts, time)}."""
@@ -91,13 +89,13 @@ class Prometheus:
         for series in result:
             label = series['metric'].get(self._label)
             if label is None:
-                raise errors.SourceError(
+                raise power_errors.SourceError(
                     f'the query gives a series without a label {self._label}')
             at_s, watts = series['value']
             for name in {label, _PORT.sub('', label)}:
                 if name in values:
                     twice.add(name)
-                values[name] = float(watts), readings.from_epoch(at_s)
+                values[name] = float(watts), power_readings.from_epoch(at_s)
         # Which of them is the host's nobody knows.
         return {name: value for name, value in values.items()
                 if name not in twice}

@@ -5,9 +5,9 @@ from concurrent import futures
 
 from oslo_log import log as logging
 
-from nova_preempt.power import errors
-from nova_preempt.power import readings
-from nova_preempt.power.drivers import redfish
+from nova_preempt.power import power_errors
+from nova_preempt.power import power_readings
+from nova_preempt.power.drivers import redfish_power
 
 LOG = logging.getLogger(__name__)
 
@@ -24,13 +24,14 @@ class Redfish:
 
     NAME = 'redfish'
 
-    def __init__(self, conf, options, clock=readings.utcnow):
+    def __init__(self, conf, options, clock=power_readings.utcnow):
         del conf
-        self._controllers = redfish.Controllers(options, readings.TIMEOUT_S)
+        self._controllers = redfish_power.Controllers(options,
+                                                      power_readings.TIMEOUT_S)
         self._clock = clock
 
     def read(self, hosts):
-        """See nova_preempt.power.readings.Source.
+        """See nova_preempt.power.power_readings.Source.
 
         What is there when the time is over; late controllers have no reading.
         """
@@ -40,7 +41,7 @@ class Redfish:
         pool = futures.ThreadPoolExecutor(min(len(hosts), _MAX_THREADS))
         try:
             calls = {pool.submit(self._read, host): host for host in hosts}
-            done, _late = futures.wait(calls, readings.TIMEOUT_S)
+            done, _late = futures.wait(calls, power_readings.TIMEOUT_S)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
         found = {}
@@ -48,10 +49,10 @@ class Redfish:
         for call in done:
             try:
                 found[calls[call]] = call.result()
-            except errors.PowerError as exc:
+            except power_errors.PowerError as exc:
                 failed[exc.host] = exc
         if failed and len(failed) == len(hosts):
-            raise errors.SourceError(str(min(failed.items())[1]))
+            raise power_errors.SourceError(str(min(failed.items())[1]))
         for host in sorted(failed):
             LOG.debug('No reading: %s', failed[host])
         return found
@@ -61,8 +62,8 @@ class Redfish:
             for chassis in system.chassis:
                 watts = find_watts(chassis.json, fetch)
                 if watts is not None:
-                    return readings.Reading(host, watts, self._clock())
-        raise errors.PowerError(host, 'its controller tells no watts')
+                    return power_readings.Reading(host, watts, self._clock())
+        raise power_errors.PowerError(host, 'its controller tells no watts')
 
 
 def find_watts(chassis, fetch):

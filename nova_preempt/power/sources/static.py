@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readings of a file, for hosts whose draw does not change, and tests."""
 
-from nova_preempt.power import errors
 from nova_preempt.power import hosts_file as power_hosts
-from nova_preempt.power import readings
+from nova_preempt.power import power_errors
+from nova_preempt.power import power_readings
 
 _SCHEMA = {'type': 'object', 'additionalProperties': {'type': 'number'}}
 
@@ -13,19 +13,19 @@ class Static:
 
     NAME = 'static'
 
-    def __init__(self, conf, options, clock=readings.utcnow):
+    def __init__(self, conf, options, clock=power_readings.utcnow):
         del conf
         self._path = options.static_file
         self._clock = clock
 
     def read(self, hosts):
-        """See nova_preempt.power.readings.Source."""
+        """See nova_preempt.power.power_readings.Source."""
         if not self._path:
-            raise errors.SourceError('[energy]static_file is not set')
+            raise power_errors.SourceError('[energy]static_file is not set')
         try:
             watts = power_hosts.load_yaml(self._path, _SCHEMA)
-        except errors.HostsFileError as exc:
-            raise errors.SourceError(str(exc)) from exc
+        except power_errors.HostsFileError as exc:
+            raise power_errors.SourceError(str(exc)) from exc
         now = self._clock()
-        return {host: readings.Reading(host, watts[host], now)
+        return {host: power_readings.Reading(host, watts[host], now)
                 for host in hosts if host in watts}

@@ -92,8 +92,7 @@ class BlazarLeases:
         group = self._conf[name]
         client = adapter.Adapter(
             session, service_type=group.service_type,
-            service_name=group.service_name,
-            interface=group.valid_interfaces,
+            service_name=group.service_name, interface=group.valid_interfaces,
             region_name=group.region_name,
             endpoint_override=group.endpoint_override)
         endpoint = (client.get_endpoint() or '').rstrip('/')

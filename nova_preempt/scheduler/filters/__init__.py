@@ -3,8 +3,8 @@
 
 from nova.scheduler import filters
 
-from nova_preempt.scheduler import states
-from nova_preempt.scheduler import waiting_members
+from nova_preempt.scheduler import host_states
+from nova_preempt.scheduler import pending_group_members
 
 
 class HostFilterHandler(filters.HostFilterHandler):
@@ -14,7 +14,7 @@ class HostFilterHandler(filters.HostFilterHandler):
     state itself is returned if it passes.
 
     :param get_waiting: given a RequestSpec, returns which members of its group
-        wait for which hosts; see waiting_members.of_group()
+        wait for which hosts; see pending_group_members.of_group()
     """
 
     def __init__(self, get_waiting=lambda spec_obj: {}):
@@ -26,11 +26,11 @@ class HostFilterHandler(filters.HostFilterHandler):
         views = []
         waiting = self._get_waiting(spec_obj)
         if waiting:
-            waiting_members.add_hosts(spec_obj, waiting)
+            pending_group_members.add_hosts(spec_obj, waiting)
         for state in objs:
-            view = states.mark_of(state).filtered_as or state
+            view = host_states.mark_of(state).filtered_as or state
             if state.host in waiting:
-                view = waiting_members.seen(view, waiting[state.host])
+                view = pending_group_members.seen(view, waiting[state.host])
             originals[id(view)] = state
             views.append(view)
         passed = super().get_filtered_objects(filters, views, spec_obj, index)

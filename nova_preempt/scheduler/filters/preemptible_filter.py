@@ -6,8 +6,8 @@ from nova.scheduler import utils as nova_utils
 from nova.scheduler.filters import utils
 from oslo_utils import strutils
 
-from nova_preempt.cloud import request
-from nova_preempt.scheduler import states
+from nova_preempt.cloud import request_kind
+from nova_preempt.scheduler import host_states
 
 ALLOW_SERVERS = 'preemptible:allow_servers'
 ALLOW_PREEMPTION = 'preemptible:allow_preemption'
@@ -29,21 +29,20 @@ class PreemptibleFilter(filters.BaseHostFilter):
         # What is asked of a request is asked once, not for each host.
         if nova_utils.request_is_rebuild(spec_obj):
             return list(filter_obj_list)
-        if request.is_preemptible(spec_obj):
+        if request_kind.is_preemptible(spec_obj):
             return [state for state in filter_obj_list
                     if _allowed(state, ALLOW_SERVERS)]
-        return [state for state in filter_obj_list
-                if may_preempt(state)]
+        return [state for state in filter_obj_list if may_preempt(state)]
 
     def host_passes(self, host_state, spec_obj):
-        if request.is_preemptible(spec_obj):
+        if request_kind.is_preemptible(spec_obj):
             return _allowed(host_state, ALLOW_SERVERS)
         return may_preempt(host_state)
 
 
 def may_preempt(host_state):
     """Whether the operator lets the victims of this state's host end."""
-    return (not states.mark_of(host_state).victims
+    return (not host_states.mark_of(host_state).victims
             or _allowed(host_state, ALLOW_PREEMPTION))
 
 

@@ -8,10 +8,10 @@ from nova.scheduler import utils
 from oslo_log import log as logging
 
 from nova_preempt.cloud import extra_specs as specs
-from nova_preempt.cloud import request
+from nova_preempt.cloud import request_kind
 import nova_preempt.conf
 from nova_preempt.handover import eviction_policy
-from nova_preempt.reservation import leases
+from nova_preempt.reservation import lease_cache
 
 CONF = nova.conf.CONF
 nova_preempt.conf.register_opts(CONF)
@@ -29,7 +29,7 @@ class ReservationFilter(filters.BaseHostFilter):
       reservation starts later than that takes it.
 
     Nobody is asked for each host, nor for each request: see
-    nova_preempt.reservation.leases.
+    nova_preempt.reservation.lease_cache.
     """
 
     RUN_ON_REBUILD = False
@@ -46,8 +46,8 @@ class ReservationFilter(filters.BaseHostFilter):
         """A function of the node name: whether the request may go there."""
         if utils.request_is_rebuild(spec_obj):
             return lambda node: True
-        known = leases.current(CONF)
-        lease_ids = request.reservations(spec_obj)
+        known = lease_cache.current(CONF)
+        lease_ids = request_kind.reservations(spec_obj)
         if lease_ids:
             answer = known.answer(lease_ids, spec_obj.project_id)
             if answer.reason:
@@ -65,7 +65,7 @@ def _lead_s(spec_obj):
 
     At least one second longer than that.
     """
-    preemptible = request.is_preemptible(spec_obj)
+    preemptible = request_kind.is_preemptible(spec_obj)
     extra_specs = (spec_obj.flavor.extra_specs or {}) if preemptible else {}
     return eviction_policy.get_guard(
         CONF.preemption, CONF.reservation.guard_s).lead_s(
@@ -86,10 +86,10 @@ def admit(asked):
     :raises NoValidHost: says why
     """
     spec_obj = asked.spec_obj
-    lease_ids = request.reservations(spec_obj)
-    if not lease_ids or not leases.is_used(CONF):
+    lease_ids = request_kind.reservations(spec_obj)
+    if not lease_ids or not lease_cache.is_used(CONF):
         return
-    answer = leases.current(CONF).answer(lease_ids, spec_obj.project_id)
+    answer = lease_cache.current(CONF).answer(lease_ids, spec_obj.project_id)
     if not answer.reason:
         return
     server_uuid = next(iter(asked.server_uuids), None)
@@ -97,7 +97,7 @@ def admit(asked):
         LOG.info('Server %(server)s is placed without its reservation: '
                  '%(reason)s', {'server': server_uuid,
                                 'reason': answer.reason})
-        spec_obj.scheduler_hints.pop(request.RESERVATION)
+        spec_obj.scheduler_hints.pop(request_kind.RESERVATION)
         return
     LOG.info('Server %(server)s is refused: %(reason)s',
              {'server': server_uuid, 'reason': answer.reason})

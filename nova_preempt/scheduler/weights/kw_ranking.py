@@ -6,7 +6,7 @@ from nova.scheduler import utils
 from nova.scheduler import weights
 
 import nova_preempt.conf
-from nova_preempt.core.energy import efficiency
+from nova_preempt.core.energy import efficiency_ranking
 from nova_preempt.power import figure_cache
 from nova_preempt.scheduler import weights as ours
 
@@ -42,7 +42,7 @@ class KWRankingWeigher(weights.BaseHostWeigher):
                  for weighed in weighed_obj_list]
         if all(value is None for value in found):
             return []
-        return ours.unless_equal(efficiency.fill_unknown(
+        return ours.unless_equal(efficiency_ranking.fill_unknown(
             found, last=CONF.energy.unknown == 'last'))
 
     def _weigher(self):
@@ -79,5 +79,5 @@ class KWRankingWeigher(weights.BaseHostWeigher):
 
 
 def _share(host_state, vcpus):
-    return efficiency.share(vcpus, host_state.vcpus_total,
-                            host_state.cpu_allocation_ratio)
+    return efficiency_ranking.share(vcpus, host_state.vcpus_total,
+                                    host_state.cpu_allocation_ratio)

@@ -43,8 +43,7 @@ class BacklogMixin(_base.Proxy):
         :param ignore_missing: whether None is fine, and no NotFoundException
         :raises DuplicateResource: there are several of the name
         """
-        return self._named(_backlog.BacklogRequest, name_or_id,
-                           ignore_missing)
+        return self._named(_backlog.BacklogRequest, name_or_id, ignore_missing)
 
     def create_backlog_request(self, **values: Any) -> _backlog.BacklogRequest:
         """Leave a request for servers; the BacklogRequest.

@@ -14,7 +14,7 @@ from openstack import proxy
 from openstack import resource
 from openstack import utils
 
-from nova_preempt import segments
+from nova_preempt import url_segments
 
 if TYPE_CHECKING:
     import requests
@@ -101,8 +101,8 @@ class Resource(resource.Resource):
                     f'Which {type(self).__name__} is meant?')
             # Names of hosts may be unfit for a path.
             try:
-                name = segments.segment(self.id)
-            except segments.NotASegment as exc:
+                name = url_segments.segment(self.id)
+            except url_segments.NotASegment as exc:
                 raise exceptions.InvalidRequest(str(exc)) from None
             base_path = f'{base_path}/{name.replace("%", "%%")}{self.path_end}'
         return super()._prepare_request(
@@ -112,8 +112,7 @@ class Resource(resource.Resource):
                             **values: Any) -> None:
         if response.status_code < 400 and response.content:
             # What was asked is no part of the answer.
-            for known in (self._body.attributes,
-                          self._unknown_attrs_in_body):
+            for known in (self._body.attributes, self._unknown_attrs_in_body):
                 known.clear()
             dict.clear(self)
         super()._translate_response(response, *args, **values)

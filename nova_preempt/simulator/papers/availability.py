@@ -5,11 +5,11 @@ The experiments of M. Carvalho et al. (JISA 11, 2020): requests come, all at
 most once, to hosts that have not room for all of them, and the passes of
 core.classes decide who runs.
 
-It is no trace for nova_preempt.simulator.run: there each request is scheduled
-as it comes, as Nova does, gets a notice, and takes a while to be built and to
-end, while the paper has one pass over all requests at each arrival and each
-end, which preempts at once and starts at once whoever never ran. Nor has the
-core's policy the paper's other scheduler, ByPriority.
+It is no trace for nova_preempt.simulator.simulation: there each request is
+scheduled as it comes, as Nova does, gets a notice, and takes a while to be
+built and to end, while the paper has one pass over all requests at each
+arrival and each end, which preempts at once and starts at once whoever never
+ran. Nor has the core's policy the paper's other scheduler, ByPriority.
 
 Time jumps from event to event. Whoever has given way, and gets a host again,
 is a while on its way; how long is drawn from a sample. Equal seeds give equal
@@ -17,13 +17,7 @@ results.
 """
 
 import collections
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import dataclasses
 import fractions
 import functools
@@ -31,12 +25,12 @@ import itertools
 import random
 from typing import Any
 
-from nova_preempt.core.classes import margin
-from nova_preempt.core.classes import rounds
-from nova_preempt.core.classes import rules
-from nova_preempt.core.classes.clocks import Clocks
-from nova_preempt.core.classes.clocks import Event
-from nova_preempt.core.classes.clocks import Kind
+from nova_preempt.core.classes import availability_margin
+from nova_preempt.core.classes import class_dispatch
+from nova_preempt.core.classes import class_policies
+from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.server_clocks import Event
+from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.simulator.events import Events
 from nova_preempt.simulator.events import Turn
@@ -54,35 +48,33 @@ class ByPriority:
     the most important class end.
     """
 
-    classes: margin.Classes
+    classes: availability_margin.Classes
 
-    def price(self, standing: margin.Standing) -> int:
+    def price(self, standing: availability_margin.Standing) -> int:
         return 0
 
-    def order(self, standing: margin.Standing) -> rules.Key:
-        return (
-            standing.qos.importance,
-            standing.admitted_us,
-            standing.uuid,
-        )
+    def order(self,
+              standing: availability_margin.Standing) -> class_policies.Key:
+        return (standing.qos.importance, standing.admitted_us, standing.uuid)
 
     def may_preempt(
-        self, one: margin.Standing, other: margin.Standing
-    ) -> bool:
+        self, one: availability_margin.Standing,
+        other: availability_margin.Standing ) -> bool:
         return one.qos.importance < other.qos.importance
 
     def victims(
-        self, held: Sequence[rules.Held], missing: Resources
-    ) -> Sequence[rules.Held] | None:
-        return rules.reprieve(held, missing, self.order)
+        self, held: Sequence[class_policies.Held], missing: Resources
+    ) -> Sequence[class_policies.Held] | None:
+        return class_policies.reprieve(held, missing, self.order)
 
-    def cost(self, victims: Iterable[rules.Held]) -> rules.Key:
+    def cost(self,
+             victims: Iterable[class_policies.Held]) -> class_policies.Key:
         numbers = [0] * len(self.classes)
         for each in victims:
             numbers[self.classes.rank(each.standing.qos)] += 1
         return tuple(numbers)
 
-    def floor(self, held: Sequence[rules.Held]) -> rules.Key:
+    def floor(self, held: Sequence[class_policies.Held]) -> class_policies.Key:
         return ()
 
 
@@ -106,13 +98,14 @@ class Arrival:
 class Experiment:
     """What happens.
 
-    ``hosts``: {uuid: what each has}. ``rule``: a core.classes.rules.Rule.
-    ``period_us``: how long after a pass there is another one, if nothing
-    happens. ``overheads_s``: {seconds to get back to a host: how often}.
+    ``hosts``: {uuid: what each has}. ``rule``: a
+    core.classes.class_policies.Rule. ``period_us``: how long after a pass
+    there is another one, if nothing happens. ``overheads_s``: {seconds to get
+    back to a host: how often}.
     """
 
-    classes: margin.Classes
-    rule: rules.Rule
+    classes: availability_margin.Classes
+    rule: class_policies.Rule
     hosts: Mapping[str, Resources]
     arrivals: Sequence[Arrival]
     until_us: int
@@ -174,11 +167,10 @@ class _Run:
         # {host: {uuid: number of its stay}}
         self.hosts: dict[str, dict[str, int]] = {
             uuid: {} for uuid in experiment.hosts}
-        self.claimants: dict[str, rounds.Claimant] = {}
+        self.claimants: dict[str, class_dispatch.Claimant] = {}
         self.preemptions = 0
         self.passes = 0
-        self._work_us = {each.uuid: each.run_us
-                         for each in experiment.arrivals
+        self._work_us = {each.uuid: each.run_us for each in experiment.arrivals
                          if each.run_us is not None}
         self._draw = functools.partial(
             chance.choices, list(experiment.overheads_s),
@@ -197,7 +189,7 @@ class _Run:
         self._events.add(self._events.now_us + delay_us, Turn.STEP, happen,
                          *arguments)
 
-    def _note(self, uuid: str, kind: Kind) -> rounds.Claimant:
+    def _note(self, uuid: str, kind: Kind) -> class_dispatch.Claimant:
         claimant = self.claimants[uuid]
         claimant = self.claimants[uuid] = dataclasses.replace(
             claimant, clocks=claimant.clocks.applied(
@@ -207,7 +199,7 @@ class _Run:
     def _arrive(self, arrival: Arrival) -> None:
         qos = self.experiment.classes.find(arrival.class_name)
         assert qos is not None
-        self.claimants[arrival.uuid] = rounds.Claimant(
+        self.claimants[arrival.uuid] = class_dispatch.Claimant(
             arrival.uuid, qos,
             Clocks((Event(self._events.now_us, Kind.QUEUED),)),
             arrival.resources, self.experiment.mean_overhead_us)
@@ -254,16 +246,15 @@ class _Run:
             self._allocate(placement)
         self._in(self.experiment.period_us, self._want_pass, self.passes)
 
-    def _decide(self) -> Iterable[rounds.Placement]:
-        return rounds.one_round(
+    def _decide(self) -> Iterable[class_dispatch.Placement]:
+        return class_dispatch.one_round(
             [self.claimants[uuid] for uuid in self.waiting],
-            [rounds.RoundHost(uuid, has, tuple(
+            [class_dispatch.RoundHost(uuid, has, tuple(
                 self.claimants[each] for each in self.hosts[uuid]))
              for uuid, has in self.experiment.hosts.items()],
-            self.experiment.classes, self.experiment.rule,
-            self._events.now_us)
+            self.experiment.classes, self.experiment.rule, self._events.now_us)
 
-    def _allocate(self, placement: rounds.Placement) -> None:
+    def _allocate(self, placement: class_dispatch.Placement) -> None:
         uuid, host = placement.uuid, placement.host
         del self.waiting[uuid]
         is_first = self.claimants[uuid].clocks.kind is Kind.QUEUED
@@ -291,18 +282,19 @@ PUBLISHED = (('gold', fractions.Fraction(1)),
 
 
 def published_classes(safety_margin_s: int = 30, least_run_s: int = 0
-                      ) -> margin.Classes:
+                      ) -> availability_margin.Classes:
     """Gold, silver and bronze."""
-    return margin.Classes(*(
-        margin.QosClass(name, importance, availability, safety_margin_s,
-                        least_run_s=least_run_s)
+    return availability_margin.Classes(*(
+        availability_margin.QosClass(name, importance, availability,
+                                     safety_margin_s, least_run_s=least_run_s)
         for importance, (name, availability) in enumerate(PUBLISHED, start=1)))
 
 
 def validation(counts: Mapping[str, int], seed: int, *,
-               rule: Callable[[margin.Classes], rules.Rule] = rules.ByPromise,
-               classes: margin.Classes | None = None, **options: Any
-               ) -> Experiment:
+               rule: Callable[[availability_margin.Classes],
+                              class_policies.Rule] = class_policies.ByPromise,
+               classes: availability_margin.Classes | None = None,
+               **options: Any ) -> Experiment:
     """One of the two experiments that the published simulator is held against.
 
     An hour on 20 hosts with room for ten each. One request comes each second,
@@ -320,8 +312,7 @@ def validation(counts: Mapping[str, int], seed: int, *,
     return Experiment(
         classes, rule(classes),
         # Thousandths of a core, and of a gigabyte.
-        {f'{number:02}': {'CPU': 3750, 'MEMORY': 3750}
-         for number in range(20)},
+        {f'{each:02}': {'CPU': 3750, 'MEMORY': 3750} for each in range(20)},
         [Arrival(number * SECOND, f'{number:03}', name,
                  {'CPU': 375, 'MEMORY': 375})
          for number, name in enumerate(names)],

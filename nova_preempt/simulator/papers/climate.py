@@ -7,10 +7,10 @@ requests for whole hosts, as Grid'5000 has them in advance, and as they would
 come to a cloud without reservations. Their metrics are res_idle, e_savings
 and delay_req.
 
-Each request is a reservation of a trace for ``simulator/run.py``: of whole
-hosts, those with the most FLOPS per watt first, whether they are on or not.
-Without reservations it is asked for when it is to start. No servers come: who
-has hosts is taken to use all of their cores.
+Each request is a reservation of a trace for ``simulator/simulation.py``: of
+whole hosts, those with the most FLOPS per watt first, whether they are on or
+not. Without reservations it is asked for when it is to start. No servers come:
+who has hosts is taken to use all of their cores.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,23 +21,23 @@ from typing import Any
 
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
-from nova_preempt.core import notice
-from nova_preempt.core.energy import efficiency
-from nova_preempt.core.energy import observed
-from nova_preempt.core.energy import power
-from nova_preempt.core.energy import savings
+from nova_preempt.core import notice_period
+from nova_preempt.core.energy import efficiency_ranking
+from nova_preempt.core.energy import energy_observation
+from nova_preempt.core.energy import power_plan
+from nova_preempt.core.energy import power_savings
 from nova_preempt.core.model import SECOND, Inventory
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import leases
-from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.simulator import delays
-from nova_preempt.simulator import run as simulations
-from nova_preempt.simulator import series as points
-from nova_preempt.simulator import setting
+from nova_preempt.simulator import simulation
+from nova_preempt.simulator import simulation_settings
+from nova_preempt.simulator import time_series
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
 from nova_preempt.simulator.traces import generator
-from nova_preempt.simulator.traces.model import Reserve
+from nova_preempt.simulator.traces.trace_model import Reserve
 
 PAPER = ('F. Rossigneux, L. Lefèvre, M. Dias de Assunção: A Resource '
          'Reservation System to Improve the Support for HPC Applications in '
@@ -57,12 +57,14 @@ CORES = 8
 BOOT_S = 180
 _KINDS = ((90.0, 290.0, 180.0), (160.0, 250.0, 140.0), (300.0, 210.0, 90.0))
 ASLEEP_W = 8.0
-_FIGURES = [efficiency.Figures(*each) for each in _KINDS]
+_FIGURES = [efficiency_ranking.Figures(*each) for each in _KINDS]
 _DELAYS = delays.Delays(power_on=delays.Delay(f'constant:{BOOT_S}'))
-_OPTIONS = setting.Options(
-    policies.Policy(eligibility.Rules(), ('delete',), costs.partial_hour),
-    interval_s=NOTE_S, reservations=setting.Reservations(
-        leases.Guard(0, notice.NoticeRule(0), eligibility.Rules(), 0, 0), 0,
+_OPTIONS = simulation_settings.Options(
+    preemption_policy.Policy(eligibility.Rules(), ('delete',),
+                             costs.partial_hour),
+    interval_s=NOTE_S, reservations=simulation_settings.Reservations(
+        leases.Guard(0, notice_period.NoticeRule(0), eligibility.Rules(), 0,
+                     0), 0,
         ranking=calendar.energy, reservable_default=True))
 
 _DAY_S = 86400
@@ -104,8 +106,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
         'all on': simulate(at_once, count, end_s, is_switching=False),
         'on demand': simulate(at_once, count, end_s),
         'reserved': simulate(requests, count, end_s),
-        'by name': simulate(at_once, count, end_s, is_ranked=False),
-    }
+        'by name': simulate(at_once, count, end_s, is_ranked=False)}
     return figures.Evaluation(
         PAPER,
         f'{days} days, {len(requests)} requests for {count} hosts of {CORES} '
@@ -178,10 +179,10 @@ class Site:
     :param series: how many hosts were on, and how many reserved
     """
 
-    totals: savings.Totals
+    totals: power_savings.Totals
     late_s: Sequence[float]
-    delays: Sequence[savings.Delay]
-    series: points.Series
+    delays: Sequence[power_savings.Delay]
+    series: time_series.Series
 
     def cores(self, what: str) -> list[float]:
         """Return the mean number of cores of "hosts ...", step by step."""
@@ -199,17 +200,17 @@ def simulate(requests: Iterable[Lease], count: int, end_s: int, *,
     """
     known = [each if is_ranked else dataclasses.replace(each, flops=None)
              for each in _FIGURES]
-    kinds = {f'h{number:03}-1': setting.HostKind(
+    kinds = {f'h{number:03}-1': simulation_settings.HostKind(
         f'h{number:03}', 1, {'VCPU': Inventory(CORES)},
         known[number % len(known)], ASLEEP_W) for number in range(count)}
     asked = {f'{number:05}': each for number, each in enumerate(
         sorted(requests, key=lambda each: each.asked_s))}
     records: list[dict[str, Any]] = []
-    series = points.Series()
-    summary = simulations.Simulation(
-        setting.Setting(tuple(kinds.values()), delays=_DELAYS),
-        dataclasses.replace(_OPTIONS, power=observed.Options(
-            power.Policy(IDLE_INTERVALS), max_wakes_per_minute=count,
+    series = time_series.Series()
+    summary = simulation.Simulation(
+        simulation_settings.Setting(tuple(kinds.values()), delays=_DELAYS),
+        dataclasses.replace(_OPTIONS, power=energy_observation.Options(
+            power_plan.Policy(IDLE_INTERVALS), max_wakes_per_minute=count,
             max_sleeps_per_minute=count) if is_switching else None),
         write=records.append, series=series,
     ).run([Reserve(each.asked_s * SECOND, uuid, each.hosts, each.start_s,
@@ -226,7 +227,7 @@ def simulate(requests: Iterable[Lease], count: int, end_s: int, *,
         uuid, at_s, names = record['id'], record['t'], record['on']
         late_s.append(at_s - starts[uuid])
         if late_s[-1]:
-            delays.append(savings.Delay(
+            delays.append(power_savings.Delay(
                 CORES * len(names), late_s[-1], asked[uuid].run_s))
         # The simulation knows what they draw while they are idle.
         joules += (ends.get(uuid, end_s) - at_s) * sum(
@@ -235,9 +236,9 @@ def simulate(requests: Iterable[Lease], count: int, end_s: int, *,
     saved_core_h = summary['energy'].get('core_hours_off', 0.0)
     idle_core_h = CORES * (count * end_s / 3600
                            - summary['reservations']['host_hours'])
-    return Site(savings.Totals(
+    return Site(power_savings.Totals(
         3600 * (idle_core_h - saved_core_h), 3600 * saved_core_h,
-        summary['energy']['used_kwh'] + savings.kwh(joules, 1)),
+        summary['energy']['used_kwh'] + power_savings.kwh(joules, 1)),
         late_s, delays, series)
 
 
@@ -263,7 +264,7 @@ def _figures(found: Mapping[str, Site], count: int, end_s: int
         yield Figure(f'{name}: the same as a part of what was idle', None,
                      totals.saved_core_s / worst.idle_core_s, lost)
         yield Figure(f'{name}: weighted delay (delay_req)', None,
-                     savings.delay_req(site.delays), lost)
+                     power_savings.delay_req(site.delays), lost)
         yield Figure(f'{name}: share of requests that wait for a boot', None,
                      len(site.delays) / len(site.late_s), lost)
         yield Figure(f'{name}: kWh', None, totals.used_kwh,
@@ -272,7 +273,7 @@ def _figures(found: Mapping[str, Site], count: int, end_s: int
         'savings with reservations / on demand', 'similar',
         found['reserved'].totals.saved_core_s
         / found['on demand'].totals.saved_core_s, source=_CNSM)
-    delays = [savings.delay_req(found[name].delays)
+    delays = [power_savings.delay_req(found[name].delays)
               for name in ('reserved', 'on demand')]
     yield Figure('delay with reservations / on demand', 'less',
                  delays[0] / delays[1] if delays[1] else 'nobody waits',
@@ -282,8 +283,7 @@ def _figures(found: Mapping[str, Site], count: int, end_s: int
                  'by draws that we make up')
     yield Figure(
         'energy: hosts by FLOPS per watt (KWRanking) / by name', None,
-        found['on demand'].totals.used_kwh
-        / found['by name'].totals.used_kwh,
+        found['on demand'].totals.used_kwh / found['by name'].totals.used_kwh,
         'the text has the ranking, and no figure of what it saves; how much '
         'that is depends on how unlike the hosts are')
 
@@ -292,8 +292,7 @@ def _plot(found: Mapping[str, Site]) -> figures.Plot:
     panels = []
     for name in ('on demand', 'reserved'):
         site = found[name]
-        hours = [point.at_us / SECOND / 3600
-                 for point, _ in site.series.steps()]
+        hours = [at.at_us / SECOND / 3600 for at, _ in site.series.steps()]
         panels.append(figures.Panel(
             f'Cores, {name}', 'time (h)', 'cores', [
                 figures.Series(label, hours, site.cores(what), 'step')

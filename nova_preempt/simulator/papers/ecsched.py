@@ -6,8 +6,8 @@
 trace come to thirty machines of three kinds, over hours or all at once, and
 100 to 300 wait for 1,000 and 5,000 machines.
 
-It is no trace for ``simulator/run.py``: what is compared are schedulers of
-which the service has none, the paper's own (ecsched_flow.py) and those of
+It is no trace for ``simulator/simulation.py``: what is compared are schedulers
+of which the service has none, the paper's own (ecsched_flow.py) and those of
 Kubernetes and Swarm, which look at their queues at each heartbeat.
 """
 
@@ -20,9 +20,9 @@ import math
 import random
 
 from nova_preempt.core import capacity
-from nova_preempt.core.batch import choice
-from nova_preempt.core.batch import model
-from nova_preempt.core.classes import rounds
+from nova_preempt.core.batch import batch_model
+from nova_preempt.core.batch import solver_choice
+from nova_preempt.core.classes import class_dispatch
 from nova_preempt.core.model import Resources
 from nova_preempt.simulator.papers import ecsched_figures
 from nova_preempt.simulator.papers import ecsched_flow
@@ -158,13 +158,13 @@ class _Cluster:
         for item, amount in resources.items():
             free[item] -= sign * amount
 
-    def states(self) -> list[model.HostState]:
-        return [model.HostState(name, free, self.has[name])
+    def states(self) -> list[batch_model.HostState]:
+        return [batch_model.HostState(name, free, self.has[name])
                 for name, free in self.free.items()]
 
 
-def _request(container: Container) -> model.Request:
-    return model.Request(
+def _request(container: Container) -> batch_model.Request:
+    return batch_model.Request(
         f'{container.number:06}', container.number,
         container.resources, hosts=container.machines,
         together=container.together)
@@ -240,7 +240,7 @@ class _OneByOne:
 
 def _kubernetes(needed: Resources, free: Resources, has: Resources
                 ) -> fractions.Fraction:
-    return rounds.allocation_score(needed, free, has)
+    return class_dispatch.allocation_score(needed, free, has)
 
 
 def _swarm(needed: Resources, free: Resources, has: Resources) -> float:
@@ -251,9 +251,9 @@ def _swarm(needed: Resources, free: Resources, has: Resources) -> float:
 
 def _scheduler(name: str, in_order: bool = False) -> _Batches | _OneByOne:
     if name in ecsched_figures.OURS:
-        return _Batches(model.DP if name.endswith('dp') else model.ML)
-    return _OneByOne(_kubernetes if name == 'kubernetes' else _swarm,
-                     in_order)
+        return _Batches(batch_model.DP if name.endswith('dp')
+                        else batch_model.ML)
+    return _OneByOne(_kubernetes if name == 'kubernetes' else _swarm, in_order)
 
 
 class Runs:
@@ -320,13 +320,13 @@ def overhead(machines: int, requests: int, repetitions: int, seed: int,
              clock: Callable[[], float], one_by_one: bool = False) -> float:
     """Return the mean processor seconds of one batch."""
     took = []
-    placer = (choice.make(model.Options(mode=model.GREEDY)) if one_by_one
-              else ecsched_flow.placer(model.DP, rounds=1))
+    placer = (solver_choice.make(batch_model.Options(mode=batch_model.GREEDY))
+              if one_by_one else ecsched_flow.placer(batch_model.DP, rounds=1))
     for number in range(repetitions):
         chance = random.Random(f'{seed} {number}')
         hosts = [_large(f'h{each:05}', chance) for each in range(machines)]
         kinds = [_flavor(chance) for _ in range(requests)]
-        batch = [model.Request(f'r{each:04}', each, kind)
+        batch = [batch_model.Request(f'r{each:04}', each, kind)
                  for each, kind in enumerate(kinds)]
         start = clock()
         placer.place(batch, hosts)
@@ -334,11 +334,11 @@ def overhead(machines: int, requests: int, repetitions: int, seed: int,
     return figures.mean(took)
 
 
-def _large(name: str, chance: random.Random) -> model.HostState:
+def _large(name: str, chance: random.Random) -> batch_model.HostState:
     cores = chance.choice((1, 2, 4, 8, 16, 32, 48, 64, 96))
     has = {'CPU': 1000 * cores, 'MEMORY': 1000 * cores * chance.choice(
         (2, 4, 8))}
-    return model.HostState(
+    return batch_model.HostState(
         name, {item: amount // 2 for item, amount in has.items()}, has)
 
 

@@ -17,27 +17,28 @@ import numpy as np
 import numpy.typing as npt
 import scipy.optimize
 
-from nova_preempt.core.batch import model
-from nova_preempt.core.batch import placing
-from nova_preempt.core.batch.greedy import Found
-from nova_preempt.core.batch.greedy import Unit
-from nova_preempt.core.batch.program import worth_it
-from nova_preempt.core.batch.table import NO
-from nova_preempt.core.batch.table import Table
+from nova_preempt.core.batch import batch_model
+from nova_preempt.core.batch import batch_placement
+from nova_preempt.core.batch.free_capacity import NO
+from nova_preempt.core.batch.free_capacity import Table
+from nova_preempt.core.batch.greedy_solver import Found
+from nova_preempt.core.batch.greedy_solver import Unit
+from nova_preempt.core.batch.integer_program import worth_it
 
 ROUNDS = 5
 FLOW = 'flow'
 
 
-def placer(score: str, rounds: int = ROUNDS) -> placing.Batch:
-    """Return a core.batch.placing.Batch that places containers in rounds."""
-    return placing.Batch(
-        model.Options(score=score),
+def placer(score: str, rounds: int = ROUNDS) -> batch_placement.Batch:
+    """Return a batch_placement.Batch that places containers in rounds."""
+    return batch_placement.Batch(
+        batch_model.Options(score=score),
         search=functools.partial(_place_in_rounds, rounds))
 
 
 def _place_in_rounds(rounds: int, table: Table, units: Sequence[Unit],
-                     _options: model.Options, _left_s: float | None) -> Found:
+                     _options: batch_model.Options,
+                     _left_s: float | None) -> Found:
     """Place units of one container each, and take them from the table."""
     at: dict[int, int] = {}
     score = 0
@@ -48,8 +49,7 @@ def _place_in_rounds(rounds: int, table: Table, units: Sequence[Unit],
         if not placed:
             break
         # The scores of a round are those at its begin.
-        score += sum(int(table.scores[units[n].f, j])
-                     for n, j in placed.items())
+        score += sum(int(table.scores[units[n].f, placed[n]]) for n in placed)
         for n, j in placed.items():
             table.take(units[n].f, j)
         at.update(placed)
@@ -81,8 +81,7 @@ def assign(scores: npt.NDArray[np.int64], order: Sequence[int]
     _rows, found = scipy.optimize.linear_sum_assignment(costs)
     # Containers of a class are alike: in order of the machines' names.
     machines_of: dict[int, list[int]] = {}
-    for n, machine in zip(
-            chosen, columns[found].tolist(), strict=True):
+    for n, machine in zip(chosen, columns[found].tolist(), strict=True):
         machines_of.setdefault(order[n], []).append(machine)
     for some in machines_of.values():
         some.sort(reverse=True)

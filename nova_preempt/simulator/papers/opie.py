@@ -6,9 +6,9 @@
 each with the victims that were chosen there, and the time of a scheduling
 call with an empty and with a full testbed.
 
-Each testbed is a trace for ``simulator/run.py``. Its servers have come as long
-before the request as they have run by then; to each host of a table they are
-bound by a resource class that no other host has.
+Each testbed is a trace for ``simulator/simulation.py``. Its servers have come
+as long before the request as they have run by then; to each host of a table
+they are bound by a resource class that no other host has.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,15 +20,15 @@ from typing import Any
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import SECOND, Inventory
-from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.simulator import delays
-from nova_preempt.simulator import run as simulations
+from nova_preempt.simulator import simulation
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
-from nova_preempt.simulator.setting import HostKind
-from nova_preempt.simulator.setting import Options
-from nova_preempt.simulator.setting import Setting
-from nova_preempt.simulator.traces.model import Boot
+from nova_preempt.simulator.simulation_settings import HostKind
+from nova_preempt.simulator.simulation_settings import Options
+from nova_preempt.simulator.simulation_settings import Setting
+from nova_preempt.simulator.traces.trace_model import Boot
 
 PAPER = ('A. López García, E. Fernández-del-Castillo, I. Campos Plasencia: '
          'An efficient cloud scheduler design supporting preemptible '
@@ -87,8 +87,7 @@ TABLES = (
         'host-B': ('L', {'BP1': (178, 'L')}),
         'host-C': ('', {'CP1': (297, 'L'), 'CP2': (296, 'M'),
                         'CP3': (296, 'S')}),
-        'host-D': ('MML', {}),
-    }, 'L', 'host-A', ('AP2', 'AP3', 'AP4')),
+        'host-D': ('MML', {})}, 'L', 'host-A', ('AP2', 'AP3', 'AP4')),
     Table('Table 6', {
         'host-A': ('LM', {'AP1': (172, 'M')}),
         'host-B': ('', {'BP1': (272, 'L'), 'BP2': (212, 'M'),
@@ -99,8 +98,8 @@ TABLES = (
     }, 'M', 'host-B', ('BP3',)),
 )
 
-POLICY = policies.Policy(eligibility.Rules(), ('delete',),
-                         costs.partial_hour)
+POLICY = preemption_policy.Policy(eligibility.Rules(), ('delete',),
+                                  costs.partial_hour)
 
 #: Of the times of a call: one size of servers, and so many of them.
 CALLS = 130
@@ -140,7 +139,7 @@ class Testbed:
     def __init__(self, names: Iterable[str], *, always: bool = False,
                  enabled: bool = True) -> None:
         self._records: list[dict[str, Any]] = []
-        self._simulation = simulations.Simulation(
+        self._simulation = simulation.Simulation(
             Setting(tuple(HostKind(name, 1, {
                 rc: Inventory(total) for rc, total
                 in {**HOST, name: HOST['VCPU']}.items()}) for name in names),

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import functools
 from typing import Any
 
-from nova_preempt.core.classes import margin
-from nova_preempt.core.classes import rules
+from nova_preempt.core.classes import availability_margin
+from nova_preempt.core.classes import class_policies
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import figures
@@ -30,7 +30,7 @@ PAPER = ('M. Carvalho, F. Brasileiro, R. Lopes, G. Farias, A. Fook, J. Mafra, '
          'sections 4.4 and 5')
 
 #: As the text chooses victims where all are alike.
-_AS_PRINTED = functools.partial(rules.ByPromise, exact=False)
+_AS_PRINTED = functools.partial(class_policies.ByPromise, exact=False)
 #: Seeds of each validation, and samples of a trace, at full scale.
 SEEDS = 10
 SAMPLES = 10
@@ -55,7 +55,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
     first = {name: _validations(VALIDATION_1, rule, seeds)
              for name, rule in RULES.items()}
     as_in_text = _validations(
-        VALIDATION_1, rules.ByPromise, seeds, period_us=10 * SECOND,
+        VALIDATION_1, class_policies.ByPromise, seeds, period_us=10 * SECOND,
         classes=availability.published_classes(safety_margin_s=10))
     second = {name: _validations(VALIDATION_2, rule, seeds)
               for name, rule in ((PROMISE, _AS_PRINTED),
@@ -81,7 +81,8 @@ def run(scale: float, seed: int, clock: Callable[[], float]
 # -- the validations ---------------------------------------------------------
 
 def _validations(counts: Mapping[str, int],
-                 rule: Callable[[margin.Classes], rules.Rule],
+                 rule: Callable[[availability_margin.Classes],
+                                class_policies.Rule],
                  seeds: Sequence[int], **options: Any) -> list[Outcome]:
     return [availability.run(availability.validation(
         counts, seed, rule=rule, **options), seed) for seed in seeds]
@@ -128,12 +129,10 @@ def _first(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
         yield Figure(f'{title}: {name}, Gini coefficient', None,
                      _gini(ours, name), 'not in the text')
     yield Figure('first validation, real cluster: silver, mean',
-                 '0.911 to 0.915',
-                 figures.mean(_all(ours, 'silver')),
+                 '0.911 to 0.915', figures.mean(_all(ours, 'silver')),
                  'ours is a simulation; so far off is theirs, too', _LOGS)
     yield Figure('first validation, real cluster: bronze, mean',
-                 '0.476 to 0.490',
-                 figures.mean(_all(ours, 'bronze')),
+                 '0.476 to 0.490', figures.mean(_all(ours, 'bronze')),
                  'ours is a simulation; so far off is theirs, too', _LOGS)
     by_priority = found[PRIORITY]
     title = 'first validation, by priority'
@@ -143,8 +142,7 @@ def _first(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
     bronze = _all(by_priority, 'bronze')
     count = len(by_priority)
     yield Figure(f'{title}: bronze that run all the time', 40,
-                 sum(each >= 0.99 for each in bronze) / count,
-                 source=_RESULTS)
+                 sum(each >= 0.99 for each in bronze) / count, source=_RESULTS)
     yield Figure(f'{title}: bronze that hardly run', 56,
                  sum(each < 0.99 for each in bronze) / count,
                  source='section 4.4.2')
@@ -165,8 +163,7 @@ def _as_in_text(outcomes: Sequence[Outcome]) -> Iterator[Figure]:
     for name, promised in (('silver', 0.9), ('bronze', 0.5)):
         yield Figure(f'{title}: {name}, mean', f'very close to {promised}',
                      figures.mean(_all(outcomes, name)), reason, _RESULTS)
-    yield Figure(f'{title}: preemptions', None, _preemptions(outcomes),
-                 reason)
+    yield Figure(f'{title}: preemptions', None, _preemptions(outcomes), reason)
 
 
 def _second(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:

@@ -13,7 +13,7 @@ import fractions
 import random
 from typing import Self
 
-from nova_preempt.core.classes import rules
+from nova_preempt.core.classes import class_policies
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.papers import availability
 from nova_preempt.simulator.papers import figures
@@ -23,7 +23,7 @@ from nova_preempt.simulator.traces import generator
 
 PROMISE = 'by promise'
 PRIORITY = 'by priority'
-RULES = {PROMISE: rules.ByPromise, PRIORITY: availability.ByPriority}
+RULES = {PROMISE: class_policies.ByPromise, PRIORITY: availability.ByPriority}
 
 #: {(cores, memory) of a host, in thousandths of the largest: how often}, as
 #: machines in the trace of Google are.
@@ -86,8 +86,7 @@ def _arrival(number: int, chance: random.Random) -> availability.Arrival:
         chance, _MIX[name][1], _SIGMA))
     cpu, memory = (
         min(_LARGEST, max(1, round(generator.lognormal(
-            chance, _MEAN_SIZE, _SIGMA))))
-        for _ in range(2))
+            chance, _MEAN_SIZE, _SIGMA)))) for _ in range(2))
     return availability.Arrival(
         round(chance.random() * Workload.hours * 3600 * SECOND),
         f'{number:05}', name, {'CPU': cpu, 'MEMORY': memory},
@@ -160,8 +159,7 @@ class Comparison:
 
     def fulfilment(self, part: float, rule: str, class_name: str) -> float:
         return float(fulfilment(
-            self._values(part, rule, class_name),
-            self._promised[class_name]))
+            self._values(part, rule, class_name), self._promised[class_name]))
 
     def deficit(self, rule: str, parts: Sequence[float] = _PARTS[:-1]
                 ) -> float:
@@ -245,8 +243,7 @@ class Comparison:
                 for rule in RULES:
                     yield Figure(
                         f'{part:g} N, {rule}: given back as {provider} does '
-                        '(requests)', None,
-                        self.credits(part, rule, provider),
+                        '(requests)', None, self.credits(part, rule, provider),
                         'their table of what is given back is not in the '
                         'text we have; ours are the steps of the providers '
                         'as parts of what is promised, and all requests '

@@ -6,10 +6,10 @@ Classes", LNCS 11339, doi 10.1007/978-3-030-10549-5_6, section 6: ninety
 containers of three users come to 15 hosts of 32 cores, all at once, three
 each three seconds, or as in traces of Google and Prezi.
 
-It is no trace for nova_preempt.simulator.run: a container has no size of its
-own; it gets a share of the cores that are idle as it is chosen, on one host
-for each of its copies, and runs for as much longer as it has fewer cores. How
-many cores it gets is core.classes.sla, as the backlog has it.
+It is no trace for nova_preempt.simulator.simulation: a container has no size
+of its own; it gets a share of the cores that are idle as it is chosen, on one
+host for each of its copies, and runs for as much longer as it has fewer cores.
+How many cores it gets is core.classes.core_allocation, as the backlog has it.
 """
 
 from collections.abc import (
@@ -26,12 +26,12 @@ import itertools
 import random
 from typing import NamedTuple
 
-from nova_preempt.core.backlog.model import Priorities
+from nova_preempt.core.backlog.backlog_model import Priorities
 from nova_preempt.core.backlog.priorities import RESPECTS
+from nova_preempt.core.classes import core_allocation
 from nova_preempt.core.classes import promethee
-from nova_preempt.core.classes import sla
-from nova_preempt.core.classes.sla import Category
-from nova_preempt.core.classes.sla import Service
+from nova_preempt.core.classes.core_allocation import Category
+from nova_preempt.core.classes.core_allocation import Service
 from nova_preempt.core.model import SECOND
 from nova_preempt.simulator.events import Events
 from nova_preempt.simulator.events import Turn
@@ -92,7 +92,7 @@ class Request(NamedTuple):
     @property
     def category(self) -> Category:
         """The category of the hosts that it may go to."""
-        return sla.CATEGORIES[Service(self.priorities.reputation)]
+        return core_allocation.CATEGORIES[Service(self.priorities.reputation)]
 
 
 class Host(NamedTuple):
@@ -205,11 +205,12 @@ def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
     3. Its cores are its share of what is idle there.
     4. Its copies go to the hosts where they leave the least.
 
-    :param beside: how many copies there are beside those of core.classes.sla
+    :param beside: how many copies there are beside those of
+        core.classes.core_allocation
     """
     if not queue or not hosts:
         return None
-    limits = sla.bounds(min(host.cores for host in hosts))
+    limits = core_allocation.bounds(min(host.cores for host in hosts))
     of_all = dict.fromkeys(Category, 0)
     for request in queue:
         of_all[request.category] += request.priorities.cores
@@ -219,10 +220,11 @@ def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
             for uuid, submitted_us, levels in queue), _CRITERIA):
         request = by_uuid[each.uuid]
         there = [host for host in hosts if host.category is request.category]
-        wanted = sla.cores(
+        wanted = core_allocation.cores(
             request.priorities.cores, of_all[request.category],
             sum(host.idle_cores for host in there), limits)
-        copies = sla.COPIES[Service(request.priorities.redundancy)] + beside
+        copies = core_allocation.COPIES[
+            Service(request.priorities.redundancy)] + beside
         if chosen := best_fit(there, wanted, copies):
             return Start(request.uuid, wanted, chosen)
     return None

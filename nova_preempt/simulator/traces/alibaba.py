@@ -7,32 +7,32 @@ by that. A processor is 100, memory is in hundredths of a machine's.
 
 from collections.abc import Iterable
 
-from nova_preempt.simulator.traces import lines
-from nova_preempt.simulator.traces import model
+from nova_preempt.simulator.traces import line_reader
+from nova_preempt.simulator.traces import trace_model
 
 _COLUMNS = {7: 8, 8: 9}        # by the number of commas
 _CORE = 100.0
 _WHOLE = 100.0
 
 
-class Reader(lines.LineReader):
+class Reader(line_reader.LineReader):
     """Reads either table; a container is there to the end of the trace."""
 
-    def __init__(self, scale: model.Scale) -> None:
+    def __init__(self, scale: trace_model.Scale) -> None:
         super().__init__(scale)
         self._containers: set[str] = set()
 
-    def parse(self, line: str) -> Iterable[model.Event]:
+    def parse(self, line: str) -> Iterable[trace_model.Event]:
         count = _COLUMNS.get(line.count(','))
         if count is None:
             raise ValueError(f'it has {line.count(",") + 1} columns; '
                              'container_meta has 8, batch_task 9')
-        cells = lines.cells(line, count)
+        cells = line_reader.cells(line, count)
         return self._container(cells) if count == 8 else self._task(cells)
 
-    def _container(self, cells: list[str]) -> Iterable[model.Event]:
-        id = model.text(cells[0], 'container_id')
-        at_us = model.microseconds(cells[2], 'time_stamp')
+    def _container(self, cells: list[str]) -> Iterable[trace_model.Event]:
+        id = trace_model.text(cells[0], 'container_id')
+        at_us = trace_model.microseconds(cells[2], 'time_stamp')
         resources = self._resources(cells[5], 'cpu_request', cells[7],
                                     'mem_size')
         if id in self._containers:
@@ -41,33 +41,34 @@ class Reader(lines.LineReader):
         if not resources:
             return self.skip('no resources')
         self._containers.add(id)
-        return (model.Boot(at_us, id, resources, '', 'container', None,
-                           model.text(cells[3], 'app_du', True)),)
+        return (trace_model.Boot(at_us, id, resources, '', 'container', None,
+                                 trace_model.text(cells[3], 'app_du', True)),)
 
-    def _task(self, cells: list[str]) -> Iterable[model.Event]:
-        job = model.text(cells[2], 'job_name')
-        name = f'{job}.{model.text(cells[0], "task_name")}'
+    def _task(self, cells: list[str]) -> Iterable[trace_model.Event]:
+        job = trace_model.text(cells[2], 'job_name')
+        name = f'{job}.{trace_model.text(cells[0], "task_name")}'
         if not cells[5] or not cells[6]:
             return self.skip('did not run')
-        start_us = model.microseconds(cells[5], 'start_time')
-        end_us = model.microseconds(cells[6], 'end_time')
-        count = model.whole(cells[1] or '1', 'instance_num', 1,
-                            model.MOST_SERVERS)
-        resources = self._resources(cells[7], 'plan_cpu', cells[8],
-                                    'plan_mem')
+        start_us = trace_model.microseconds(cells[5], 'start_time')
+        end_us = trace_model.microseconds(cells[6], 'end_time')
+        count = trace_model.whole(cells[1] or '1', 'instance_num', 1,
+                                  trace_model.MOST_SERVERS)
+        resources = self._resources(cells[7], 'plan_cpu', cells[8], 'plan_mem')
         if not start_us or end_us <= start_us:
             # 0 stands for what is not known.
             return self.skip('did not run')
         if not resources:
             return self.skip('no resources')
-        return (model.Boot(start_us, f'{name}.{nth}', resources, '', 'batch',
-                           end_us - start_us) for nth in range(count))
+        return (trace_model.Boot(start_us, f'{name}.{nth}', resources, '',
+                                 'batch',
+                                 end_us - start_us) for nth in range(count))
 
     def _resources(self, cpu: str, cpu_name: str, memory: str, memory_name: str
                    ) -> dict[str, int]:
-        cores = model.number(cpu or '0', cpu_name) / _CORE
-        share = model.number(memory or '0', memory_name, most=_WHOLE) / _WHOLE
+        cores = trace_model.number(cpu or '0', cpu_name) / _CORE
+        share = trace_model.number(memory or '0', memory_name,
+                                   most=_WHOLE) / _WHOLE
         found = self.scale.resources(0, share)
         if cores:
-            found['VCPU'] = model.up(cores)
+            found['VCPU'] = trace_model.up(cores)
         return found

@@ -9,8 +9,8 @@ import sqlite3
 from typing import Any
 
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator.traces import lines
-from nova_preempt.simulator.traces import model
+from nova_preempt.simulator.traces import line_reader
+from nova_preempt.simulator.traces import trace_model
 
 _MB_A_GB = 1024
 _DAY = 86400 * SECOND
@@ -20,31 +20,31 @@ _CORES = {'>24': '30'}
 _MEMORY_GB = {'>64': '70'}
 
 
-class TableReader(lines.LineReader):
+class TableReader(line_reader.LineReader):
     """Reads vmtable.csv of either year: their columns are the same.
 
     The class is the category of the server, in small letters.
     """
 
-    def parse(self, line: str) -> Iterable[model.Event]:
-        cells = lines.cells(line, 11)
-        created_us = model.microseconds(cells[3], 'vmcreated')
-        deleted_us = model.microseconds(cells[4], 'vmdeleted')
+    def parse(self, line: str) -> Iterable[trace_model.Event]:
+        cells = line_reader.cells(line, 11)
+        created_us = trace_model.microseconds(cells[3], 'vmcreated')
+        deleted_us = trace_model.microseconds(cells[4], 'vmdeleted')
         if deleted_us < created_us:
             raise ValueError(f'it is deleted ({cells[4]}) before it is '
                              f'created ({cells[3]})')
         cores = cells[9].strip()
         memory = cells[10].strip()
-        return (model.Boot(
-            created_us, model.text(cells[0], 'vmid'), {
-                'VCPU': model.whole(_CORES.get(cores, cores),
-                                    'vmcorecount', 1),
-                'MEMORY_MB': model.up(_MB_A_GB * model.number(
+        return (trace_model.Boot(
+            created_us, trace_model.text(cells[0], 'vmid'), {
+                'VCPU': trace_model.whole(_CORES.get(cores, cores),
+                                          'vmcorecount', 1),
+                'MEMORY_MB': trace_model.up(_MB_A_GB * trace_model.number(
                     _MEMORY_GB.get(memory, memory), 'vmmemory',
                     most=float(2**20)))},
-            '', model.text(cells[8], 'vmcategory').lower(),
+            '', trace_model.text(cells[8], 'vmcategory').lower(),
             deleted_us - created_us,
-            model.text(cells[1], 'subscriptionid', True)),)
+            trace_model.text(cells[1], 'subscriptionid', True)),)
 
 
 # The types are read once: in the published file nothing is indexed, and a
@@ -79,18 +79,18 @@ class PackingReader:
 
     in_order = True               # the database sees to it
 
-    def __init__(self, scale: model.Scale) -> None:
+    def __init__(self, scale: trace_model.Scale) -> None:
         self._scale = scale
-        self._ids = lines.Ids()
+        self._ids = line_reader.Ids()
         self.skipped: collections.Counter[str] = collections.Counter()
 
-    def read(self, path: str) -> Iterator[model.Event]:
+    def read(self, path: str) -> Iterator[trace_model.Event]:
         """Yield the events.
 
         :raises TraceError: something is wrong with it
         """
         if not pathlib.Path(path).is_file():
-            raise model.TraceError(f'{path}: no such file')
+            raise trace_model.TraceError(f'{path}: no such file')
         uri = pathlib.Path(path).absolute().as_uri() + '?mode=ro'
         try:
             with contextlib.closing(sqlite3.connect(uri, uri=True)) as base:
@@ -98,21 +98,21 @@ class PackingReader:
                 for row in base.execute(_QUERY):
                     yield from self._server(path, *row)
         except (sqlite3.Error, UnicodeDecodeError) as exc:
-            raise model.TraceError(f'{path}: {exc}') from None
+            raise trace_model.TraceError(f'{path}: {exc}') from None
 
     def _server(self, path: str, rowid: int, id: str, *row: Any
-                ) -> Iterator[model.Event]:
+                ) -> Iterator[trace_model.Event]:
         place = f'{path}, rowid {rowid}, vmId {id!r:.50}'
         try:
             for event in self._parse(id, *row):
                 self._ids.add(event.id, place)
                 yield event
         except ValueError as exc:
-            raise model.TraceError(f'{place}: {exc}') from None
+            raise trace_model.TraceError(f'{place}: {exc}') from None
 
     def _parse(self, id: str, tenant: object, priority: object, start: object,
                end: object, core: object, memory: object, hdd: object,
-               ssd: object) -> Iterator[model.Event]:
+               ssd: object) -> Iterator[trace_model.Event]:
         if priority not in _CLASSES:
             raise ValueError(f'priority is {priority!r:.50}; it must be 0 or '
                              '1')
@@ -127,10 +127,11 @@ class PackingReader:
             self.skipped['before the trace'] += 1
             return
         start_us = max(0, start_us)
-        shares = [model.number(0 if share is None else share, name, most=1.0)
+        shares = [trace_model.number(0 if share is None else share, name,
+                                     most=1.0)
                   for share, name in ((core, 'core'), (memory, 'memory'),
                                       (hdd, 'hdd'), (ssd, 'ssd'))]
-        yield model.Boot(
+        yield trace_model.Boot(
             start_us, str(id), self._scale.resources(
                 shares[0], shares[1], max(shares[2:])), '',
             _CLASSES[priority],
@@ -143,5 +144,5 @@ def _read_types(base: sqlite3.Connection) -> None:
 
 
 def _days(value: object, name: str) -> int:
-    most = model.LATEST_US / _DAY
-    return round(model.number(value, name, -most, most) * _DAY)
+    most = trace_model.LATEST_US / _DAY
+    return round(trace_model.number(value, name, -most, most) * _DAY)

@@ -13,7 +13,7 @@ import math
 import random
 
 from nova_preempt.core.model import SECOND, Resources
-from nova_preempt.simulator.traces import model
+from nova_preempt.simulator.traces import trace_model
 
 _HOUR_S = 3600
 _DAY_H = 24
@@ -62,15 +62,15 @@ class Load:
     parts: tuple[Part, ...] = (Part('normal'), Part('preemptible'))
 
     def __post_init__(self) -> None:
-        model.number(self.hours, 'hours', most=model.LATEST_US / SECOND
-                     / _HOUR_S)
-        model.number(self.per_hour, 'per_hour', most=1e9)
-        model.number(self.swing, 'swing', most=1.0)
-        model.number(self.peak_hour, 'peak_hour', most=float(_DAY_H))
+        trace_model.number(self.hours, 'hours',
+                           most=trace_model.LATEST_US / SECOND / _HOUR_S)
+        trace_model.number(self.per_hour, 'per_hour', most=1e9)
+        trace_model.number(self.swing, 'swing', most=1.0)
+        trace_model.number(self.peak_hour, 'peak_hour', most=float(_DAY_H))
         for part in self.parts:
-            model.number(part.weight, 'weight', most=1e9)
-            model.number(part.mean_s, 'mean_s', most=1e9)
-            model.number(part.sigma, 'sigma', most=5.0)
+            trace_model.number(part.weight, 'weight', most=1e9)
+            trace_model.number(part.mean_s, 'mean_s', most=1e9)
+            trace_model.number(part.sigma, 'sigma', most=5.0)
             unknown = sorted(part.sizes.keys() - SIZES.keys())
             if unknown:
                 raise ValueError(f'size {unknown[0]!r} is not known; there '
@@ -84,7 +84,7 @@ GOOGLE_PER_HOUR = 25e6 / 29 / _DAY_H
 GOOGLE_MEAN_S = 764.0
 
 
-def generate(load: Load, seed: int) -> Iterator[model.Boot]:
+def generate(load: Load, seed: int) -> Iterator[trace_model.Boot]:
     """Yield the servers in order of time.
 
     Equal loads and seeds give equal servers.
@@ -109,7 +109,7 @@ def generate(load: Load, seed: int) -> Iterator[model.Boot]:
         serial += 1
         part = chance.choices(load.parts, parts)[0]
         size = chance.choices(list(part.sizes), list(part.sizes.values()))[0]
-        yield model.Boot(
+        yield trace_model.Boot(
             int(at_us), f's{serial}', SIZES[size], '', part.class_name,
             _duration_us(chance, part))
 
@@ -118,7 +118,7 @@ def _duration_us(chance: random.Random, part: Part) -> int:
     if not part.mean_s:
         return 0
     found = lognormal(chance, part.mean_s, part.sigma)
-    return min(model.LATEST_US, round(found * SECOND))
+    return min(trace_model.LATEST_US, round(found * SECOND))
 
 
 def lognormal(chance: random.Random, mean: float, sigma: float) -> float:

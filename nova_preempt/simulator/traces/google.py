@@ -9,9 +9,9 @@ simulated treats as it likes.
 from collections.abc import Iterable
 from typing import Any
 
-from nova_preempt.simulator.traces import lines
-from nova_preempt.simulator.traces import model
-from nova_preempt.simulator.traces import native
+from nova_preempt.simulator.traces import line_reader
+from nova_preempt.simulator.traces import native_format
+from nova_preempt.simulator.traces import trace_model
 
 #: Later than the end of a trace, as both say it.
 _AFTER = 2**63 - 1
@@ -32,7 +32,7 @@ _TIERS = ((100, 'free'), (116, 'best-effort'), (120, 'mid'),
 _MONITORING = 'monitoring'
 
 
-class _Tasks(lines.LineReader):
+class _Tasks(line_reader.LineReader):
     """Those that are there keep their name; nothing else is remembered.
 
     A task that was evicted or has failed is submitted again.
@@ -40,11 +40,12 @@ class _Tasks(lines.LineReader):
 
     may_return = True
 
-    def __init__(self, scale: model.Scale) -> None:
+    def __init__(self, scale: trace_model.Scale) -> None:
         super().__init__(scale)
         self._there: set[str] = set()
 
-    def submitted(self, boot: model.Boot) -> tuple[model.Boot, ...]:
+    def submitted(self, boot: trace_model.Boot) -> tuple[trace_model.Boot,
+                                                         ...]:
         if boot.id in self._there:
             return ()
         if not boot.resources:
@@ -52,11 +53,11 @@ class _Tasks(lines.LineReader):
         self._there.add(boot.id)
         return (boot,)
 
-    def ended(self, at_us: int, id: str) -> tuple[model.End, ...]:
+    def ended(self, at_us: int, id: str) -> tuple[trace_model.End, ...]:
         if id not in self._there:
             return ()
         self._there.remove(id)
-        return (model.End(at_us, id),)
+        return (trace_model.End(at_us, id),)
 
 
 class Reader2011(_Tasks):
@@ -66,26 +67,26 @@ class Reader2011(_Tasks):
     priority of 8, silver from 2, bronze below.
     """
 
-    def parse(self, line: str) -> Iterable[model.Event]:
-        cells = lines.cells(line, 13)
+    def parse(self, line: str) -> Iterable[trace_model.Event]:
+        cells = line_reader.cells(line, 13)
         at_us = _time(cells[0], 'time')
-        kind = model.whole(cells[5], 'event type', most=_LAST_2011)
+        kind = trace_model.whole(cells[5], 'event type', most=_LAST_2011)
         if at_us is None:
             return self.skip('after the trace')
-        job = model.whole(cells[2], 'job ID', most=_AFTER)
-        id = f'{job}-{model.whole(cells[3], "task index")}'
+        job = trace_model.whole(cells[2], 'job ID', most=_AFTER)
+        id = f'{job}-{trace_model.whole(cells[3], "task index")}'
         if kind in _ENDS_2011:
             return self.ended(at_us, id)
         if kind != _SUBMIT_2011:
             return ()
-        priority = model.whole(cells[8], 'priority', most=11)
-        shares = [model.number(cell or '0', name, most=1.0)
+        priority = trace_model.whole(cells[8], 'priority', most=11)
+        shares = [trace_model.number(cell or '0', name, most=1.0)
                   for cell, name in zip(
                       cells[9:12], ('CPU request', 'memory request',
                                     'disk space request'), strict=True)]
-        return self.submitted(model.Boot(
+        return self.submitted(trace_model.Boot(
             at_us, id, self.scale.resources(*shares), '', _class(priority),
-            None, model.text(cells[6], 'user', True)))
+            None, trace_model.text(cells[6], 'user', True)))
 
 
 def _class(priority: int) -> str:
@@ -101,8 +102,8 @@ class Reader2019(_Tasks):
     What runs within an alloc set uses the resources of that.
     """
 
-    def parse(self, line: str) -> Iterable[model.Event]:
-        item = native.load(line)
+    def parse(self, line: str) -> Iterable[trace_model.Event]:
+        item = native_format.load(line)
         at_us = _time(item.get('time', 0), 'time')
         kind = _kind(item.get('type', 0))
         if at_us is None:
@@ -118,21 +119,21 @@ class Reader2019(_Tasks):
         asked = item.get('resource_request') or {}
         if not isinstance(asked, dict):
             raise ValueError('resource_request is not an object')
-        return self.submitted(model.Boot(
+        return self.submitted(trace_model.Boot(
             at_us, id, self.scale.resources(*(
-                model.number(asked.get(key) or 0, key, most=1.0)
+                trace_model.number(asked.get(key) or 0, key, most=1.0)
                 for key in ('cpus', 'memory'))),
             '', _tier(_whole(item, 'priority'))))
 
 
 def _whole(item: dict[str, Any], key: str) -> int:
-    return model.whole(item.get(key) or 0, key, most=_AFTER)
+    return trace_model.whole(item.get(key) or 0, key, most=_AFTER)
 
 
 def _kind(value: object) -> int:
     if value in _TYPES_2019:
         return _TYPES_2019.index(value)
-    return model.whole(value, 'type', most=len(_TYPES_2019) - 1)
+    return trace_model.whole(value, 'type', most=len(_TYPES_2019) - 1)
 
 
 def _tier(priority: int) -> str:
@@ -144,8 +145,8 @@ def _tier(priority: int) -> str:
 
 def _time(value: object, name: str) -> int | None:
     """In microseconds, None if it is after the end of the trace."""
-    found = model.whole(value, name, most=_AFTER)
-    if found != _AFTER and found > model.LATEST_US:
+    found = trace_model.whole(value, name, most=_AFTER)
+    if found != _AFTER and found > trace_model.LATEST_US:
         raise ValueError(f'{name} is {found} microseconds; it must be up to '
-                         f'{model.LATEST_US}')
+                         f'{trace_model.LATEST_US}')
     return None if found == _AFTER else found

@@ -8,25 +8,25 @@ machine becomes several servers that have nothing to do with each other.
 from collections.abc import Iterable
 
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator.traces import lines
-from nova_preempt.simulator.traces import model
+from nova_preempt.simulator.traces import line_reader
+from nova_preempt.simulator.traces import trace_model
 
 _FIELDS = 18
 _KB_A_MB = 1024
 
 
-class Reader(lines.LineReader):
+class Reader(line_reader.LineReader):
     """Reads it."""
 
     comment = b';'
 
-    def parse(self, line: str) -> Iterable[model.Event]:
+    def parse(self, line: str) -> Iterable[trace_model.Event]:
         fields = line.split()
         if len(fields) != _FIELDS:
             raise ValueError(f'it has {len(fields)} fields instead of '
                              f'{_FIELDS}')
-        job = str(model.whole(fields[0], 'job'))
-        at_us = model.microseconds(fields[1], 'submit time')
+        job = str(trace_model.whole(fields[0], 'job'))
+        at_us = trace_model.microseconds(fields[1], 'submit time')
         run_s = _known(fields[3], 'run time', float(10**10))
         vcpus = int(_known(fields[7], 'requested processors')
                     or _known(fields[4], 'allocated processors') or 0)
@@ -40,21 +40,21 @@ class Reader(lines.LineReader):
         queue = _known(fields[14], 'queue')
         duration_us = round(run_s * SECOND)
 
-        def boot(id: str, vcpus: int) -> model.Boot:
+        def boot(id: str, vcpus: int) -> trace_model.Boot:
             resources = {'VCPU': vcpus}
             if memory_kb:
-                resources['MEMORY_MB'] = model.up(
+                resources['MEMORY_MB'] = trace_model.up(
                     memory_kb * vcpus / _KB_A_MB)
-            return model.Boot(
+            return trace_model.Boot(
                 at_us, id, resources, '',
                 'queue' if queue is None else f'queue-{int(queue)}',
                 duration_us, f'user-{user}')
 
-        return lines.per_server(boot, job, vcpus, self.scale.vcpus)
+        return line_reader.per_server(boot, job, vcpus, self.scale.vcpus)
 
 
-def _known(text: str, name: str, most: float = float(model.MOST)
+def _known(text: str, name: str, most: float = float(trace_model.MOST)
            ) -> float | None:
     """None where it is not."""
-    found = model.number(text, name, -1, most)
+    found = trace_model.number(text, name, -1, most)
     return None if found < 0 else found

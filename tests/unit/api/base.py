@@ -23,15 +23,15 @@ from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.api import app
 from nova_preempt.backlog import submission
-from nova_preempt.cloud import contexts
-from nova_preempt.cloud import trusts
-from nova_preempt.cloud import user_nova
+from nova_preempt.cloud import keystone_trusts
+from nova_preempt.cloud import nova_as_user
+from nova_preempt.cloud import nova_contexts
 import nova_preempt.conf
-from nova_preempt.core.backlog import model
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.reservation import host_query
-from nova_preempt.db import clock
+from nova_preempt.db import database_clock
 from nova_preempt.db import decisions
-from nova_preempt.db import reservable
+from nova_preempt.db import reservable_hosts
 from tests import tables
 
 HOST = 'host1'
@@ -222,7 +222,8 @@ class Trusts:
     def create(self, auth_token, project_id, user_id, roles, expires_at):
         self._fail('create')
         if auth_token.startswith('robot:'):
-            raise trusts.TrustRefused('not with an application credential')
+            raise keystone_trusts.TrustRefused(
+                'not with an application credential')
         trust_id = f'trust{len(self.expiries)}'
         self.made[trust_id] = (auth_token, project_id, user_id, roles)
         self.expiries[trust_id] = expires_at
@@ -255,17 +256,18 @@ class Reading:
         self.tokens = []
         self.fails = None
         self.flavors = {
-            'f1': model.Alternative('f1', 'big', {
+            'f1': backlog_model.Alternative('f1', 'big', {
                 'VCPU': 4, 'MEMORY_MB': 4096, 'DISK_GB': 10}),
-            'f2': model.Alternative('f2', 'spot', {'VCPU': 1}, True),
-            'gold': model.Alternative('gold', 'golden', {'VCPU': 2}, True,
-                                      class_name='gold'),
-            'silver': model.Alternative('silver', 'silver', {'VCPU': 2}, True,
-                                        class_name='silver')}
+            'f2': backlog_model.Alternative('f2', 'spot', {'VCPU': 1}, True),
+            'gold': backlog_model.Alternative('gold', 'golden', {'VCPU': 2},
+                                              True, class_name='gold'),
+            'silver': backlog_model.Alternative('silver', 'silver',
+                                                {'VCPU': 2}, True,
+                                                class_name='silver')}
         self.ladders = {'web': [
-            model.Alternative(f'{name}{cores}', f'{name}{cores}',
-                              {'VCPU': cores},
-                              required=(f'CUSTOM_REPUTATION_{name}',))
+            backlog_model.Alternative(f'{name}{cores}', f'{name}{cores}',
+                                      {'VCPU': cores},
+                                      required=(f'CUSTOM_REPUTATION_{name}',))
             for name in ('HIGH', 'LOW') for cores in (1, 2, 4)]}
 
     def flavor(self, token, flavor_id, from_volume=False):
@@ -288,7 +290,7 @@ class Reading:
         if self.fails:
             raise self.fails
         if name not in known:
-            raise user_nova.NotFound(f'There is no {name}.')
+            raise nova_as_user.NotFound(f'There is no {name}.')
 
 
 class DatabaseTestCase(unittest.TestCase):
@@ -348,7 +350,7 @@ class DatabaseTestCase(unittest.TestCase):
                 for victim, owner, flavor in victims), **values)
         when = NOW - datetime.timedelta(seconds=age_s)
         with mock.patch.object(timeutils, 'utcnow', return_value=when), \
-                mock.patch.object(clock, 'now', return_value=when):
+                mock.patch.object(database_clock, 'now', return_value=when):
             self.decisions.create_decision(item)
         return item.uuid
 
@@ -452,7 +454,7 @@ class AnsweringTestCase(ApiTestCase):
         self.inventory = InventoryEndpoint()
         self.inventory.settings = lambda: {
             name: (item.reservable, item.extra)
-            for name, item in reservable.get_hosts(self.db).items()}
+            for name, item in reservable_hosts.get_hosts(self.db).items()}
         self.backlog = BacklogEndpoint()
         self.engine = self.serve('nova_preempt_engine', EngineEndpoint(),
                                  self.inventory, self.backlog)
@@ -461,7 +463,7 @@ class AnsweringTestCase(ApiTestCase):
         server = messaging.get_rpc_server(
             self.transport, messaging.Target(topic=topic, server='here'),
             [endpoint, *more], executor='threading',
-            serializer=contexts.serializer())
+            serializer=nova_contexts.serializer())
         server.start()
         # Not wait(): it takes a second, and nothing is left to be done.
         self.addCleanup(server.stop)

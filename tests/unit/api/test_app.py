@@ -12,9 +12,9 @@ import webob
 
 from nova_preempt import exceptions
 from nova_preempt.api import app
-from nova_preempt.api import entry
+from nova_preempt.api import application_factory
 from nova_preempt.conf import energy
-from nova_preempt.db import database
+from nova_preempt.db import connection
 from nova_preempt.db import queries
 from tests import processes
 from tests.unit.api import base
@@ -129,7 +129,7 @@ class TestErrors(base.ApiTestCase):
 
     def test_trouble_with_the_database(self):
         for error, code in ((db_exc.DBConnectionError('secret'), 503),
-                            (database.PoolExhausted('secret'), 503),
+                            (connection.PoolExhausted('secret'), 503),
                             (RuntimeError('secret'), 500)):
             with mock.patch.object(queries, 'get_preemptions',
                                    side_effect=error):
@@ -283,13 +283,14 @@ class TestEntry(base.DatabaseTestCase):
     options = '[preemption_api]\nauth_strategy = noauth\n'
 
     def arguments(self, **environ):
-        return entry.arguments({f'OS_NOVA_CONFIG_{name}': value
-                                for name, value in environ.items()})
+        return application_factory.arguments({f'OS_NOVA_CONFIG_{name}': value
+                                              for name,
+                                              value in environ.items()})
 
     def test_where_the_configuration_is(self):
         (self.directory / 'more.conf').touch()
         here = str(self.directory)
-        self.assertEqual([], entry.arguments({}))
+        self.assertEqual([], application_factory.arguments({}))
         self.assertEqual([f'--config-file={here}/nova.conf'],
                          self.arguments(DIR=here))
         self.assertEqual([f'--config-file={here}/nova.conf',

@@ -8,7 +8,7 @@ import hypothesis
 import schemathesis
 from schemathesis.specs.openapi import checks
 
-from nova_preempt.core.energy import efficiency
+from nova_preempt.core.energy import efficiency_ranking
 from tests.unit.api import base
 
 OPERATIONS = (
@@ -114,9 +114,10 @@ class TestOperations(base.AnsweringTestCase):
 
     def are_of_no_host(self, body):
         with contextlib.suppress(AttributeError, KeyError, TypeError):
-            return efficiency.what_is_wrong(efficiency.Figures(*(
-                body['figures'].get(name)
-                for name in ('flops', 'watts', 'idle_watts'))))
+            return efficiency_ranking.what_is_wrong(
+                efficiency_ranking.Figures(*(
+                    body['figures'].get(name)
+                    for name in ('flops', 'watts', 'idle_watts'))))
         return {}
 
     def name_something(self, case):

@@ -5,7 +5,7 @@ import itertools
 from unittest import mock
 import urllib.parse
 
-from nova_preempt.api import pages
+from nova_preempt.api import pagination
 from nova_preempt.db import decisions
 from tests.unit.api import base
 from tests.unit.api.base import make_uuid
@@ -131,7 +131,7 @@ class TestList(base.ApiTestCase):
             list(self.pages('limit=2&all_projects=true', ADMIN)))
         self.assertEqual([['both', 'placed'], ['victim']],
                          list(self.pages('limit=2', 'u:p')))
-        self.enterContext(mock.patch.object(pages, 'MOST_ITEMS', 1))
+        self.enterContext(mock.patch.object(pagination, 'MOST_ITEMS', 1))
         for query in ('limit=2', ''):
             self.assertEqual([['both'], ['placed'], ['victim']],
                              list(self.pages(query, 'u:p')))

@@ -3,14 +3,14 @@
 
 import unittest
 
-from nova_preempt.backlog import rooms
-from nova_preempt.cloud import groups as cloud_groups
-from nova_preempt.core.backlog import groups as core
-from nova_preempt.core.backlog import model
+from nova_preempt.backlog import capacity_reader
+from nova_preempt.cloud import server_groups
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.observed_server import ObservedServer
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import host
-from tests.unit.core.backlog.test_groups import in_group
+from tests.unit.core.backlog.test_group_placement import in_group
 
 
 class TestGroups(unittest.TestCase):
@@ -31,11 +31,11 @@ class TestGroups(unittest.TestCase):
                 if uuid in uuids}
 
     def has(self, uuid, policy, most=1, members=(), project_id='p1'):
-        self.found[uuid] = cloud_groups.ServerGroup(
+        self.found[uuid] = server_groups.ServerGroup(
             uuid, project_id, policy, most, frozenset(members))
 
     def known(self, *requests, hosts=('a', 'b')):
-        return rooms.known_groups(
+        return capacity_reader.known_groups(
             requests, [host(name, 1) for name in hosts], self.resident,
             self.find)
 
@@ -53,11 +53,13 @@ class TestGroups(unittest.TestCase):
             in_group(name, f'{name}{number}')
             for name in ('n', 'f', 'gone') for number in range(100)))
         self.assertEqual({
-            'n': core.Group('n', core.AFFINITY, 1, frozenset('xy'),
-                            project_id='p1'),
-            'f': core.Group('f', core.ANTI_AFFINITY, 2, frozenset('z'),
-                            project_id='p1')}, found)
-        self.assertEqual([({'n', 'f', 'gone'}, core.STRICT)], self.asked)
+            'n': group_placement.Group('n', group_placement.AFFINITY, 1,
+                                       frozenset('xy'), project_id='p1'),
+            'f': group_placement.Group('f', group_placement.ANTI_AFFINITY, 2,
+                                       frozenset('z'),
+                                       project_id='p1')}, found)
+        self.assertEqual([({'n', 'f', 'gone'}, group_placement.STRICT)],
+                         self.asked)
 
     def test_members_elsewhere(self):
         for policy, nodes, elsewhere in (
@@ -72,8 +74,8 @@ class TestGroups(unittest.TestCase):
     def test_one_of_others(self):
         self.has('g', 'affinity', project_id='p2')
         known = self.known(in_group('g', 'r'))
-        self.assertIsNone(core.of(in_group('g', 'r'), known))
-        self.assertIsNotNone(core.of(
+        self.assertIsNone(group_placement.of(in_group('g', 'r'), known))
+        self.assertIsNotNone(group_placement.of(
             in_group('g', 'r', project_id='p2'), known))
 
     def test_a_rule_that_is_none(self):
@@ -96,8 +98,8 @@ class TestGroups(unittest.TestCase):
     def test_its_own(self):
         """It goes before one that is named, and costs no query."""
         request = in_group('g', 'r', apart=True, count=2,
-                           servers=base.servers(model.RUNNING))
-        self.assertEqual({'r': core.Group(
-            'r', core.ANTI_AFFINITY, members=frozenset(['s0']))},
+                           servers=base.servers(backlog_model.RUNNING))
+        self.assertEqual({'r': group_placement.Group(
+            'r', group_placement.ANTI_AFFINITY, members=frozenset(['s0']))},
             self.known(request))
         self.assertEqual([], self.asked)

@@ -11,14 +11,14 @@ from cryptography import fernet
 from oslo_db import exception as db_exc
 
 from nova_preempt.backlog import launcher
-from nova_preempt.backlog import sealing
-from nova_preempt.backlog import users
-from nova_preempt.cloud import parallel
-from nova_preempt.cloud import trusts
+from nova_preempt.backlog import secret_encryption
+from nova_preempt.backlog import user_sessions
+from nova_preempt.cloud import keystone_trusts
+from nova_preempt.cloud import parallel_calls
+from nova_preempt.core.backlog import backlog_controller
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import controller
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import planning
+from nova_preempt.core.backlog import pass_plans
 from tests.unit.core.backlog import base
 
 
@@ -39,8 +39,8 @@ class TestAway(unittest.TestCase):
 
     def start(self, *uuids):
         self.launcher.start([
-            controller.Launch(self.requests[uuid],
-                              planning.Start(uuid, 'small', 1))
+            backlog_controller.Launch(self.requests[uuid],
+                                      pass_plans.Start(uuid, 'small', 1))
             for uuid in uuids or self.requests])
 
     def test_our_database(self):
@@ -48,13 +48,14 @@ class TestAway(unittest.TestCase):
         self.records.begin.side_effect = db_exc.DBConnectionError
         self.assertRaises(db_exc.DBConnectionError, self.start)
         self.assertLessEqual(self.records.begin.call_count,
-                             parallel.THREADS)
+                             parallel_calls.THREADS)
         self.users.nova.return_value.create.assert_not_called()
 
     def test_keystone(self):
-        self.users.nova.side_effect = trusts.KeystoneError('away')
+        self.users.nova.side_effect = keystone_trusts.KeystoneError('away')
         self.start()
-        self.assertLessEqual(self.users.nova.call_count, parallel.THREADS)
+        self.assertLessEqual(self.users.nova.call_count,
+                             parallel_calls.THREADS)
         self.records.begin.assert_not_called()
         self.records.record.assert_not_called()
 
@@ -66,7 +67,7 @@ class TestAway(unittest.TestCase):
 
         def ask(request):
             if request.uuid == '0':
-                raise users.NotNow('no endpoint')
+                raise user_sessions.NotNow('no endpoint')
             return nova
 
         self.users.nova.side_effect = ask
@@ -76,7 +77,7 @@ class TestAway(unittest.TestCase):
                       in self.records.record.call_args_list
                       if call.args[0].uuid == '0']
         self.assertEqual(
-            (model.WAITING, boot_outcome.NO_ANSWER, 1,
+            (backlog_model.WAITING, boot_outcome.NO_ANSWER, 1,
              base.NOW + datetime.timedelta(seconds=30)),
             (verdict.state, verdict.values['waits_for']['code'],
              verdict.values['tries'], verdict.values['next_try_at']))
@@ -125,7 +126,7 @@ class TestAway(unittest.TestCase):
     def refuse_for_a_secret(self):
         request = self.requests['0'] = base.request(
             '0', body={'server': {'user_data': '***'}})
-        self.records.sealed.return_value = sealing.Sealing(
+        self.records.sealed.return_value = secret_encryption.Sealing(
             self.options).seal('0', {'user_data': 'hunter2\n'})
         self.records.begin.side_effect = lambda request, boot: request
         nova = self.users.nova.return_value
@@ -150,7 +151,7 @@ class TestAway(unittest.TestCase):
         self.users.nova.assert_not_called()
         self.records.begin.assert_not_called()
         verdict = self.records.record.call_args.args[1]
-        self.assertEqual(model.WAITING, verdict.state)
+        self.assertEqual(backlog_model.WAITING, verdict.state)
         # How that is configured is for the operator to know.
         self.assertIn('secret_key_file is not set', logs.output[0])
         text = verdict.values['waits_for']['text']

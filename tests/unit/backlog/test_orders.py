@@ -8,12 +8,12 @@ from unittest import mock
 from oslo_config import cfg
 
 from nova_preempt import exceptions
-from nova_preempt.backlog import passes
-from nova_preempt.classes import order as class_order
+from nova_preempt.backlog import pass_reader
+from nova_preempt.classes import class_orders
 from nova_preempt.conf import backlog as conf_backlog
 from nova_preempt.core.backlog import fair_share
-from nova_preempt.core.backlog import order
 from nova_preempt.core.backlog import priorities
+from nova_preempt.core.backlog import queue_order
 
 
 class OrdersTestCase(unittest.TestCase):
@@ -27,13 +27,13 @@ class OrdersTestCase(unittest.TestCase):
     def load(self, **options):
         for name, value in options.items():
             self.conf.set_override(name, value, conf_backlog.GROUP)
-        return passes.load_order(self.conf.backlog)
+        return pass_reader.load_order(self.conf.backlog)
 
 
 class TestOrders(OrdersTestCase):
 
     def test_by_name(self):
-        for name, kind in (('fifo', order.FIFO),
+        for name, kind in (('fifo', queue_order.FIFO),
                            ('fair_share', fair_share.FairShare),
                            ('promethee', priorities.Promethee)):
             self.assertIsInstance(self.load(order=name), kind)
@@ -58,8 +58,9 @@ class TestOrders(OrdersTestCase):
                 exceptions.InvalidConfiguration,
                 r'\[backlog\]order is qos, but \[classes\]enabled is false'):
             self.load(order='qos')
-        self.assertIsInstance(passes.load_order(self.conf.backlog, object()),
-                              class_order.Qos)
+        self.assertIsInstance(pass_reader.load_order(self.conf.backlog,
+                                                     object()),
+                              class_orders.Qos)
 
     def test_what_is_not_installed(self):
         missing = {'numpy': None}
@@ -71,7 +72,7 @@ class TestOrders(OrdersTestCase):
                 exceptions.InvalidConfiguration,
                 r'it comes with nova-preempt\[classes\]'):
             self.load(order='promethee')
-        self.assertIsInstance(self.load(order='fifo'), order.FIFO)
+        self.assertIsInstance(self.load(order='fifo'), queue_order.FIFO)
 
 
 if __name__ == '__main__':

@@ -10,16 +10,16 @@ from unittest import mock
 import fixtures
 import sqlalchemy as sa
 
-from nova_preempt.backlog import loop
-from nova_preempt.backlog import records
+from nova_preempt.backlog import backlog_loop
+from nova_preempt.backlog import request_recorder
 from nova_preempt.backlog import tracker
-from nova_preempt.backlog import users
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import servers
+from nova_preempt.backlog import user_sessions
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.observed_server import ObservedServer
-from nova_preempt.db import backlog
+from nova_preempt.db import backlog_store
 from tests.unit.api import base
-from tests.unit.db import test_backlog
+from tests.unit.db import test_backlog_store
 
 
 class TestBodies(base.DatabaseTestCase):
@@ -38,11 +38,13 @@ class TestBodies(base.DatabaseTestCase):
 
     def leave(self, *uuids):
         for uuid in uuids:
-            backlog.create(self.db, test_backlog.request(uuid, body={
-                'server': {'host': uuid, 'metadata': {'a': 'b' * 255}}}))
+            backlog_store.create(self.db,
+                                 test_backlog_store.request(uuid, body={
+                                     'server': {'host': uuid, 'metadata': {
+                                         'a': 'b' * 255}}}))
 
     def follow(self):
-        found, _closed, _seen = self.tracker.look(test_backlog.NOW)
+        found, _closed, _seen = self.tracker.look(test_backlog_store.NOW)
         # Only what a pass needs is kept.
         self.assertEqual([['host', 'block_device_mapping_v2']] * len(found),
                          [list(item.body['server']) for item in found])
@@ -56,14 +58,15 @@ class TestBodies(base.DatabaseTestCase):
         self.leave('r3')
         self.assertEqual(3, len(self.follow()))
         self.assertEqual(['r1', 'r2', 'r3'], self.read)
-        backlog.change(self.db, 'r1', model.OPEN, test_backlog.NOW,
-                       state=model.CANCELLED)
+        backlog_store.change(self.db, 'r1', backlog_model.OPEN,
+                             test_backlog_store.NOW,
+                             state=backlog_model.CANCELLED)
         self.assertEqual({'r2': 'r2', 'r3': 'r3'}, self.follow())
         self.assertEqual({'r2', 'r3'}, self.tracker._bodies.keys())
 
     def test_one_that_is_forgotten_meanwhile(self):
         self.leave('r1', 'r2')
-        with mock.patch.object(backlog, 'bodies', return_value=[
+        with mock.patch.object(backlog_store, 'bodies', return_value=[
                 ('r2', {'server': {'host': 'r2'}})]):
             self.assertEqual({'r2': 'r2'}, self.follow())
 
@@ -77,25 +80,29 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
         self.logger = fixtures.FakeLogger()
         self.logger.setUp()
         self.addCleanup(self.logger.cleanUp)
-        backlog.create(self.db, test_backlog.request('r1'))
+        backlog_store.create(self.db, test_backlog_store.request('r1'))
         self.servers = (ObservedServer('late', 'active',
                                        tags=('backlog:r1:1',)),)
         self.users = mock.Mock()
-        self.loop = loop.Loop(
+        self.loop = backlog_loop.Loop(
             types.SimpleNamespace(
                 ask_timeout_s=60, pass_interval_s=10, hold_after_s=0),
             self.db, tracker.Tracker(
                 self.db, mock.Mock(look=lambda requests, now: {
-                    'r1': servers.Seen(self.servers)} if requests else {}),
-                self.users, records.Records(self.db, lambda *_args: None)),
+                    'r1': request_servers.Seen(self.servers)} if requests
+                    else {}),
+                self.users,
+                request_recorder.Records(self.db, lambda *_args: None)),
             mock.Mock(), mock.Mock())
-        backlog.begin_boot(self.db, 'r1', (model.WAITING,), model.Boot(
-            1, 'tag', 'f', 1, test_backlog.NOW, model.LOST))
+        backlog_store.begin_boot(self.db, 'r1', (backlog_model.WAITING,),
+                                 backlog_model.Boot(
+                                     1, 'tag', 'f', 1, test_backlog_store.NOW,
+                                     backlog_model.LOST))
 
     def follow(self, after_s=0):
-        self.loop.run(test_backlog.NOW + datetime.timedelta(
+        self.loop.run(test_backlog_store.NOW + datetime.timedelta(
             seconds=after_s), is_paused=True)
-        return backlog.get(self.db, 'r1').reason
+        return backlog_store.get(self.db, 'r1').reason
 
     def refuse(self, is_final):
         self.asked = 0
@@ -103,7 +110,7 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
         def delete(request, uuids):
             if uuids:
                 self.asked += 1
-                raise users.NotDeleted('policy', is_final)
+                raise user_sessions.NotDeleted('policy', is_final)
         self.users.delete = delete
 
     def test_it_is_said_once(self):

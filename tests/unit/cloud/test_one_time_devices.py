@@ -7,8 +7,8 @@ import unittest
 from unittest import mock
 
 from nova_preempt.cloud import one_time_devices
-from nova_preempt.cloud import placement
-from nova_preempt.cloud import servers
+from nova_preempt.cloud import placement_api
+from nova_preempt.cloud import server_cache
 from tests import instances as builders
 
 
@@ -26,15 +26,16 @@ class TestOneTimeDevices(unittest.TestCase):
 
     def setUp(self):
         self.now = 0
-        self.placement = mock.Mock(spec=placement.Placement)
+        self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.list_traits.return_value = [one_time_devices.TRAIT]
         self.placement.list_all_providers.return_value = [
-            placement.Provider('nvme', 'h_0000:81:00.0', 1, 'root', 'root')]
+            placement_api.Provider('nvme', 'h_0000:81:00.0', 1, 'root',
+                                   'root')]
         self.placement.list_providers.return_value = [
-            placement.Provider('root', 'h', 1), placement.Provider(
+            placement_api.Provider('root', 'h', 1), placement_api.Provider(
                 'other', 'h2', 1)]
         self.placement.get_consumer.side_effect = lambda uuid: (
-            placement.Consumer(uuid, {'root': {}, uuid: {}}))
+            placement_api.Consumer(uuid, {'root': {}, uuid: {}}))
         self.devices = one_time_devices.OneTimeDevices(
             self.placement, lambda: self.now)
 
@@ -70,7 +71,7 @@ class TestOneTimeDevices(unittest.TestCase):
 
     def test_asked_once_for_each_while_it_is_on_one_node(self):
         self.placement.list_all_providers.return_value.append(
-            placement.Provider('nvme2', 'h2_0000:81:00.0', 1, 'other'))
+            placement_api.Provider('nvme2', 'h2_0000:81:00.0', 1, 'other'))
         for node in 'h', 'h', 'h2':
             self.has('nvme', node)
         self.assertEqual(2, self.placement.get_consumer.call_count)
@@ -86,7 +87,7 @@ class TestOneTimeDevices(unittest.TestCase):
 
     def test_where_nobody_knows(self):
         """It counts as having one, and is asked for again after a moment."""
-        error = placement.PlacementError('503')
+        error = placement_api.PlacementError('503')
         for name in 'list_traits', 'list_all_providers', 'get_consumer':
             method = getattr(self.placement, name)
             method.side_effect, before = error, method.side_effect
@@ -115,14 +116,14 @@ class TestServers(unittest.TestCase):
             spec=one_time_devices.OneTimeDevices,
             **{'may_have.return_value': True, 'ask.return_value': set()})
         self.cell = SimpleNamespace(uuid='cell', identity='cell')
-        self.view = servers.ServerCache(lambda: {'cell': self.cell},
-                                        lambda uuids: set(uuids),
-                                        devices=self.devices)
+        self.view = server_cache.ServerCache(lambda: {'cell': self.cell},
+                                             lambda uuids: set(uuids),
+                                             devices=self.devices)
         self.view._readings = mock.Mock(
             read=lambda: self.view._refresh_cell(None, self.cell),
             **{'unreadable.return_value': (), 'hanging.return_value': ()})
         self.found = {}
-        patch = mock.patch.object(servers.ServerCache, '_read',
+        patch = mock.patch.object(server_cache.ServerCache, '_read',
                                   lambda *args: dict(self.found))
         patch.start()
         self.addCleanup(patch.stop)
@@ -152,7 +153,7 @@ class TestServers(unittest.TestCase):
         self.devices.forget.assert_called_once_with('nvme')
 
     def server(self, requests, has=lambda *server: True):
-        return servers._server(self.instance(requests), 'cell', True, has)
+        return server_cache._server(self.instance(requests), 'cell', True, has)
 
     def instance(self, requests):
         return builders.instance(

@@ -14,10 +14,10 @@ import testtools
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import cells
+from nova_preempt.cloud import change_cursor
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import servers
-from nova_preempt.cloud import since
+from nova_preempt.cloud import server_cache
 from tests import instances as builders
 from tests.unit.core.scheduling import world
 
@@ -31,10 +31,11 @@ class TestUnreadableCells(unittest.TestCase):
         self.failing = set()
         self.by_flavor = ''
         self.now = 0
-        self.view = servers.ServerCache(lambda: mappings, lambda uuids: set(),
-                                        monotonic=lambda: self.now)
+        self.view = server_cache.ServerCache(lambda: mappings,
+                                             lambda uuids: set(),
+                                             monotonic=lambda: self.now)
         self.view._readings._calls._start = lambda run: run()
-        for patch in (mock.patch.object(servers.ServerCache, '_read',
+        for patch in (mock.patch.object(server_cache.ServerCache, '_read',
                                         self.read),
                       mock.patch.object(nova_context, 'target_cell',
                                         mock.MagicMock())):
@@ -138,8 +139,8 @@ class TestArchived(testtools.TestCase):
         self.patch(instances, 'objects', types.SimpleNamespace(
             InstanceList=types.SimpleNamespace(get_by_filters=self.find)))
         self.patch(nova_context, 'target_cell', self.target_cell)
-        self.patch(servers.ServerCache, '_read', self.read)
-        self.cache = servers.ServerCache(
+        self.patch(server_cache.ServerCache, '_read', self.read)
+        self.cache = server_cache.ServerCache(
             lambda: {'one': self.cell}, lambda uuids: set(),
             self.left.append)
         self.cache._readings._calls._start = lambda run: run()
@@ -188,9 +189,9 @@ class TestArchived(testtools.TestCase):
 
     def test_between_two_readings(self):
         self.records = {'a'}
-        self.refresh(since.GAP_S)
+        self.refresh(change_cursor.GAP_S)
         self.assertEqual(({'a', 'b'}, []), (self.known(), self.looked_for))
-        for _ in range(since.WHOLE_S // since.GAP_S):
-            self.refresh(since.GAP_S)
+        for _ in range(change_cursor.WHOLE_S // change_cursor.GAP_S):
+            self.refresh(change_cursor.GAP_S)
         self.assertEqual({'a'}, self.known())
         self.assertEqual(2, len(self.looked_for))

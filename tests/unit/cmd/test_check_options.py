@@ -11,7 +11,7 @@ import nova.conf.rpc
 import nova.conf.scheduler
 from oslo_config import cfg
 
-from nova_preempt.api import entry
+from nova_preempt.api import application_factory
 from nova_preempt.cmd import check_options
 import nova_preempt.conf
 from nova_preempt.conf import values
@@ -155,11 +155,11 @@ class TestFaults(FileTestCase):
 
     def test_of_the_api(self):
         self.assert_faults((*VALUES, *TRANSPORT, *SECRETS, *OF_API),
-                           entry.RULES)
+                           application_factory.RULES)
 
     def test_defaults_are_fine(self):
         conf = self.read('')
-        for rules in (check_options.SCHEDULER, entry.RULES):
+        for rules in (check_options.SCHEDULER, application_factory.RULES):
             self.assertEqual([], values.find_faults(conf, rules))
 
 

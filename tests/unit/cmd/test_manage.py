@@ -9,7 +9,7 @@ from unittest import mock
 
 from nova_preempt.cmd import manage
 from nova_preempt.db import decisions
-from nova_preempt.handover import audit
+from nova_preempt.handover import allocation_audit
 from tests.unit.api import base
 
 
@@ -50,8 +50,9 @@ class TestDecisions(base.DatabaseTestCase):
 class TestVerify(unittest.TestCase):
 
     def test_each_kind_of_problem_can_be_left_out(self):
-        for kind in ('claim_without_allocation', audit.NO_SPACE,
-                     audit.OPEN_DECISION, audit.OVER_CAPACITY):
+        for kind in ('claim_without_allocation', allocation_audit.NO_SPACE,
+                     allocation_audit.OPEN_DECISION,
+                     allocation_audit.OVER_CAPACITY):
             args = manage._parser().parse_args(
                 ['verify', '--without', kind])
             self.assertEqual([kind], args.without)

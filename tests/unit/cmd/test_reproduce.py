@@ -11,7 +11,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt.cmd import reproduce
-from nova_preempt.core.batch import choice
+from nova_preempt.core.batch import solver_choice
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers import opie
 
@@ -64,7 +64,7 @@ class TestMain(unittest.TestCase):
         self.run_paper.assert_not_called()
 
     def test_without_what_places_batches(self):
-        code, _, err = self.main(side_effect=choice.NotInstalled(
+        code, _, err = self.main(side_effect=solver_choice.NotInstalled(
             'scipy', 'batch', 'mode exact'))
         self.assertEqual(1, code)
         self.assertIn('install nova-preempt[batch]', err)

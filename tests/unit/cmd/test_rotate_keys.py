@@ -11,14 +11,14 @@ from unittest import mock
 from cryptography import fernet
 
 from nova_preempt import db
-from nova_preempt.backlog import sealing
+from nova_preempt.backlog import secret_encryption
 from nova_preempt.cmd import manage
 from nova_preempt.cmd import rotate_keys
-from nova_preempt.core.backlog import model
-from nova_preempt.db import backlog
-from nova_preempt.db import backlog_sealed
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.db import backlog_secrets
+from nova_preempt.db import backlog_store
 from tests.unit.api import base
-from tests.unit.db import test_backlog
+from tests.unit.db import test_backlog_store
 
 SECRETS = {'adminPass': 'hunter2'}
 
@@ -37,7 +37,7 @@ class RotateTestCase(base.DatabaseTestCase):
         self.conf.set_override('enabled', True, 'backlog')
         self.conf.set_override('secret_key_file', str(self.folder / 'keys'),
                                'backlog')
-        self.sealing = sealing.Sealing(self.conf.backlog)
+        self.sealing = secret_encryption.Sealing(self.conf.backlog)
         self.enterContext(mock.patch.object(rotate_keys, 'CONF', self.conf))
 
     def write(self, *keys):
@@ -45,14 +45,14 @@ class RotateTestCase(base.DatabaseTestCase):
 
     def leave(self, *uuids):
         for uuid in uuids:
-            backlog.create(self.db, test_backlog.request(
+            backlog_store.create(self.db, test_backlog_store.request(
                 uuid, body={'server': {'adminPass': '***'}}),
                 sealed=self.sealing.seal(uuid, SECRETS))
 
     def opened(self, uuid):
         return self.sealing.open(
-            backlog.get(self.db, uuid),
-            lambda uuid: backlog_sealed.get(self.db, uuid))
+            backlog_store.get(self.db, uuid),
+            lambda uuid: backlog_secrets.get(self.db, uuid))
 
     def rotate(self):
         """(exit status, what is printed)"""
@@ -68,49 +68,51 @@ class TestRotate(RotateTestCase):
     def test_the_old_key_may_go(self):
         old, new = key(), key()
         self.write(old)
-        with mock.patch.object(backlog_sealed, '_AT_ONCE', 2):
+        with mock.patch.object(backlog_secrets, '_AT_ONCE', 2):
             self.leave('r1', 'r2', 'r3', 'r4')
             self.write(new, old)
             self.leave('r5')
-            backlog.change(self.db, 'r2', model.OPEN, test_backlog.NOW,
-                           state=model.CANCELLED)
+            backlog_store.change(self.db, 'r2', backlog_model.OPEN,
+                                 test_backlog_store.NOW,
+                                 state=backlog_model.CANCELLED)
             status, text = self.rotate()
         self.assertEqual(0, status)
         self.assertIn('3 requests were encrypted anew; 1 had', text)
         self.write(new)
         for uuid in ('r1', 'r3', 'r4', 'r5'):
             self.assertEqual(SECRETS, self.opened(uuid))
-        self.assertIsNone(backlog_sealed.get(self.db, 'r2'))
+        self.assertIsNone(backlog_secrets.get(self.db, 'r2'))
         self.assertIn('0 requests were encrypted anew; 4', self.rotate()[1])
 
     def test_one_that_no_key_opens(self):
         self.write(key())
         self.leave('r1')
         self.write(key())
-        before = backlog_sealed.get(self.db, 'r1')
+        before = backlog_secrets.get(self.db, 'r1')
         status, text = self.rotate()
         self.assertEqual(1, status)
         self.assertIn('No key opens request r1.', text)
-        self.assertEqual(before, backlog_sealed.get(self.db, 'r1'))
+        self.assertEqual(before, backlog_secrets.get(self.db, 'r1'))
 
     def test_one_that_is_closed_meanwhile(self):
         old = key()
         self.write(old)
         self.leave('r1')
         self.write(key(), old)
-        renewed = sealing.Sealing.renewed
+        renewed = secret_encryption.Sealing.renewed
 
         def close(keys, token):
-            backlog.change(self.db, 'r1', model.OPEN, test_backlog.NOW,
-                           state=model.CANCELLED)
+            backlog_store.change(self.db, 'r1', backlog_model.OPEN,
+                                 test_backlog_store.NOW,
+                                 state=backlog_model.CANCELLED)
             return renewed(keys, token)
 
-        with mock.patch.object(sealing.Sealing, 'renewed', close):
+        with mock.patch.object(secret_encryption.Sealing, 'renewed', close):
             self.rotate()
-        self.assertIsNone(backlog_sealed.get(self.db, 'r1'))
+        self.assertIsNone(backlog_secrets.get(self.db, 'r1'))
 
     def test_without_keys(self):
-        for keys, text in (((), 'no key is in it'),
+        for keys, text in (((), 'it has no key'),
                            (('hunter2',), 'line 1 is no key')):
             self.write(*keys)
             with self.assertRaisesRegex(
@@ -133,13 +135,13 @@ class TestCheck(RotateTestCase):
         code, text = self.check()
         self.assertEqual('SUCCESS', code)
         self.assertIn('2 requests need another key', text)
-        before = backlog_sealed.get(self.db, 'r1')
+        before = backlog_secrets.get(self.db, 'r1')
         self.write(new)
         code, text = self.check()
         self.assertEqual('WARNING', code)
         self.assertIn('secrets of 2 requests', text)
         # It only looks.
-        self.assertEqual(before, backlog_sealed.get(self.db, 'r1'))
+        self.assertEqual(before, backlog_secrets.get(self.db, 'r1'))
 
     def test_without_a_database(self):
         self.write(key())

@@ -43,7 +43,7 @@ class TestMain(unittest.TestCase):
                       importutils.import_class(name))
 
     def test_settles_once_it_has_started(self):
-        with mock.patch.object(scheduler_manager.garbage,
+        with mock.patch.object(scheduler_manager.garbage_collection,
                                'settle') as settle, (
                 mock.patch.object(manager.PreemptibleSchedulerManager,
                                   'post_start_hook')) as start:

@@ -11,7 +11,7 @@ from nova_preempt.cmd import simulation_policy
 from nova_preempt.core import costs
 from nova_preempt.core.model import Inventory
 from nova_preempt.embedded import yaml_file
-from nova_preempt.simulator import setting
+from nova_preempt.simulator import simulation_settings
 from tests.unit.cmd import simulation
 
 
@@ -21,18 +21,21 @@ class TestCloud(simulation.Case):
         found, workers = simulation_files.read_cloud(self.cloud)
         self.assertEqual(2, workers)
         self.assertFalse(found.spread)
-        self.assertEqual((setting.HostKind('a', 2, {
+        self.assertEqual((simulation_settings.HostKind('a', 2, {
             'VCPU': Inventory(8, max_unit=8),
             'MEMORY_MB': Inventory(4096, 512, max_unit=4096,
                                    allocation_ratio=1.5)}),),
             found.hosts)
         self.assertEqual({
-            'small': setting.Flavor({'VCPU': 1}),
-            'spot': setting.Flavor({'VCPU': 8}, setting.Terms(
-                0, None, 5, 'shelve', True))}, found.flavors)
-        self.assertEqual(setting.Terms(60), found.classes['best'])
+            'small': simulation_settings.Flavor({'VCPU': 1}),
+            'spot': simulation_settings.Flavor({'VCPU': 8},
+                                               simulation_settings.Terms(
+                                                   0, None, 5, 'shelve',
+                                                   True))}, found.flavors)
+        self.assertEqual(simulation_settings.Terms(60), found.classes['best'])
         self.assertIsNone(found.classes['bronze'])
-        self.assertEqual(setting.Terms(), found.classes['preemptible'])
+        self.assertEqual(simulation_settings.Terms(),
+                         found.classes['preemptible'])
         self.assertEqual('constant:3', found.delays.shelve.text)
 
     def test_the_one_in_the_documentation(self):

@@ -24,8 +24,8 @@ from nova_preempt import db
 from nova_preempt.cmd import status
 import nova_preempt.conf
 from nova_preempt.core.reservation import calendar as core
-from nova_preempt.core.reservation import model as rows
-from nova_preempt.db import reservable
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import reservable_hosts
 from nova_preempt.db import reservations
 from nova_preempt.db import schema
 from tests import tables
@@ -265,19 +265,19 @@ class TestChecks(testtools.TestCase):
         self.assertIn('nobody can reserve hosts', result.details)
         now = datetime.datetime(2026, 1, 1)
         mine = reservations.Reservations(db.Database(self.conf), lambda: now)
-        mine.grant(rows.Reservation(
+        mine.grant(reservation_model.Reservation(
             'r1', 'p', 1, 60, now, 'shelve', 0),
             lambda calendar: core.Window(0, 60, ('h1',)))
         self.assert_found('Reservations', 'WARNING', '1 reservations have')
-        mine.update('r1', status=rows.ACTIVE, ready_at=now)
+        mine.update('r1', status=reservation_model.ACTIVE, ready_at=now)
         self.assertEqual({}, self.results())
 
     def test_who_may_reserve_what(self):
         database = db.Database(self.conf)
         tables.make(database)
         self.set(enabled=True, group='reservation')
-        reservable.set_host(database, 'h1', reservable=True)
-        reservable.set_host(database, 'h2', reservable=False)
+        reservable_hosts.set_host(database, 'h1', reservable=True)
+        reservable_hosts.set_host(database, 'h2', reservable=False)
         result = self.checks._check_reservations()
         self.assertEqual(upgradecheck.Code.SUCCESS, result.code)
         for text in ('preemption:reservation:create (', 'role:member',

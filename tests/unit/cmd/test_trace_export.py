@@ -9,14 +9,14 @@ import tempfile
 import unittest
 from unittest import mock
 
-from nova_preempt.cloud import placement
+from nova_preempt.cloud import placement_api
 from nova_preempt.cmd import simulation_files
 from nova_preempt.cmd import trace_export
 from nova_preempt.core import model
 from nova_preempt.core import observed_server
 from nova_preempt.core.model import Inventory
-from nova_preempt.simulator.traces import formats
-from nova_preempt.simulator.traces import native
+from nova_preempt.simulator.traces import native_format
+from nova_preempt.simulator.traces import trace_formats
 
 BEGIN = datetime.datetime(2026, 1, 31)
 SPOT = {'preemptible:enabled': 'true', 'hw:cpu_policy': 'dedicated'}
@@ -40,7 +40,7 @@ class TestEvents(unittest.TestCase):
     def lines(self, *servers, **kwargs):
         self.export = trace_export.Export(**kwargs)
         stream = io.StringIO()
-        native.write(stream, self.export.events(servers))
+        native_format.write(stream, self.export.events(servers))
         return [json.loads(line) for line in stream.getvalue().splitlines()]
 
     def test_numbers_in_place_of_names(self):
@@ -118,8 +118,8 @@ class TestCloud(unittest.TestCase):
             'h': {'VCPU': Inventory(8, 1, allocation_ratio=4.0)},
             'g1': {'CUSTOM_GPU': Inventory(1)},
             'g2': {'CUSTOM_GPU': Inventory(3, 1)}}
-        listed = [placement.Provider(uuid, uuid, 1, 'h', '' if uuid == 'h'
-                                     else 'h') for uuid in sorted(states)]
+        listed = [placement_api.Provider(uuid, uuid, 1, 'h', '' if uuid == 'h'
+                                         else 'h') for uuid in sorted(states)]
         fake = mock.Mock()
         fake.get_provider_state = lambda uuid: (
             model.Provider(uuid, 1, states[uuid], {})
@@ -134,20 +134,21 @@ class TestCloud(unittest.TestCase):
         self.assertIsNone(trace_export._read_tree(fake, listed[-1], listed))
 
     def test_a_host_that_comes_meanwhile(self):
-        listed = [placement.Provider('old', 'old', 1, 'old', '')]
+        listed = [placement_api.Provider('old', 'old', 1, 'old', '')]
 
-        class Growing(placement.Placement):
+        class Growing(placement_api.Placement):
 
             def list_all_providers(self, params):
                 found = list(listed)
-                listed.append(placement.Provider('new', 'new', 1, 'new', ''))
+                listed.append(placement_api.Provider('new', 'new', 1, 'new',
+                                                     ''))
                 return found
 
             def get_provider_state(self, uuid, known=None):
                 return model.Provider(uuid, 1, {'VCPU': Inventory(8)}, {})
 
         with tempfile.TemporaryDirectory() as directory, (
-                mock.patch.object(placement, 'Placement', Growing)), (
+                mock.patch.object(placement_api, 'Placement', Growing)), (
                     mock.patch.object(trace_export.host_services, 'list_nodes',
                                       return_value={'old', 'new'})):
             path = os.path.join(directory, 'cloud.yaml')
@@ -160,7 +161,7 @@ class TestCloud(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, 'trace.jsonl')
             with open(path, 'w', encoding='utf-8') as stream:
-                native.write(stream, export.events(
+                native_format.write(stream, export.events(
                     [server('a', 0, 1, 2), server('b', 0, 1, None, **SPOT)]))
-            found = list(formats.Trace('json', [path]))
+            found = list(trace_formats.Trace('json', [path]))
         self.assertEqual(['s1', 's2'], [event.id for event in found])

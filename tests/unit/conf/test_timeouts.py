@@ -9,7 +9,7 @@ from oslo_config import cfg
 
 from nova_preempt import conf as nova_preempt_conf
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import user_nova
+from nova_preempt.cloud import nova_as_user
 from nova_preempt.conf import preemption
 
 
@@ -28,7 +28,7 @@ class TestTimeouts(unittest.TestCase):
     def test_nova(self):
         client = nova_api.NovaAPI(self.conf)._get_client()
         self.assertEqual(60, client.client.session.timeout)
-        self.assertEqual(60, user_nova.UserReading(
+        self.assertEqual(60, nova_as_user.UserReading(
             self.conf)._own().session.timeout)
 
     def test_placement_and_cyborg(self):

@@ -7,9 +7,9 @@ import unittest
 
 from nova_preempt.core import actions
 from nova_preempt.core import eligibility
-from nova_preempt.core import notice
+from nova_preempt.core import notice_period
 
-NOTICE = notice.NoticeRule(30, 10, 60)
+NOTICE = notice_period.NoticeRule(30, 10, 60)
 STATES = ('active', 'paused', 'stopped', 'suspended', 'rescued', 'resized',
           'error', 'shelved', 'soft-delete')
 

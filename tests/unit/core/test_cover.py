@@ -11,12 +11,12 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.cover import dual
-from nova_preempt.core.cover.branch import branch
-from nova_preempt.core.cover.keys import make_keys
-from nova_preempt.core.cover.labels import search
-from nova_preempt.core.cover.reduced import Reduced
-from nova_preempt.core.cover.reduced import reduce
+from nova_preempt.core.cover import dual_bound
+from nova_preempt.core.cover.branch_and_bound import branch
+from nova_preempt.core.cover.candidate_keys import make_keys
+from nova_preempt.core.cover.label_search import search
+from nova_preempt.core.cover.linear_relaxation import Reduced
+from nova_preempt.core.cover.linear_relaxation import reduce
 from nova_preempt.core.model import Candidate
 from tests.unit.core import support
 from tests.unit.core.support import LAW
@@ -93,7 +93,7 @@ class TestDual(unittest.TestCase):
             data.draw(st.integers(1, sum(row[k] for _, row in items)))
             for k in (0, 1)
         )
-        prices = dual.multipliers(
+        prices = dual_bound.multipliers(
             [float(key) for key, _ in items], [row for _, row in items], need
         )
         self.assertGreaterEqual(min(prices), 0.0)
@@ -105,11 +105,11 @@ class TestDual(unittest.TestCase):
 
     def test_nothing_mends_a_row(self) -> None:
         """Not even all items cover: the prices are still prices."""
-        prices = dual.multipliers([1.0, 2.0], [(1,), (1,)], (3,))
+        prices = dual_bound.multipliers([1.0, 2.0], [(1,), (1,)], (3,))
         self.assertGreaterEqual(min(prices), 0.0)
 
     def test_free_items(self) -> None:
-        self.assertEqual([0.0], dual.multipliers([0.0], [(5,)], (3,)))
+        self.assertEqual([0.0], dual_bound.multipliers([0.0], [(5,)], (3,)))
 
 
 class TestReduced(unittest.TestCase):

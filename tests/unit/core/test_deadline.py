@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_preempt.core import deadline
-from nova_preempt.core import notice
+from nova_preempt.core import notice_period
 
 
 class TestTimes(unittest.TestCase):
@@ -41,9 +41,9 @@ class TestTimes(unittest.TestCase):
 class TestNotice(unittest.TestCase):
 
     def test_bounds(self) -> None:
-        rule = notice.NoticeRule(30, 10, 60)
+        rule = notice_period.NoticeRule(30, 10, 60)
         self.assertEqual([30, 10, 60, 45], [
             rule.length_s(asked_s) for asked_s in (None, 0, 90, 45)])
 
     def test_the_longest_counts_first(self) -> None:
-        self.assertEqual(5, notice.NoticeRule(30, 10, 5).length_s(None))
+        self.assertEqual(5, notice_period.NoticeRule(30, 10, 5).length_s(None))

@@ -5,40 +5,40 @@ import datetime
 import os
 import unittest
 
-from nova_preempt.core.backlog import model
-from nova_preempt.db import backlog
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.db import backlog_history
-from tests.unit.db import test_backlog
-from tests.unit.db.test_backlog import NOW
+from nova_preempt.db import backlog_store
+from tests.unit.db import test_backlog_store
+from tests.unit.db.test_backlog_store import NOW
 
 HOUR = datetime.timedelta(hours=1)
 
 
-class TestHistory(test_backlog.DatabaseTestCase):
+class TestHistory(test_backlog_store.DatabaseTestCase):
 
     def leave(self, uuid, at, *states, **values):
         """A request that was made then, and has a new state each hour."""
-        backlog.create(self.db, test_backlog.request(
+        backlog_store.create(self.db, test_backlog_store.request(
             uuid, created_at=at, updated_at=at, **values))
         for number, state in enumerate(states, 1):
-            self.assertTrue(backlog.change(
-                self.db, uuid, model.STATES, at + number * HOUR,
+            self.assertTrue(backlog_store.change(
+                self.db, uuid, backlog_model.STATES, at + number * HOUR,
                 state=state))
 
     def setUp(self):
         super().setUp()
-        self.leave('old', NOW - 9 * HOUR, model.PLACING, model.ACTIVE,
-                   model.DONE)
-        self.leave('new', NOW, model.PLACING, model.ACTIVE,
+        self.leave('old', NOW - 9 * HOUR, backlog_model.PLACING,
+                   backlog_model.ACTIVE, backlog_model.DONE)
+        self.leave('new', NOW, backlog_model.PLACING, backlog_model.ACTIVE,
                    class_name='gold', project_id='p2')
         self.leave('waits', NOW, class_name='gold')
 
     def test_numbers(self):
         self.assertEqual(
-            {'': {model.DONE: 1},
-             'gold': {model.ACTIVE: 1, model.WAITING: 1}},
+            {'': {backlog_model.DONE: 1},
+             'gold': {backlog_model.ACTIVE: 1, backlog_model.WAITING: 1}},
             backlog_history.numbers(self.db))
-        self.assertEqual({'gold': {model.ACTIVE: 1}},
+        self.assertEqual({'gold': {backlog_model.ACTIVE: 1}},
                          backlog_history.numbers(self.db, 'p2'))
         self.assertEqual({}, backlog_history.numbers(self.db, 'p3'))
 

@@ -6,14 +6,14 @@ import datetime
 import os
 import unittest
 
-from nova_preempt.core.backlog import turns
+from nova_preempt.core.backlog import project_turns
 from nova_preempt.db import backlog_turns
-from tests.unit.db import test_backlog
+from tests.unit.db import test_backlog_store
 
-NOW = test_backlog.NOW
+NOW = test_backlog_store.NOW
 
 
-class TestSQLite(test_backlog.TestSQLite):
+class TestSQLite(test_backlog_store.TestSQLite):
     """Inherits the database only, see load_tests."""
 
     def replace(self, **after):
@@ -21,8 +21,8 @@ class TestSQLite(test_backlog.TestSQLite):
         self.assertEqual(after, backlog_turns.get(self.db))
 
     def test_come_change_and_go(self):
-        turn = turns.Turn(NOW, NOW + datetime.timedelta(hours=1),
-                          frozenset({'h', 'i'}), {'r': 5}, 2)
+        turn = project_turns.Turn(NOW, NOW + datetime.timedelta(hours=1),
+                                  frozenset({'h', 'i'}), {'r': 5}, 2)
         self.replace()
         self.replace(p=turn, q=dataclasses.replace(turn, far={}))
         self.replace(p=turn, q=dataclasses.replace(turn, hosts=frozenset()))
@@ -30,7 +30,7 @@ class TestSQLite(test_backlog.TestSQLite):
 
     def test_of_who_was_asked_twice(self):
         """As where a connection was lost."""
-        turn = turns.Turn(NOW, NOW)
+        turn = project_turns.Turn(NOW, NOW)
         for _time in range(2):
             backlog_turns.replace(self.db, {}, {'p': turn})
             self.assertEqual({'p': turn}, backlog_turns.get(self.db))

@@ -8,11 +8,11 @@ import unittest
 import sqlalchemy as sa
 
 from nova_preempt import db
-from nova_preempt.core.backlog import model
-from nova_preempt.core.classes import clocks
-from nova_preempt.core.classes import records
-from nova_preempt.db import backlog
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.classes import clock_events
+from nova_preempt.core.classes import server_clocks
 from nova_preempt.db import backlog_models
+from nova_preempt.db import backlog_store
 from nova_preempt.db import class_servers
 from nova_preempt.db import models
 from tests import tables
@@ -26,13 +26,13 @@ US = 4 * 10 ** 15
 
 
 def server(name='a', **changes):
-    told = [clocks.Event(US + at_us, kind) for at_us, kind in (
-        (0, clocks.Kind.QUEUED), (2, clocks.Kind.ALLOCATING),
-        (5, clocks.Kind.RUNNING))]
+    told = [server_clocks.Event(US + at_us, kind) for at_us, kind in (
+        (0, server_clocks.Kind.QUEUED), (2, server_clocks.Kind.ALLOCATING),
+        (5, server_clocks.Kind.RUNNING))]
     return class_servers.ClassServer(**{
         'uuid': name, 'cell_uuid': CELL, 'project_id': 'p',
         'class_name': 'silver', 'flavor': 'spot', 'from_volume': False,
-        'clocks': clocks.Clocks(told), 'changed_at': AT, 'read_at': AT,
+        'clocks': server_clocks.Clocks(told), 'changed_at': AT, 'read_at': AT,
         **changes})
 
 
@@ -69,12 +69,12 @@ class TestSQLite(unittest.TestCase):
     def test_what_was_known_is_replaced(self):
         class_servers.write(self.db, [server(), server('b')])
         later = server(class_name='gold', clocks=server().clocks.applied(
-            clocks.Event(US + 50, clocks.Kind.EVICTED)))
+            server_clocks.Event(US + 50, server_clocks.Kind.EVICTED)))
         class_servers.write(self.db, [later])
         found = class_servers.find(self.db, ['a', 'none'])
         self.assertEqual(['a'], list(found))
         self.assertEqual('gold', found['a'].class_name)
-        self.assertEqual(clocks.Times(45, 52, 3),
+        self.assertEqual(server_clocks.Times(45, 52, 3),
                          found['a'].clocks.at(US + 100))
         self.assertEqual({}, class_servers.find(self.db, []))
 
@@ -112,9 +112,11 @@ class TestSQLite(unittest.TestCase):
 
     def test_servers_of_requests(self):
         for uuid, name, state in (
-                ('1', 'gold', model.RUNNING), ('2', '', model.RUNNING),
-                ('3', 'gold', model.GONE), ('4', 'silver', model.AWAY)):
-            backlog.create(self.db, model.Request(
+                ('1', 'gold', backlog_model.RUNNING),
+                ('2', '', backlog_model.RUNNING),
+                ('3', 'gold', backlog_model.GONE),
+                ('4', 'silver', backlog_model.AWAY)):
+            backlog_store.create(self.db, backlog_model.Request(
                 uuid, 'p', 'u', 't', {'server': {}}, '2.90', 1, 1, (), AT, AT,
                 class_name=name))
             with self.db.writer() as session:
@@ -137,10 +139,12 @@ class TestSQLite(unittest.TestCase):
         self.assertEqual({'s1': 'gold', 's2': ''},
                          class_servers.unread_of_requests(self.db, names))
         # Nobody knows for how long those of one that is over are there.
-        backlog.change(self.db, '1', model.OPEN, AT, state=model.CANCELLED)
+        backlog_store.change(self.db, '1', backlog_model.OPEN, AT,
+                             state=backlog_model.CANCELLED)
         self.assertEqual({'s1': 'gold', 's2': ''},
                          class_servers.unread_of_requests(self.db, names))
-        backlog.change(self.db, '1', model.CLOSED, AT, trust_id='')
+        backlog_store.change(self.db, '1', backlog_model.CLOSED, AT,
+                             trust_id='')
         self.assertEqual({'s2': ''},
                          class_servers.unread_of_requests(self.db, names))
 
@@ -153,12 +157,12 @@ class TestSQLite(unittest.TestCase):
         at_us = (at - datetime.datetime(1970, 1, 1)) // (
             datetime.timedelta(microseconds=1))
         self.assertEqual(
-            {'v1': [records.Preemption(at_us)]},
+            {'v1': [clock_events.Preemption(at_us)]},
             class_servers.preemptions(self.db, ['v1', 'none']))
         decisions.update_victim('d1', 'v1', 'shelved', ended_at=at
                                 + datetime.timedelta(seconds=9))
         self.assertEqual(
-            {'v1': [records.Preemption(at_us, at_us + 9 * 10 ** 6)]},
+            {'v1': [clock_events.Preemption(at_us, at_us + 9 * 10 ** 6)]},
             class_servers.preemptions(self.db, ['v1']))
 
     def test_preemptions_that_came_to_nothing(self):

@@ -17,13 +17,13 @@ import sqlalchemy as sa
 
 from nova_preempt import db
 from nova_preempt.conf import database as conf_database
-from nova_preempt.core.scheduling import policy
-from nova_preempt.db import clock
+from nova_preempt.core.scheduling import preemption_policy
+from nova_preempt.db import database_clock
+from nova_preempt.db import decision_owners
 from nova_preempt.db import decisions
-from nova_preempt.db import hints
 from nova_preempt.db import models
-from nova_preempt.db import owners
 from nova_preempt.db import pauses
+from nova_preempt.db import preemptible_hints
 from nova_preempt.db import schema
 from tests import tables
 
@@ -116,8 +116,8 @@ class TestSQLite(unittest.TestCase):
         self.assertIsNone(self.decisions.get_decision('d2'))
 
     def test_as_dear_as_can_be_told(self):
-        before = decision(cost_us=policy.MOST_TOLD_US, victims=(
-            db.Victim('v1', cost_us=policy.MOST_TOLD_US),))
+        before = decision(cost_us=preemption_policy.MOST_TOLD_US, victims=(
+            db.Victim('v1', cost_us=preemption_policy.MOST_TOLD_US),))
         self.decisions.create_decision(before)
         after = self.decisions.get_decision('d1')
         self.assertEqual(2**63 - 1, after.cost_us)
@@ -151,32 +151,33 @@ class TestSQLite(unittest.TestCase):
         with self.db.writer() as session:
             session.execute(sa.update(row.__table__).values(
                 updated_at=datetime.datetime(2026, 1, 1)))
-        owners.add(self.db, 'me', 60)
-        owners.add(self.db, 'you', 60)
-        self.assertTrue(owners.renew(self.db, 'me', 60))
+        decision_owners.add(self.db, 'me', 60)
+        decision_owners.add(self.db, 'you', 60)
+        self.assertTrue(decision_owners.renew(self.db, 'me', 60))
         self.assertEqual(
             {'d1': True, 'd2': False, 'd3': True},
             {item.uuid: age_s < 60 for item, age_s
              in self.decisions.get_open_decisions()})
 
     def test_leases(self):
-        owners.add(self.db, 'alive', 60)
-        owners.add(self.db, 'dead', -1)
-        owners.add(self.db, 'long dead', -2 * 86_400)
-        owners.add(self.db, 'ended', 60)
-        owners.end(self.db, ['ended', 'unknown'])
+        decision_owners.add(self.db, 'alive', 60)
+        decision_owners.add(self.db, 'dead', -1)
+        decision_owners.add(self.db, 'long dead', -2 * 86_400)
+        decision_owners.add(self.db, 'ended', 60)
+        decision_owners.end(self.db, ['ended', 'unknown'])
         self.assertEqual({'alive': True, 'dead': False, 'ended': False},
-                         owners.get_leases(self.db))
+                         decision_owners.get_leases(self.db))
         self.assertEqual([True, False, False, False], [
-            owners.renew(self.db, name, 60)
+            decision_owners.renew(self.db, name, 60)
             for name in ('alive', 'dead', 'ended', 'unknown')])
         self.assertEqual({'alive': True, 'dead': False, 'ended': False},
-                         owners.get_leases(self.db))
+                         decision_owners.get_leases(self.db))
 
     def test_the_clock_is_that_of_the_database(self):
         with self.db.reader() as session:
             now, later = session.execute(
-                sa.select(clock.now(), clock.after(3600))).one()
+                sa.select(database_clock.now(),
+                          database_clock.after(3600))).one()
         self.assertLess(abs((now - timeutils.utcnow()).total_seconds()), 60)
         self.assertLess(abs((later - now).total_seconds() - 3600), 2)
 
@@ -321,12 +322,12 @@ class TestSQLite(unittest.TestCase):
             self.decisions.count_preemptions())
 
     def test_hinted_servers(self):
-        hints.add(self.db, ['a', 'b'])
-        hints.add(self.db, ['b', 'c'])
-        self.assertEqual({'a', 'b', 'c'}, hints.get(self.db))
-        self.assertEqual({'a'}, hints.get(self.db, ['a', 'x']))
-        hints.remove(self.db, ['a', 'x'])
-        self.assertEqual({'b', 'c'}, hints.get(self.db))
+        preemptible_hints.add(self.db, ['a', 'b'])
+        preemptible_hints.add(self.db, ['b', 'c'])
+        self.assertEqual({'a', 'b', 'c'}, preemptible_hints.get(self.db))
+        self.assertEqual({'a'}, preemptible_hints.get(self.db, ['a', 'x']))
+        preemptible_hints.remove(self.db, ['a', 'x'])
+        self.assertEqual({'b', 'c'}, preemptible_hints.get(self.db))
 
 
 def load_tests(loader, tests, pattern):

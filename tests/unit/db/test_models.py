@@ -9,7 +9,7 @@ import unittest
 
 import sqlalchemy as sa
 
-from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import models
 from nova_preempt.db import rows
 
@@ -33,9 +33,11 @@ class TestModels(unittest.TestCase):
             row = connection.execute(sa.select(
                 *models.Reservation.__table__.c)).one()
         self.assertEqual(
-            model.Reservation('r', 'p', 1, 60, NOW, 'shelve', 0, start_at=NOW,
-                              end_at=NOW, created_at=NOW, updated_at=NOW),
-            rows.load(model.Reservation, row, hosts=()))
+            reservation_model.Reservation('r', 'p', 1, 60, NOW, 'shelve', 0,
+                                          start_at=NOW,
+                                          end_at=NOW, created_at=NOW,
+                                          updated_at=NOW),
+            rows.load(reservation_model.Reservation, row, hosts=()))
 
     def test_json_is_read_as_it_was_written(self):
         settings = rows.HostSettings('h', None, {'b': [1], 'a': None})

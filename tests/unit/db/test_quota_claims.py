@@ -20,7 +20,7 @@ from nova_preempt.conf import quota as quota_conf
 from nova_preempt.core import quotas as core
 from nova_preempt.db import models
 from nova_preempt.db import quota_claims
-from nova_preempt.scheduler import quotas
+from nova_preempt.scheduler import preemption_quotas
 from nova_preempt.scheduler import request_context
 from tests import tables
 from tests.unit.db import test_decisions
@@ -176,8 +176,8 @@ class Scheduler:
             conf.set_override(name, value, quota_conf.GROUP)
         self.close = database.engine.dispose
         self._nova = nova
-        self._quotas = quotas.Quotas(conf.preemption_quota, nova,
-                                     quota_claims.QuotaClaims(database))
+        self._quotas = preemption_quotas.Quotas(conf.preemption_quota, nova,
+                                                quota_claims.QuotaClaims(database))
 
     def admitted(self, uuid, vcpus=1):
         spec_obj = types.SimpleNamespace(

@@ -11,15 +11,15 @@ from oslo_db import exception as db_exc
 
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import calendar as core
-from nova_preempt.core.reservation import model as rows
-from nova_preempt.db import calendar
-from nova_preempt.db import reservable
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import calendar_cache
+from nova_preempt.db import reservable_hosts
 from nova_preempt.db import reservations
-from nova_preempt.db import retries
+from nova_preempt.db import transaction_retries
 from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 1, 1, 12)
-NOW_S = rows.to_s(NOW)
+NOW_S = reservation_model.to_s(NOW)
 HOUR = datetime.timedelta(hours=1)
 
 
@@ -28,7 +28,7 @@ def asked(uuid, **changes):
               'quantity': 1, 'duration_s': 3600, 'window_start': NOW,
               'end_action': 'shelve', 'before_end_s': 60,
               'host_properties': ['=', '$é', 1]}
-    return rows.Reservation(**{**values, **changes})
+    return reservation_model.Reservation(**{**values, **changes})
 
 
 def chooser(hosts, start_s=NOW_S, duration_s=3600, quantity=1):
@@ -116,9 +116,9 @@ class TestReservations(test_decisions.TestSQLite):
         check()
         other.set_end('r3', NOW + 4 * HOUR)
         check()
-        self.mine.update('r3', status=rows.CANCELLED)
+        self.mine.update('r3', status=reservation_model.CANCELLED)
         check()
-        reservable.set_host(self.db, 'h1', reservable=False)
+        reservable_hosts.set_host(self.db, 'h1', reservable=False)
         check()
         self.assertEqual(
             {'h1': ((NOW_S, NOW_S + 7200),), 'h4': ((NOW_S, NOW_S + 3600),)},
@@ -126,7 +126,7 @@ class TestReservations(test_decisions.TestSQLite):
         self.assertIs(self.mine.calendar(), self.mine.calendar())
 
     def test_snapshot(self):
-        for number, status in enumerate(rows.STATUSES):
+        for number, status in enumerate(reservation_model.STATUSES):
             self.grant(f'r{number}', [f'h{number}'], after=-number * HOUR)
             self.mine.update(f'r{number}', status=status)
         found = self.mine.snapshot()
@@ -142,7 +142,7 @@ class TestReservations(test_decisions.TestSQLite):
             self.now = NOW + number * HOUR
             self.grant(f'r{number}', ['h0', f'h{number + 1}'], after=(
                 number * HOUR), project_id=f'p{number % 2}')
-        self.mine.update('r1', status=rows.ENDED, released_at=NOW)
+        self.mine.update('r1', status=reservation_model.ENDED, released_at=NOW)
 
         def uuids(**conditions):
             return ' '.join(item.uuid
@@ -152,7 +152,7 @@ class TestReservations(test_decisions.TestSQLite):
         self.assertEqual('r3 r1', uuids(project_id='p1'))
         self.assertEqual('r2', uuids(name='r2', user_id='u1'))
         self.assertEqual('r3', uuids(host='h4'))
-        self.assertEqual('r1', uuids(statuses=[rows.ENDED]))
+        self.assertEqual('r1', uuids(statuses=[reservation_model.ENDED]))
         self.assertEqual('r1', uuids(released=True))
         self.assertEqual('r4 r3', uuids(released=False, limit=2))
         self.assertEqual('r3 r2', uuids(since=NOW + 2.5 * HOUR,
@@ -163,27 +163,29 @@ class TestReservations(test_decisions.TestSQLite):
         self.grant('r1')
         generation = self.mine.generation()
         self.assertFalse(self.mine.update(
-            'r1', from_status=rows.ACTIVE, name='x'))
+            'r1', from_status=reservation_model.ACTIVE, name='x'))
         self.assertTrue(self.mine.update(
-            'r1', from_status=rows.OPEN, name='x', noticed_at=NOW))
+            'r1', from_status=reservation_model.OPEN, name='x',
+            noticed_at=NOW))
         self.assertEqual(generation, self.mine.generation())
         self.assertTrue(self.mine.update(
-            'r1', from_status=rows.PENDING,
-            status=rows.ACTIVE))
+            'r1', from_status=reservation_model.PENDING,
+            status=reservation_model.ACTIVE))
         self.assertFalse(self.mine.update('r2', name='x'))
         found = self.mine.get('r1')
-        self.assertEqual(('x', rows.ACTIVE),
+        self.assertEqual(('x', reservation_model.ACTIVE),
                          (found.name, found.status))
         self.assertLess(generation, self.mine.generation())
 
     def test_hosts_on_their_way(self):
         self.grant('r1', ['h1', 'h2'])
         self.assertTrue(self.mine.set_host(
-            'r1', 'h1', rows.EMPTYING, 'why'))
-        self.assertFalse(self.mine.set_host('r1', 'h3', rows.READY))
+            'r1', 'h1', reservation_model.EMPTYING, 'why'))
+        self.assertFalse(self.mine.set_host('r1', 'h3',
+                                            reservation_model.READY))
         self.assertEqual(
-            [('h1', rows.EMPTYING, 'why'),
-             ('h2', rows.ASSIGNED, '')],
+            [('h1', reservation_model.EMPTYING, 'why'),
+             ('h2', reservation_model.ASSIGNED, '')],
             [(item.host, item.status, item.reason)
              for item in self.mine.get('r1').hosts])
 
@@ -198,25 +200,27 @@ class TestReservations(test_decisions.TestSQLite):
         self.assertEqual(('h1', 'h2'), self.mine.get('r1').held)
         found = self.mine.replace_host('r1', 'h2', 'h4', 'it is down')
         self.assertEqual(('h1', 'h4'), found.held)
-        self.assertEqual(rows.PENDING, found.status)
+        self.assertEqual(reservation_model.PENDING, found.status)
         self.assertEqual(
-            ('h2', rows.LOST, 'it is down'),
+            ('h2', reservation_model.LOST, 'it is down'),
             (found.hosts[1].host, found.hosts[1].status,
              found.hosts[1].reason))
         self.grant('r3', ['h2'])
-        self.assertFalse(self.mine.set_host('r1', 'h2', rows.READY))
+        self.assertFalse(self.mine.set_host('r1', 'h2',
+                                            reservation_model.READY))
 
     def test_degraded_and_whole_again(self):
         self.grant('r1', ['h1', 'h2'])
         found = self.mine.replace_host('r1', 'h2', None, 'it is down')
         self.assertEqual(
-            (rows.DEGRADED, '1 of 2 hosts are missing: it is down'),
+            (reservation_model.DEGRADED,
+             '1 of 2 hosts are missing: it is down'),
             (found.status, found.reason))
         self.assertEqual(('h1',), found.held)
         self.now += HOUR / 2
         found = self.mine.replace_host('r1', None, 'h2')
         # Its hosts were never empty, so it has not started yet.
-        self.assertEqual((rows.PENDING, '', ('h1', 'h2')),
+        self.assertEqual((reservation_model.PENDING, '', ('h1', 'h2')),
                          (found.status, found.reason, found.held))
         # It had not had it for a while, and another might have.
         self.assertEqual(NOW + HOUR / 2, found.hosts[1].start_at)
@@ -224,8 +228,9 @@ class TestReservations(test_decisions.TestSQLite):
 
     def test_degraded_while_active_and_whole_again(self):
         self.grant('r1', ['h1', 'h2'])
-        self.mine.update('r1', status=rows.ACTIVE, ready_at=NOW)
-        for new, status in ((None, rows.DEGRADED), ('h2', rows.ACTIVE)):
+        self.mine.update('r1', status=reservation_model.ACTIVE, ready_at=NOW)
+        for new, status in ((None, reservation_model.DEGRADED),
+                            ('h2', reservation_model.ACTIVE)):
             found = self.mine.replace_host(
                 'r1', None if new else 'h2', new)
             self.assertEqual(status, found.status)
@@ -235,7 +240,7 @@ class TestReservations(test_decisions.TestSQLite):
         self.now += HOUR
         with self.assertRaisesRegex(exceptions.WrongState, 'at its end'):
             self.mine.replace_host('r1', 'h1', 'h2')
-        self.mine.update('r1', status=rows.ENDED)
+        self.mine.update('r1', status=reservation_model.ENDED)
         with self.assertRaisesRegex(exceptions.WrongState, 'is ended'):
             self.mine.replace_host('r1', 'h1', 'h2')
         with self.assertRaises(exceptions.ReservationNotFound):
@@ -252,7 +257,7 @@ class TestReservations(test_decisions.TestSQLite):
         with self.assertRaisesRegex(exceptions.NoHostsForReservation,
                                     '1 of 2 hosts are not free'):
             self.mine.set_end('r1', NOW + HOUR)
-        self.mine.update('r3', status=rows.CANCELLED)
+        self.mine.update('r3', status=reservation_model.CANCELLED)
         with self.assertRaisesRegex(exceptions.NoHostsForReservation,
                                     '1 of 2 hosts are not free'):
             self.mine.set_end('r1', NOW + 3 * HOUR)
@@ -280,7 +285,7 @@ class TestReservations(test_decisions.TestSQLite):
                                         for item in found['h1']])
         self.assertEqual({'h2': found['h2']}, self.mine.schedule_of('h2'))
         self.assertEqual(
-            reservations.Booking('h2', 'r1', 'p1', rows.PENDING,
+            reservations.Booking('h2', 'r1', 'p1', reservation_model.PENDING,
                                  NOW + HOUR, NOW + 2 * HOUR),
             found['h2'][0])
         self.assertEqual({}, self.mine.schedule_of('h3'))
@@ -288,7 +293,7 @@ class TestReservations(test_decisions.TestSQLite):
     def test_who_waits_in_vain_tries_again(self):
         tries = []
 
-        @retries.retried
+        @transaction_retries.retried
         def write():
             tries.append(1)
             if len(tries) == 1:
@@ -326,39 +331,39 @@ class TestReservations(test_decisions.TestSQLite):
         self.assertEqual(2, self.mine.generation())
 
     def test_what_an_administrator_says_of_hosts(self):
-        self.assertEqual({}, reservable.get_hosts(self.db))
-        reservable.set_host(self.db, 'h1', extra={'rack': 'é', 'n': [1]})
-        reservable.set_host(self.db, 'h1', reservable=False)
-        reservable.set_host(self.db, 'h2', reservable=True)
-        expected = calendar.HostSettings('h1', False, {'rack': 'é',
-                                                       'n': [1]})
-        self.assertEqual(expected, reservable.get_hosts(self.db)['h1'])
+        self.assertEqual({}, reservable_hosts.get_hosts(self.db))
+        reservable_hosts.set_host(self.db, 'h1', extra={'rack': 'é', 'n': [1]})
+        reservable_hosts.set_host(self.db, 'h1', reservable=False)
+        reservable_hosts.set_host(self.db, 'h2', reservable=True)
+        expected = calendar_cache.HostSettings('h1', False, {'rack': 'é',
+                                                             'n': [1]})
+        self.assertEqual(expected, reservable_hosts.get_hosts(self.db)['h1'])
         found = self.mine.calendar()
         self.assertEqual(expected, found.settings['h1'])
         self.assertEqual([False, True, True, False], [
             found.is_reservable('h1', True), found.is_reservable('h2', False),
             found.is_reservable('h3', True), found.is_reservable('h3', False),
         ])
-        reservable.set_host(self.db, 'h1', reservable=None)
+        reservable_hosts.set_host(self.db, 'h1', reservable=None)
         self.assertIsNone(self.mine.calendar().settings['h1'].reservable)
 
     def test_hidden_properties(self):
         for name, hidden in (('a', True), ('b', True), ('a', True),
                              ('b', False), ('c', False)):
-            reservable.set_hidden(self.db, name, hidden)
-        self.assertEqual({'a'}, reservable.get_hidden(self.db))
+            reservable_hosts.set_hidden(self.db, name, hidden)
+        self.assertEqual({'a'}, reservable_hosts.get_hidden(self.db))
 
     def test_limits_of_a_project(self):
-        self.assertEqual({}, reservable.get_limits(self.db, 'p1'))
-        reservable.set_limits(self.db, 'p1', {'max_hosts': 3})
-        reservable.set_limits(self.db, 'p1', {'max_hosts': 4})
-        reservable.set_limits(self.db, 'p2', {'max_hosts': 5})
+        self.assertEqual({}, reservable_hosts.get_limits(self.db, 'p1'))
+        reservable_hosts.set_limits(self.db, 'p1', {'max_hosts': 3})
+        reservable_hosts.set_limits(self.db, 'p1', {'max_hosts': 4})
+        reservable_hosts.set_limits(self.db, 'p2', {'max_hosts': 5})
         self.assertEqual({'max_hosts': 4},
-                         reservable.get_limits(self.db, 'p1'))
-        reservable.set_limits(self.db, 'p1', {})
-        self.assertEqual({}, reservable.get_limits(self.db, 'p1'))
+                         reservable_hosts.get_limits(self.db, 'p1'))
+        reservable_hosts.set_limits(self.db, 'p1', {})
+        self.assertEqual({}, reservable_hosts.get_limits(self.db, 'p1'))
         self.assertEqual({'max_hosts': 5},
-                         reservable.get_limits(self.db, 'p2'))
+                         reservable_hosts.get_limits(self.db, 'p2'))
 
 
 def load_tests(loader, tests, pattern):

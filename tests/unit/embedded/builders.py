@@ -5,7 +5,8 @@ import collections
 
 from nova_preempt.embedded import scenario as scenarios
 
-#: As nova_preempt.embedded.play has them, which would load all of Nova.
+#: As nova_preempt.embedded.scenario_player has them, which would load all of
+#Nova.
 Server = collections.namedtuple(
     'Server', 'uuid name flavor preemptible uptime_us resources cost_us')
 Host = collections.namedtuple('Host', 'name capacity servers used')

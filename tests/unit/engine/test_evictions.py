@@ -9,11 +9,11 @@ from unittest import mock
 import testtools
 
 from nova_preempt import db
-from nova_preempt import pauses
-from nova_preempt.cloud import placement
-from nova_preempt.cloud import servers
-from nova_preempt.core import wanted as core
-from nova_preempt.core.eviction import values
+from nova_preempt import pause_switch
+from nova_preempt.cloud import placement_api
+from nova_preempt.cloud import server_cache
+from nova_preempt.core import requester_liveness
+from nova_preempt.core.eviction import eviction_values
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.engine import evictions
 from nova_preempt.handover import eviction_view
@@ -23,7 +23,7 @@ WAIT_S = 60
 
 
 def make_server(number):
-    return mock.Mock(spec=servers.Server, uuid=f's{number}', host='host1',
+    return mock.Mock(spec=server_cache.Server, uuid=f's{number}', host='host1',
                      node='node1', restore=False)
 
 
@@ -43,7 +43,8 @@ class FakeTerminator:
         self.noticed.append(decision.uuid)
         if len(self.noticed) == self._expected:
             self.all_noticed.set()
-        work = mock.Mock(spec=terminator.Work, memory=values.Memory({}, 0))
+        work = mock.Mock(spec=terminator.Work,
+                         memory=eviction_values.Memory({}, 0))
         work.step.side_effect = self.step
         work.pause_s.return_value = 0.001
         work.close.side_effect = lambda: self.closed.append(decision.uuid)
@@ -73,7 +74,7 @@ class TestEnds(testtools.TestCase):
             self.given_back.append((decisions[0].uuid, reason))
             self.done.set()
 
-        process = mock.Mock(pauses=mock.Mock(spec=pauses.Pauses))
+        process = mock.Mock(pauses=mock.Mock(spec=pause_switch.Pauses))
         process.owner.acquire.return_value = 'me'
         self.handover = mock.Mock(terminator=self.terminator)
         self.handover.claims.active = set()
@@ -112,7 +113,8 @@ class TestEnds(testtools.TestCase):
         decision, = (call.args[0] for call in made._process.decisions
                      .create_decision.call_args_list)
         self.assertEqual(
-            core.Purpose('reservation', '', 'r', 'node1', frozenset('p')),
+            requester_liveness.Purpose('reservation', '', 'r', 'node1',
+                                       frozenset('p')),
             eviction_view.purpose(dataclasses.replace(decision, victims=(
                 db.Victim('s1', allocations={'p': {}}),))))
 
@@ -152,7 +154,7 @@ class TestManyVictims(testtools.TestCase):
 
         def get_consumer(uuid):
             together.wait()
-            return placement.Consumer(uuid, {uuid: {'resources': {}}})
+            return placement_api.Consumer(uuid, {uuid: {'resources': {}}})
 
         process, handover, clients = mock.Mock(), mock.Mock(), mock.Mock()
         clients.get_consumer.side_effect = get_consumer

@@ -10,21 +10,21 @@ from unittest import mock
 from nova_preempt import db
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement
+from nova_preempt.cloud import placement_api
 from nova_preempt.core import model
 from nova_preempt.core import observed_server
 from nova_preempt.db import decisions
 from nova_preempt.engine import expiry
-from nova_preempt.handover import victim_space
+from nova_preempt.handover import victim_allocations
 
 NOW = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
 ALLOCATIONS = {'rp': {'resources': {'VCPU': 1, 'MEMORY_MB': 1024}}}
 STOPPED = observed_server.ObservedServer(
     'a', 'stopped', None, 'h', status='SHUTOFF',
-    locked_reason=victim_space.LOCKED)
+    locked_reason=victim_allocations.LOCKED)
 RUNNING = observed_server.ObservedServer(
     'a', 'active', None, 'h', status='ACTIVE',
-    locked_reason=victim_space.LOCKED)
+    locked_reason=victim_allocations.LOCKED)
 
 
 def server(uuid, **values):
@@ -64,16 +64,16 @@ class TestMaximumRuntime(unittest.TestCase):
 
     def test_one_that_placement_cannot_show_keeps_nobody_waiting(self):
         ends = mock.Mock()
-        ends.begin.side_effect = [placement.PlacementError('500'), 'd']
-        self.assertRaises(placement.PlacementError, self.ended, server('a'),
-                          server('b'), ends=ends)
+        ends.begin.side_effect = [placement_api.PlacementError('500'), 'd']
+        self.assertRaises(placement_api.PlacementError, self.ended,
+                          server('a'), server('b'), ends=ends)
         self.assertEqual(['a', 'b'], [call.args[0].uuid for call
                                       in ends.begin.mock_calls])
 
     def test_placement_is_away(self):
         ends = mock.Mock()
-        ends.begin.side_effect = placement.NoAnswer('refused')
-        self.assertRaises(placement.NoAnswer, self.ended, server('a'),
+        ends.begin.side_effect = placement_api.NoAnswer('refused')
+        self.assertRaises(placement_api.NoAnswer, self.ended, server('a'),
                           server('b'), ends=ends)
         ends.begin.assert_called_once()
 
@@ -100,7 +100,7 @@ class TestRetention(unittest.TestCase):
         super().setUp()
         self.nova = mock.Mock()
         self.placement = mock.Mock()
-        self.placement.get_consumer.return_value = placement.Consumer(
+        self.placement.get_consumer.return_value = placement_api.Consumer(
             'a', {}, 7)
         self.known = {}
 
@@ -133,14 +133,14 @@ class TestRetention(unittest.TestCase):
             self.nova.get.return_value = RUNNING
             keeper.delete_stopped()
             (changes,), _ = self.placement.post_allocations.call_args
-            self.assertEqual([placement.Consumer(
+            self.assertEqual([placement_api.Consumer(
                 'a', ALLOCATIONS, 7, 'p', 'u')], changes)
             self.assertEqual([decisions.KEPT], self.statuses())
             self.nova.unlock.assert_called_with('a')
             self.assertEqual([], self.deleted())
 
     def test_one_that_was_resized_since_keeps_what_nova_gave_it(self):
-        self.placement.get_consumer.return_value = placement.Consumer(
+        self.placement.get_consumer.return_value = placement_api.Consumer(
             'a', {'rp': {'resources': {'VCPU': 4, 'MEMORY_MB': 4096}}}, 9)
         keeper = self.make('a')
         self.known['a'] = server('a')
@@ -175,8 +175,8 @@ class TestRetention(unittest.TestCase):
     def test_one_that_was_started_where_others_have_its_space(self):
         """It is told once, and never deleted."""
         self.nova.get.return_value = RUNNING
-        self.placement.post_allocations.side_effect = placement.Conflict(
-            'no', placement.NO_ROOM)
+        self.placement.post_allocations.side_effect = placement_api.Conflict(
+            'no', placement_api.NO_ROOM)
         keeper = self.make('a')
         with self.assertLogs(expiry.__name__) as logs:
             for _ in range(3):

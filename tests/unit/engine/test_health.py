@@ -8,7 +8,7 @@ import urllib.request
 import testtools
 
 from nova_preempt import metrics
-from nova_preempt.engine import periodic
+from nova_preempt.engine import periodic_tasks
 
 
 class TestHealth(testtools.TestCase):
@@ -16,7 +16,8 @@ class TestHealth(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.now = 0.0
-        self.health = periodic.Health(lambda: self.now, lambda: 1e9 + self.now)
+        self.health = periodic_tasks.Health(lambda: self.now,
+                                            lambda: 1e9 + self.now)
 
     def fail(self, name='task'):
         self.assertRaises(ZeroDivisionError, self.health.run, name,
@@ -34,16 +35,16 @@ class TestHealth(testtools.TestCase):
 
     def test_one_that_waits_for_its_turn_is_well(self):
         self.health.run('task', lambda: None)
-        self.now += 10 * periodic.LIMIT_S
+        self.now += 10 * periodic_tasks.LIMIT_S
         self.assertTrue(self.health.report()[0])
 
     def test_a_failure_is_none_yet(self):
         self.health.run('task', lambda: None)
         for _ in range(9):
             self.fail()
-            self.now += periodic.LIMIT_S / 10
+            self.now += periodic_tasks.LIMIT_S / 10
             self.assertTrue(self.health.report()[0])
-        self.now += periodic.LIMIT_S / 10
+        self.now += periodic_tasks.LIMIT_S / 10
         self.fail()
         self.assertEqual(
             {'task': 'has failed for 300 s: division by zero'},
@@ -53,10 +54,10 @@ class TestHealth(testtools.TestCase):
 
     def test_one_that_is_rare_has_as_long(self):
         self.health.run('task', lambda: None)
-        self.now += 10 * periodic.LIMIT_S
+        self.now += 10 * periodic_tasks.LIMIT_S
         self.fail()
         self.assertTrue(self.health.report()[0])
-        self.now += periodic.LIMIT_S
+        self.now += periodic_tasks.LIMIT_S
         self.assertEqual(
             {'task': 'has failed for 300 s: division by zero'},
             self.health.report()[1]['problems'])
@@ -66,14 +67,14 @@ class TestHealth(testtools.TestCase):
         self.health.skip('task')
         self.fail()
         self.fail('of each engine')
-        self.now += periodic.LIMIT_S
+        self.now += periodic_tasks.LIMIT_S
         self.health.skip('task')
         self.assertEqual(['of each engine'],
                          list(self.health.report()[1]['problems']))
 
     def test_one_that_does_not_come_back(self):
         def work():
-            self.now += periodic.LIMIT_S
+            self.now += periodic_tasks.LIMIT_S
             return self.health.report()
 
         is_well, told = self.health.run('task', work)
@@ -95,7 +96,7 @@ class TestHealth(testtools.TestCase):
         with urllib.request.urlopen(f'{url}/metrics') as answer:
             self.assertIn(b'nova_preempt_engine_acts', answer.read())
         self.fail()
-        self.now += periodic.LIMIT_S
+        self.now += periodic_tasks.LIMIT_S
         error = self.assertRaises(urllib.error.HTTPError,
                                   urllib.request.urlopen,
                                   f'{url}/healthcheck')

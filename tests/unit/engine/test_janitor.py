@@ -6,16 +6,16 @@ import unittest
 from unittest import mock
 
 from nova_preempt.cloud import instances
-from nova_preempt.cloud import placement
+from nova_preempt.cloud import placement_api
 from nova_preempt.engine import evictions
 from nova_preempt.engine import janitor
-from nova_preempt.handover import audit
+from nova_preempt.handover import allocation_audit
 from tests.unit.engine import test_expiry
 
 
 class TestWhoseSpaceWasTaken(unittest.TestCase):
 
-    def repair(self, inventories=('VCPU',), code=placement.NO_ROOM,
+    def repair(self, inventories=('VCPU',), code=placement_api.NO_ROOM,
                stopped=(), **values):
         """(whether it was put right, the uuids of those that end)."""
         server = test_expiry.server('a', **values)
@@ -26,13 +26,13 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
             mock.Mock(), mock.Mock(), mock.Mock(), 1)
         self.addCleanup(ends.close)
         clients = mock.MagicMock()
-        clients.placement.get_consumer.return_value = placement.Consumer(
+        clients.placement.get_consumer.return_value = placement_api.Consumer(
             'a', {})
         clients.placement.get_provider_state.return_value = (
             None if inventories is None else types.SimpleNamespace(
                 inventories=dict.fromkeys(inventories)))
         clients.placement.post_allocations.side_effect = (
-            placement.Conflict('no', code))
+            placement_api.Conflict('no', code))
         made = janitor.Janitor(clients, mock.Mock(
             **{'get.return_value': server}), mock.Mock(**{
                 'get_victims.return_value': [
@@ -53,7 +53,7 @@ class TestWhoseSpaceWasTaken(unittest.TestCase):
         self.assertEqual((False, []), self.repair(locked_by='admin'))
 
     def test_not_if_a_generation_has_moved(self):
-        for code in placement.CONCURRENT_UPDATE, '':
+        for code in placement_api.CONCURRENT_UPDATE, '':
             self.assertEqual((False, []), self.repair(code=code))
 
     def test_not_if_it_would_not_come_back(self):
@@ -78,7 +78,7 @@ class TestNobodyNeedsIt(unittest.TestCase):
         clients, database, audits = mock.Mock(), mock.Mock(), mock.Mock()
         database.get_decisions.side_effect = (
             lambda **values: [object()] if values == {of: 'a'} else [])
-        audits.look.return_value = [audit.Problem(kind, 'a', '')]
+        audits.look.return_value = [allocation_audit.Problem(kind, 'a', '')]
         made = janitor.Janitor(clients, mock.Mock(), database,
                                mock.Mock(), audits)
         counts = []
@@ -88,29 +88,31 @@ class TestNobodyNeedsIt(unittest.TestCase):
         return counts
 
     def test_of_a_migration_whose_server_is_gone(self):
-        self.assertEqual([0, 1], self.freed(audit.ENDED_MIGRATION))
+        self.assertEqual([0, 1], self.freed(allocation_audit.ENDED_MIGRATION))
 
     def test_of_a_server_or_a_stand_in_of_ours(self):
         for of in 'server_uuid', 'victim_uuid', 'stand_in':
-            self.assertEqual([0, 1], self.freed(audit.NO_SERVER, of))
+            self.assertEqual([0, 1],
+                             self.freed(allocation_audit.NO_SERVER, of))
 
     def test_one_that_placement_does_not_free_holds_up_no_others(self):
         clients, audits = mock.Mock(), mock.Mock()
         audits.look.return_value = [
-            audit.Problem(audit.ENDED_MIGRATION, uuid, '') for uuid in 'ab']
+            allocation_audit.Problem(allocation_audit.ENDED_MIGRATION, uuid,
+                                     '') for uuid in 'ab']
         clients.placement.delete_allocations.side_effect = [
-            placement.PlacementError('500'), None]
+            placement_api.PlacementError('500'), None]
         made = janitor.Janitor(clients, mock.Mock(), mock.Mock(),
                                mock.Mock(), audits)
         made.clean()
-        with self.assertRaises(placement.PlacementError):
+        with self.assertRaises(placement_api.PlacementError):
             made.clean()
         self.assertEqual(['a', 'b'], [
             call.args[0] for call in
             clients.placement.delete_allocations.mock_calls])
 
     def test_what_is_not_ours_is_left(self):
-        self.assertEqual([0, 0], self.freed(audit.NO_SERVER))
+        self.assertEqual([0, 0], self.freed(allocation_audit.NO_SERVER))
 
 
 class TestGoneMeanwhile(unittest.TestCase):
@@ -120,14 +122,15 @@ class TestGoneMeanwhile(unittest.TestCase):
         """The uuids of those that got their space."""
         clients = mock.MagicMock()
         clients.placement.get_consumer.side_effect = (
-            lambda uuid: placement.Consumer(uuid, {}))
+            lambda uuid: placement_api.Consumer(uuid, {}))
         clients.placement.get_provider_state.return_value = (
             types.SimpleNamespace(inventories={'VCPU': None}))
         servers = mock.Mock()
         servers.get.side_effect = known.get
         audits = mock.Mock()
         audits.look.return_value = [
-            audit.Problem(audit.NO_ALLOCATION, uuid, '') for uuid in 'ab']
+            allocation_audit.Problem(allocation_audit.NO_ALLOCATION, uuid, '')
+            for uuid in 'ab']
         made = janitor.Janitor(clients, servers, mock.Mock(),
                                mock.Mock(), audits)
         with mock.patch.object(instances, 'expected_allocation', expected):

@@ -7,15 +7,15 @@ from unittest import mock
 from oslo_db import exception as db_exc
 import testtools
 
-from nova_preempt.db import owners
+from nova_preempt.db import decision_owners
 from nova_preempt.engine import service
 from tests import tables
-from tests.unit.handover import test_owner
+from tests.unit.handover import test_process_owner
 
-LEASE_S = test_owner.LEASE_S
+LEASE_S = test_process_owner.LEASE_S
 
 
-class TestLeadership(test_owner.OwnerTestCase):
+class TestLeadership(test_process_owner.OwnerTestCase):
 
     def setUp(self):
         super().setUp()
@@ -37,7 +37,7 @@ class TestLeadership(test_owner.OwnerTestCase):
             each.renew()
 
     def away(self, name='get_leader'):
-        return mock.patch.object(owners, name,
+        return mock.patch.object(decision_owners, name,
                                  side_effect=db_exc.DBConnectionError)
 
     def test_one_leads_until_it_leaves(self):
@@ -107,20 +107,21 @@ class TestLeadership(test_owner.OwnerTestCase):
 
     def test_one_is_the_fastest(self):
         """Of two that see at once that nobody leads."""
-        seen = owners.get_leader(self.db)
+        seen = decision_owners.get_leader(self.db)
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             won = list(pool.map(
-                lambda number: owners.replace_leader(
+                lambda number: decision_owners.replace_leader(
                     self.db, seen, f'host{number}'), range(8)))
         self.assertEqual(1, won.count(True))
-        self.assertEqual(f'host{won.index(True)}', owners.get_leader(self.db))
+        self.assertEqual(f'host{won.index(True)}',
+                         decision_owners.get_leader(self.db))
 
     def test_two_threads_of_one_engine_ask_at_once(self):
         """Both are told that it leads, whichever was the first."""
         self.assertTrue(self.first.holds())
-        leader = owners.get_leader(self.db)
+        leader = decision_owners.get_leader(self.db)
         for engine, holds in (self.first, True), (self.second, False):
-            with mock.patch.object(owners, 'get_leader',
+            with mock.patch.object(decision_owners, 'get_leader',
                                    side_effect=['', leader]):
                 self.assertIs(holds, engine.holds())
 

@@ -6,11 +6,11 @@ import types
 import unittest
 from unittest import mock
 
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.core import observed_server
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.handover import owner
-from nova_preempt.handover import recovery
+from nova_preempt.handover import preemption_rollback
+from nova_preempt.handover import process_owner
 
 SIZE = {'VCPU': 1}
 
@@ -119,7 +119,7 @@ class RollBackTestCase(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
-        patch = mock.patch.object(owner, 'INTENT_TIMEOUT_S', 0)
+        patch = mock.patch.object(process_owner, 'INTENT_TIMEOUT_S', 0)
         patch.start()
         self.addCleanup(patch.stop)
         self.placement = FakePlacement(2)
@@ -162,7 +162,7 @@ class RollBackTestCase(unittest.TestCase):
         return self.statuses()
 
     def make_recovery(self, honored_locks='admin', leases=None):
-        return recovery.Recovery(
+        return preemption_rollback.Recovery(
             self.placement, self.nova, self.decisions,
             types.SimpleNamespace(name='me', acquire=lambda: 'me',
                                   get_leases=lambda: leases or {},

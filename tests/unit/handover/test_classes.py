@@ -8,10 +8,10 @@ from unittest import mock
 from oslo_config import cfg
 
 from nova_preempt import exceptions
-from nova_preempt.classes import plugin
+from nova_preempt.classes import class_registry
 from nova_preempt.conf import classes as conf_classes
 from nova_preempt.conf import preemption
-from nova_preempt.core.classes import margin
+from nova_preempt.core.classes import availability_margin
 from nova_preempt.handover import eviction_policy
 
 
@@ -31,7 +31,7 @@ class TestLoad(unittest.TestCase):
 
     def test_not_even_imported_where_it_is_off(self):
         with mock.patch.dict(sys.modules,
-                             {'nova_preempt.classes.plugin': None}):
+                             {'nova_preempt.classes.class_registry': None}):
             self.assertIsNone(self.load())
 
     def test_of_a_file(self):
@@ -39,7 +39,7 @@ class TestLoad(unittest.TestCase):
             'enabled = true', 'pass_period_s = 120',
             'qos_class = name:gold, importance:1, availability:1',
             'qos_class = name:bronze,importance:3,availability:0.5,open:true')
-        self.assertIsInstance(found, plugin.Qos)
+        self.assertIsInstance(found, class_registry.Qos)
         self.assertEqual(('gold', 'bronze'), found.table.names)
         self.assertEqual({'bronze'}, found.table.open)
         self.assertEqual((60_000_000, 120), (found.table.overhead_us,
@@ -49,7 +49,8 @@ class TestLoad(unittest.TestCase):
         found = self.load(
             'enabled = true',
             'qos_class = name:gold, importance:1, availability:1')
-        self.assertEqual(margin.PASS_PERIOD_S, found.table.pass_period_s)
+        self.assertEqual(availability_margin.PASS_PERIOD_S,
+                         found.table.pass_period_s)
 
     def test_options_that_make_no_sense(self):
         for line, text in (
@@ -63,7 +64,7 @@ class TestLoad(unittest.TestCase):
 
     def test_left_out(self):
         with mock.patch.dict(sys.modules,
-                             {'nova_preempt.classes.plugin': None}), \
+                             {'nova_preempt.classes.class_registry': None}), \
                 self.assertRaisesRegex(
                     exceptions.InvalidConfiguration,
                     'enabled is true, but its package is not installed'):

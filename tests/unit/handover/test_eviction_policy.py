@@ -8,7 +8,7 @@ import unittest
 from nova_preempt.core import actions
 from nova_preempt.core import eligibility
 from nova_preempt.core import model
-from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.handover import eviction_policy
 
 
@@ -157,14 +157,14 @@ class TestTerms(unittest.TestCase):
         victim = self.victim_of(pinned)
         self.assertEqual(('shelve', 'shelve'),
                          (victim.action, victim.last_resort))
-        policy = policies.Policy(eligibility.Rules(),
-                                 tuple(self.options.actions), None)
+        policy = preemption_policy.Policy(eligibility.Rules(),
+                                          tuple(self.options.actions), None)
         held = {('rp', name): 1 for name in ('VCPU', 'VGPU', 'DISK_GB')}
         self.assertEqual({('rp', 'VCPU'): 1}, policy.freed(plain, held))
         self.assertEqual(held, policy.freed(pinned, held))
 
     def test_where_nothing_but_stop_is_allowed(self):
-        policy = policies.Policy(eligibility.Rules(), ('stop',), None)
+        policy = preemption_policy.Policy(eligibility.Rules(), ('stop',), None)
         now = datetime.datetime(2026, 1, 2)
         for pinned in (False, True):
             self.assertEqual(not pinned, policy.may_give_way(

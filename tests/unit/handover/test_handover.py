@@ -8,7 +8,7 @@ from unittest import mock
 
 from oslo_db import exception as db_exc
 
-from nova_preempt.core.eviction import values
+from nova_preempt.core.eviction import eviction_values
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import handover
 from tests import tables
@@ -40,7 +40,8 @@ class TestSeveralServers(unittest.TestCase):
                 keeps=lambda decisions: self.keeps))
 
     def settle(self):
-        return self.handover.settle(self.claimed, values.Memory({}, 0))
+        return self.handover.settle(self.claimed,
+                                    eviction_values.Memory({}, 0))
 
     def found(self):
         return [(each.status, each.owner) for each

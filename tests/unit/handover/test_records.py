@@ -4,7 +4,7 @@
 
 import unittest
 
-from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.scheduling import ranked_hosts
 from tests.unit.core.scheduling import test_classes
 from tests.unit.core.scheduling import world
@@ -58,7 +58,7 @@ class TestCosts(unittest.TestCase):
                     for number in range(1023))
         self.assertEqual(1023 * 2**53, cloud.policy.published_cost_us(total))
         self.assertLess(cloud.policy.published_cost_us(total),
-                        policies.MOST_TOLD_US)
+                        preemption_policy.MOST_TOLD_US)
 
 
 if __name__ == '__main__':

@@ -6,10 +6,10 @@ import dataclasses
 import functools
 from unittest import mock
 
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.handover import recovery
-from nova_preempt.handover import victim_space
+from nova_preempt.handover import preemption_rollback
+from nova_preempt.handover import victim_allocations
 from tests.unit.handover import roll_back
 from tests.unit.handover.roll_back import FakePlacement
 
@@ -103,7 +103,7 @@ class TestInParts(roll_back.RollBackTestCase):
         """It runs without its allocation, as the audit tells, then."""
         self.take()
         self.nova.put('b', locked_by='admin')
-        with self.assertLogs(recovery.__name__, 'ERROR') as logs:
+        with self.assertLogs(preemption_rollback.__name__, 'ERROR') as logs:
             self.assertEqual({db_decisions.KEPT}, set(
                 self.roll_back(notice_s=60).values()))
         self.assertIn('b was taken', logs.output[0])
@@ -127,7 +127,7 @@ class TestInParts(roll_back.RollBackTestCase):
 
     def test_our_lock_keeps_nobody(self):
         self.take()
-        self.nova.put('b', locked_reason=victim_space.LOCKED,
+        self.nova.put('b', locked_reason=victim_allocations.LOCKED,
                       locked_by='admin')
         self.roll_back()
         self.assertEqual([('force_delete', 'b')], self.nova.calls)

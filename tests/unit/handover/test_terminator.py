@@ -16,18 +16,18 @@ from nova_preempt import exceptions
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement as placement_api
-from nova_preempt.core import wanted
-from nova_preempt.core.eviction import ending
+from nova_preempt.cloud import placement_api
+from nova_preempt.core import requester_liveness
+from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.observed_server import ObservedServer
-from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decisions as db_decisions
-from nova_preempt.handover import claim
-from nova_preempt.handover import notifications
-from nova_preempt.handover import owner
+from nova_preempt.handover import allocation_claim
+from nova_preempt.handover import preemption_notifications
+from nova_preempt.handover import process_owner
 from nova_preempt.handover import request_poller
 from nova_preempt.handover import terminator
-from nova_preempt.scheduler import deadline
+from nova_preempt.scheduler import request_deadline
 
 FREE = placement_api.Consumer('a', {})
 HOLDING = placement_api.Consumer(
@@ -43,9 +43,9 @@ START = datetime.datetime(2030, 1, 1)
 def reservation(status):
     """A reservation of one host for an hour."""
     end = START + datetime.timedelta(hours=1)
-    return model.Reservation(
+    return reservation_model.Reservation(
         'r', 'p', 1, 3600, START, 'delete', 0, status=status, start_at=START,
-        end_at=end, hosts=(model.Assignment('node1', START, end),))
+        end_at=end, hosts=(reservation_model.Assignment('node1', START, end),))
 
 
 class Clock:
@@ -145,9 +145,9 @@ class TestTerminator(unittest.TestCase):
         self.clock = Clock()
         self.halted_at = float('inf')
         self.decisions = mock.Mock(spec=db.Decisions)
-        self.owner = mock.Mock(spec=owner.Owner)
+        self.owner = mock.Mock(spec=process_owner.Owner)
         self.owner.keeps.return_value = True
-        self.events = mock.Mock(spec=notifications.Notifications)
+        self.events = mock.Mock(spec=preemption_notifications.Notifications)
         self.placement = mock.Mock(spec=placement_api.Placement)
         self.placement.get_consumer.return_value = FREE
         self.poller = mock.Mock(spec=instance_poller.InstancePoller)
@@ -212,9 +212,9 @@ class TestTerminator(unittest.TestCase):
 
         def check():
             if self.clock.now >= 130:
-                raise deadline.TimeIsUp
+                raise request_deadline.TimeIsUp
 
-        self.assertRaises(deadline.TimeIsUp, self.end, cloud, 'a',
+        self.assertRaises(request_deadline.TimeIsUp, self.end, cloud, 'a',
                           notice_s=30, check=check)
         self.assertEqual(130, self.clock.now)
         self.assertEqual([], cloud.asked['a'])
@@ -370,7 +370,7 @@ class TestTerminator(unittest.TestCase):
     def check(self, when):
         def check():
             if self.clock.now >= when:
-                raise deadline.TimeIsUp
+                raise request_deadline.TimeIsUp
 
         return check
 
@@ -382,7 +382,7 @@ class TestTerminator(unittest.TestCase):
             return cloud.get(uuid)
 
         self.poller.get.side_effect = get
-        self.assertRaises(deadline.TimeIsUp, self.end, cloud, 'a',
+        self.assertRaises(request_deadline.TimeIsUp, self.end, cloud, 'a',
                           check=self.check(114))
         self.assertEqual({}, cloud.asked)
 
@@ -396,7 +396,7 @@ class TestTerminator(unittest.TestCase):
                 return True
 
             hangs.side_effect = hang
-            self.assertRaises(deadline.TimeIsUp, self.end, cloud, 'a',
+            self.assertRaises(request_deadline.TimeIsUp, self.end, cloud, 'a',
                               notice_s=notice_s,
                               check=self.check(self.clock.now + 14))
             self.assertEqual({}, cloud.asked)
@@ -425,7 +425,7 @@ class TestTerminator(unittest.TestCase):
             return False
 
         self.requests.is_gone.side_effect = is_gone
-        self.assertRaises(deadline.TimeIsUp, self.end, cloud, 'a',
+        self.assertRaises(request_deadline.TimeIsUp, self.end, cloud, 'a',
                           check=self.check(114))
         self.assertEqual({}, cloud.asked)
 
@@ -448,7 +448,7 @@ class TestTerminator(unittest.TestCase):
 
     def test_nobody_has_notice_where_the_claim_has_lasted_too_long(self):
         cloud = self.cloud({'a': 1})
-        self.assertRaises(deadline.TimeIsUp, self.end, cloud, 'a',
+        self.assertRaises(request_deadline.TimeIsUp, self.end, cloud, 'a',
                           notice_s=30, check=self.check(100))
         self.assertEqual(({}, []), (cloud.shown, self.statuses('a')))
         self.events.notice.assert_not_called()
@@ -575,8 +575,8 @@ class TestTerminator(unittest.TestCase):
         cloud = self.cloud({'a': 3})
         cloud.host_after = 'host1'
         self.assertEqual(set(), self.end(cloud, 'a', action='shelve'))
-        self.assertLess(106 + ending.ASK_AGAIN_S, self.clock.now)
-        self.assertLess(self.clock.now, 110 + ending.ASK_AGAIN_S)
+        self.assertLess(106 + eviction_steps.ASK_AGAIN_S, self.clock.now)
+        self.assertLess(self.clock.now, 110 + eviction_steps.ASK_AGAIN_S)
         self.assertEqual(db_decisions.SHELVED, self.statuses('a')[-1])
 
     def test_shelved_but_its_space_is_not_free(self):
@@ -913,7 +913,7 @@ class TestTerminator(unittest.TestCase):
         self.requests.is_gone.side_effect = lambda uuid: (
             self.clock.now >= 120)
         ended = self.finish(cloud, 'a', notice_s=30)
-        self.assertEqual((set(), {'d': wanted.SERVER_GONE}),
+        self.assertEqual((set(), {'d': requester_liveness.SERVER_GONE}),
                          (ended.stuck, ended.unwanted))
         self.assertEqual({}, cloud.asked)
         self.requests.add.assert_called_once_with(['s'])
@@ -946,8 +946,9 @@ class TestTerminator(unittest.TestCase):
     def test_the_reservation_is_cancelled_during_the_notice(self):
         cloud = self.cloud({'a': 1})
         self.requests.reservation.side_effect = lambda uuid: {
-            'r': reservation(model.CANCELLED if self.clock.now >= 129
-                             else model.PENDING)}[uuid]
+            'r': reservation(reservation_model.CANCELLED
+                             if self.clock.now >= 129
+                             else reservation_model.PENDING)}[uuid]
         ended = self.finish(
             cloud, 'a', notice_s=30, operation='reservation', server='',
             record={'asked_by': {'reservation_id': 'r'}, 'node': 'node1'})
@@ -972,7 +973,8 @@ class TestTerminator(unittest.TestCase):
         cloud = self.cloud({'a': 1, 'b': 1})
         record = self.held(lambda: self.clock.now < 129)
         self.assertRaisesRegex(
-            claim.ClaimLost, 'consumer i, which held the space for server s',
+            allocation_claim.ClaimLost,
+            'consumer i, which held the space for server s',
             self.end, cloud, 'a', 'b', notice_s=30, record=record)
         self.assertEqual({}, cloud.asked)
         self.assertNotIn(db_decisions.ENDING, self.statuses('a'))

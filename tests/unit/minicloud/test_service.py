@@ -11,7 +11,7 @@ from unittest import mock
 from minicloud.inside import service
 
 from nova_preempt.cmd import engine
-from nova_preempt.core.energy import steps
+from nova_preempt.core.energy import power_steps
 
 
 class TestService(unittest.TestCase):
@@ -22,12 +22,13 @@ class TestService(unittest.TestCase):
             tempfile.TemporaryDirectory())) / 'constants.json'
 
     def test_it_is_started_with_constants(self):
-        self.enterContext(mock.patch.object(steps, 'BOOTS', steps.BOOTS))
-        self.path.write_text(json.dumps({'core.energy.steps.BOOTS': 7}))
+        self.enterContext(mock.patch.object(power_steps, 'BOOTS',
+                                            power_steps.BOOTS))
+        self.path.write_text(json.dumps({'core.energy.power_steps.BOOTS': 7}))
         found = []
 
         def main():
-            found.append((steps.BOOTS, list(sys.argv)))
+            found.append((power_steps.BOOTS, list(sys.argv)))
             return 3
 
         self.enterContext(mock.patch.object(engine, 'main', main))
@@ -37,5 +38,5 @@ class TestService(unittest.TestCase):
         self.assertEqual([(7, ['nova-preempt-engine', '--x=y'])], found)
 
     def test_one_that_does_not_exist(self):
-        self.path.write_text(json.dumps({'core.energy.steps.BOOT': 7}))
+        self.path.write_text(json.dumps({'core.energy.power_steps.BOOT': 7}))
         self.assertRaises(AttributeError, service.set_constants, self.path)

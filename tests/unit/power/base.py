@@ -16,7 +16,7 @@ import yaml
 
 from nova_preempt.cmd import api as cmd_api
 import nova_preempt.conf
-from nova_preempt.power import errors
+from nova_preempt.power import power_errors
 
 NOW = datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.timezone.utc)
 NOW_S = NOW.timestamp()
@@ -125,7 +125,7 @@ def power_off(driver, host):
     """As the engine does with one that stays empty."""
     try:
         driver.shut_down(host)
-    except errors.PowerError as exc:
+    except power_errors.PowerError as exc:
         if not driver.is_on(host):
             raise AssertionError('it is off') from exc
         driver.switch_off(host)

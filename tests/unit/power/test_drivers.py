@@ -10,10 +10,10 @@ from oslo_utils import uuidutils
 
 from nova_preempt import exceptions
 from nova_preempt.power import driver
-from nova_preempt.power import errors
+from nova_preempt.power import power_errors
 from nova_preempt.power.drivers import command
 from nova_preempt.power.drivers import ironic
-from nova_preempt.power.drivers import redfish
+from nova_preempt.power.drivers import redfish_power
 from tests.unit.power import base
 
 
@@ -25,7 +25,7 @@ class WaitingTestCase(base.PowerTestCase):
         self.waiter = driver.Poller(self.waiting.clock, self.waiting.sleep)
 
     def fails(self, call, *texts, host='a'):
-        exc = self.assertRaises(errors.PowerError, call, host)
+        exc = self.assertRaises(power_errors.PowerError, call, host)
         self.assertEqual(host, exc.host)
         for text in texts:
             self.assertIn(text, str(exc))
@@ -43,7 +43,7 @@ class TestWaiter(WaitingTestCase):
         self.assertAlmostEqual(1100, self.waiting.now_s, delta=2)
 
     def test_of_one_that_does_not(self):
-        exc = self.assertRaises(errors.PowerError, self.shut_down,
+        exc = self.assertRaises(power_errors.PowerError, self.shut_down,
                                 lambda: None, {'on'})
         self.assertEqual('host a: not shut down within 300 s', str(exc))
         self.assertAlmostEqual(1300, self.waiting.now_s, delta=2)
@@ -55,12 +55,12 @@ class TestWaiter(WaitingTestCase):
     def test_a_controller_that_is_away_for_a_while(self):
         def is_so():
             if self.waiting.now_s < 1050:
-                raise errors.PowerError('a', 'busy')
+                raise power_errors.PowerError('a', 'busy')
             return True
 
         self.waiter.wait('a', is_so, 60, 'on')
         self.waiting.now_s = 1000
-        exc = self.assertRaises(errors.PowerError, self.waiter.wait, 'a',
+        exc = self.assertRaises(power_errors.PowerError, self.waiter.wait, 'a',
                                 is_so, 10, 'on')
         self.assertEqual('host a: not on within 10 s: busy', str(exc))
 
@@ -321,7 +321,7 @@ class TestDrivers(base.PowerTestCase):
         self.assertIs(drivers.of('a'), drivers.of('c'))
         self.assertTrue(drivers.is_on('a'))
         self.assertFalse(drivers.is_on('d'))
-        self.assertIsInstance(drivers.of('b'), redfish.Redfish)
+        self.assertIsInstance(drivers.of('b'), redfish_power.Redfish)
 
     def test_unknown(self):
         self.set(driver='magic')

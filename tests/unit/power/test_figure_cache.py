@@ -14,8 +14,8 @@ import testtools
 
 from nova_preempt import db
 import nova_preempt.conf
-from nova_preempt.core.energy import efficiency
-from nova_preempt.db import energy
+from nova_preempt.core.energy import efficiency_ranking
+from nova_preempt.db import energy_store
 from nova_preempt.power import figure_cache
 from tests import tables
 
@@ -40,8 +40,8 @@ class TableTestCase(testtools.TestCase):
         self.log = self.useFixture(fixtures.FakeLogger('nova_preempt'))
 
     def measure(self, host, *values):
-        energy.put_figures(self.db, [
-            energy.HostFigures(host, *values, measured_at=NOW)])
+        energy_store.put_figures(self.db, [
+            energy_store.HostFigures(host, *values, measured_at=NOW)])
 
     def write(self, text):
         path = self.directory / 'figures.yaml'
@@ -73,9 +73,9 @@ class TestRefresh(TableTestCase):
         self.assertEqual(4e9, self.table.efficiencies().get('a'))
         self.assertIsNone(self.table.efficiencies().get('b'))
         self.assertEqual({'a': 4e9}, self.table.efficiencies())
-        self.assertEqual(efficiency.Figures(None, 250.0),
+        self.assertEqual(efficiency_ranking.Figures(None, 250.0),
                          self.table.get('b'))
-        energy.delete_figures(self.db, 'a')
+        energy_store.delete_figures(self.db, 'a')
         self.table.refresh()
         self.assertEqual(['b'], list(self.table.all()))
 
@@ -83,20 +83,20 @@ class TestRefresh(TableTestCase):
         self.measure('a', 1e12, 250.0, 100.0)
         self.write('a: {watts: 500}\nb: {flops: 8, watts: 2}')
         self.table.refresh()
-        self.assertEqual(efficiency.Figures(1e12, 500.0, 100.0),
+        self.assertEqual(efficiency_ranking.Figures(1e12, 500.0, 100.0),
                          self.table.get('a'))
         self.assertEqual(4.0, self.table.efficiencies().get('b'))
 
     def test_absurd_figures_are_none(self):
         self.measure('a', float('inf'), -5.0, 100.0)
         self.table.refresh()
-        self.assertEqual(efficiency.Figures(None, None, 100.0),
+        self.assertEqual(efficiency_ranking.Figures(None, None, 100.0),
                          self.table.get('a'))
 
     def read(self, ago_s, **watts):
-        energy.put_readings(self.db, [
-            energy.HostReading(host, value,
-                               NOW - datetime.timedelta(seconds=ago_s))
+        energy_store.put_readings(self.db, [
+            energy_store.HostReading(host, value,
+                                     NOW - datetime.timedelta(seconds=ago_s))
             for host, value in watts.items()])
 
     def test_readings(self):

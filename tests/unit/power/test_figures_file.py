@@ -6,9 +6,9 @@ import pathlib
 import fixtures
 import testtools
 
-from nova_preempt.core.energy import efficiency
-from nova_preempt.power import errors
+from nova_preempt.core.energy import efficiency_ranking
 from nova_preempt.power import figure_cache
+from nova_preempt.power import power_errors
 
 
 class TestFigures(testtools.TestCase):
@@ -23,7 +23,7 @@ class TestFigures(testtools.TestCase):
         return figure_cache.load_file(str(self.path))
 
     def assert_wrong(self, expected, text):
-        exc = self.assertRaises(errors.HostsFileError, self.load, text)
+        exc = self.assertRaises(power_errors.HostsFileError, self.load, text)
         self.assertEqual(f'{self.path}: {expected}', str(exc))
 
     def test_load(self):
@@ -34,10 +34,10 @@ class TestFigures(testtools.TestCase):
             node4: {}
             ''')
         self.assertEqual({
-            'node1': efficiency.Figures(1.2e12, 350.0, 110.5),
-            'node2': efficiency.Figures(1.5e12, 16.0),
-            'node3': efficiency.Figures(idle_watts=0.0),
-            'node4': efficiency.Figures()}, found)
+            'node1': efficiency_ranking.Figures(1.2e12, 350.0, 110.5),
+            'node2': efficiency_ranking.Figures(1.5e12, 16.0),
+            'node3': efficiency_ranking.Figures(idle_watts=0.0),
+            'node4': efficiency_ranking.Figures()}, found)
 
     def test_of_nothing(self):
         self.assertEqual({}, self.load(''))
@@ -71,12 +71,13 @@ class TestFigures(testtools.TestCase):
 
     def test_what_is_wrong_of_the_form(self):
         for text in ('[a, b]', 'a: 7', 'a: {wats: 7}', 'a: [', '7: {}'):
-            exc = self.assertRaises(errors.HostsFileError, self.load, text)
+            exc = self.assertRaises(power_errors.HostsFileError, self.load,
+                                    text)
             self.assertIn(str(self.path), str(exc))
         self.assert_wrong('host a: a key is unknown; known are flops, '
                           'idle_watts, watts', 'a: {wats: 7}')
 
     def test_without_a_file(self):
-        exc = self.assertRaises(errors.HostsFileError, figure_cache.load_file,
-                                str(self.path))
+        exc = self.assertRaises(power_errors.HostsFileError,
+                                figure_cache.load_file, str(self.path))
         self.assertIn(str(self.path), str(exc))

@@ -7,9 +7,9 @@ import traceback
 import hypothesis
 from hypothesis import strategies
 
-from nova_preempt.power import errors
 from nova_preempt.power import hosts_file as power_hosts
-from nova_preempt.power import yaml12
+from nova_preempt.power import power_errors
+from nova_preempt.power import yaml_loader
 from tests.unit.core import support
 from tests.unit.power import base
 
@@ -54,7 +54,8 @@ off:
                             ('true', True), ('', None), ('~', None),
                             ('1:30', '1:30'), ('2026-11-20', '2026-11-20'),
                             ('.inf', float('inf')), ('no', 'no')):
-            self.assertEqual({'a': value}, yaml12.load(f'a: {text}'), text)
+            self.assertEqual({'a': value}, yaml_loader.load(f'a: {text}'),
+                             text)
 
     def test_none_and_empty(self):
         for hosts in (power_hosts.HostsFile(), self.load('')):
@@ -82,7 +83,8 @@ off:
                  'host a: command.on: is of the wrong kind'),
                 ('a: {command: {on: []}}',
                  'host a: command.on: is of the wrong kind')):
-            exc = self.assertRaises(errors.HostsFileError, self.load, content)
+            exc = self.assertRaises(power_errors.HostsFileError, self.load,
+                                    content)
             self.assertIn(f'{path}: ', str(exc))
             self.assertIn(message, str(exc))
             self.assertNotIn('12345', str(exc))
@@ -106,9 +108,11 @@ off:
                 'a: {redfish: {password: !!bool hush}}',
                 'a: {redfish: {password: !!timestamp hush}}',
                 'a: {redfish: {? [hush] : 1}}'):
-            exc = self.assertRaises(errors.HostsFileError, self.load, content)
+            exc = self.assertRaises(power_errors.HostsFileError, self.load,
+                                    content)
             self.assertNotIn('hush', str(exc), content)
-        exc = self.assertRaises(errors.HostsFileError, power_hosts.command,
+        exc = self.assertRaises(power_errors.HostsFileError,
+                                power_hosts.command,
                                 'ipmitool -P "hush', 'n1')
         self.assertNotIn('hush', str(exc))
 
@@ -120,7 +124,7 @@ off:
                       '!<tag:hush', '&a hush\nb: *hush'):
             content = f'a:\n  redfish:\n    password: {value}\n'
             with self.subTest(value):
-                exc = self.assertRaises(errors.HostsFileError, self.load,
+                exc = self.assertRaises(power_errors.HostsFileError, self.load,
                                         content)
                 told = ''.join(traceback.format_exception(exc))
                 self.assertNotIn('hush', told.partition('Error: ')[2])
@@ -135,13 +139,14 @@ off:
                 self.conf._groups['energy']._opts[name]['opt'].secret, name)
 
     def test_all_mistakes_are_told(self):
-        exc = self.assertRaises(errors.HostsFileError, self.load,
+        exc = self.assertRaises(power_errors.HostsFileError, self.load,
                                 'a: {driver: 5}\nb: {driver: 6}')
         self.assertIn('host a: driver: is not', str(exc))
         self.assertIn('host b: driver: is not', str(exc))
 
     def test_no_file(self):
-        exc = self.assertRaises(errors.HostsFileError, power_hosts.HostsFile,
+        exc = self.assertRaises(power_errors.HostsFileError,
+                                power_hosts.HostsFile,
                                 '/nothing/hosts.yaml')
         self.assertIn('/nothing/hosts.yaml', str(exc))
 
@@ -157,7 +162,8 @@ class TestTemplates(base.PowerTestCase):
                              power_hosts.expand(text, 'n1.example.org'))
 
     def test_unknown_field(self):
-        exc = self.assertRaises(errors.HostsFileError, power_hosts.expand,
+        exc = self.assertRaises(power_errors.HostsFileError,
+                                power_hosts.expand,
                                 'https://{hots}', 'n1')
         self.assertIn('unknown field in braces', str(exc))
         self.assertIn('known are {host} and {short}', str(exc))
@@ -165,14 +171,14 @@ class TestTemplates(base.PowerTestCase):
     def test_arguments_stay_out_of_messages(self):
         for text, name in (('--password=hush{x}', 'n1'), ('{hush}', 'n1'),
                            ('hush{host}', '-n1')):
-            exc = self.assertRaises(errors.HostsFileError,
+            exc = self.assertRaises(power_errors.HostsFileError,
                                     power_hosts.expand, text, name)
             self.assertNotIn('hush', str(exc))
 
     def test_names_that_would_be_something_else(self):
         for name in ('-oProxyCommand=x', 'a b', 'a/b', 'a@b', 'a;b', '', '$a',
                      'a\n'):
-            self.assertRaises(errors.HostsFileError, power_hosts.expand,
+            self.assertRaises(power_errors.HostsFileError, power_hosts.expand,
                               'ssh {host}', name)
             # They harm nobody where they are not used.
             self.assertEqual('ssh a', power_hosts.expand('ssh a', name))
@@ -182,7 +188,7 @@ class TestTemplates(base.PowerTestCase):
                       ['ssh', '{host}', 'echo a b']):
             self.assertEqual(['ssh', 'n1', 'echo a b'],
                              power_hosts.command(value, 'n1'))
-        self.assertRaises(errors.HostsFileError, power_hosts.command,
+        self.assertRaises(power_errors.HostsFileError, power_hosts.command,
                           'echo "', 'n1')
 
     @support.LAW
@@ -191,7 +197,7 @@ class TestTemplates(base.PowerTestCase):
     def test_a_name_never_makes_more_arguments(self, name, value):
         try:
             arguments = power_hosts.command(value, name)
-        except errors.HostsFileError:
+        except power_errors.HostsFileError:
             self.assertIn(name[0], '.-:')
             return
         self.assertEqual(len(value), len(arguments))

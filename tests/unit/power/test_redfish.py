@@ -8,9 +8,9 @@ import time
 import fixtures
 
 from nova_preempt.power import driver
-from nova_preempt.power import errors
-from nova_preempt.power import readings
-from nova_preempt.power.drivers import redfish as redfish_driver
+from nova_preempt.power import power_errors
+from nova_preempt.power import power_readings
+from nova_preempt.power.drivers import redfish_power
 from nova_preempt.power.sources import redfish as redfish_source
 from tests.unit.power import base
 from tests.unit.power import emulator
@@ -27,8 +27,8 @@ class TestUnreachable(base.PowerTestCase):
     def test_the_password_of_an_address_is_not_told(self):
         self.set(redfish_address=self.nobody().replace('//', '//me:hush@'))
         exc = self.assertRaises(
-            errors.PowerError,
-            redfish_driver.Redfish(self.conf, driver.Poller()).is_on, 'a')
+            power_errors.PowerError,
+            redfish_power.Redfish(self.conf, driver.Poller()).is_on, 'a')
         self.assertIn('http://***@127.0.0.1', str(exc))
         for text in (str(exc), exc.cause):
             self.assertNotIn('hush', text)
@@ -48,7 +48,7 @@ class TestEmulator(base.PowerTestCase):
         self.set_hosts(**{
             name: {'redfish': {'system': path}}
             for name, path in self.emulator.paths.items()})
-        self.driver = redfish_driver.Redfish(
+        self.driver = redfish_power.Redfish(
             self.conf, driver.Poller(interval_s=0.2))
 
     def test_on_and_off(self):
@@ -71,7 +71,7 @@ class TestEmulator(base.PowerTestCase):
         try:
             for call in (self.driver.is_on, self.driver.power_on,
                          self.driver.shut_down, self.driver.switch_off):
-                exc = self.assertRaises(errors.PowerError, call, 'a')
+                exc = self.assertRaises(power_errors.PowerError, call, 'a')
                 self.assertEqual('a', exc.host)
                 self.assertIn('host a: Unable to connect', str(exc))
         finally:
@@ -96,12 +96,13 @@ class TestEmulator(base.PowerTestCase):
                 emulated.start()
             time.sleep(0.2)
 
-        redfish_driver.Redfish(self.conf, Waiter(sleep=sleep)).shut_down('a')
+        redfish_power.Redfish(self.conf, Waiter(sleep=sleep)).shut_down('a')
         self.assertNotEqual([], waits)
         self.assertEqual('Off', self.emulator.state('a'))
 
     def test_which_system_is_not_told(self):
-        exc = self.assertRaises(errors.PowerError, self.driver.is_on, 'c')
+        exc = self.assertRaises(power_errors.PowerError, self.driver.is_on,
+                                'c')
         self.assertIn('System count is not exactly one', str(exc))
 
     def test_chosen_by_the_configuration(self):
@@ -113,7 +114,8 @@ class TestEmulator(base.PowerTestCase):
 
     def test_it_tells_no_watts(self):
         source = redfish_source.Redfish(self.conf, self.conf.energy)
-        exc = self.assertRaises(errors.SourceError, source.read, ['a', 'b'])
+        exc = self.assertRaises(power_errors.SourceError, source.read,
+                                ['a', 'b'])
         self.assertEqual('host a: its controller tells no watts', str(exc))
 
 
@@ -160,7 +162,7 @@ class TestDriver(ControllerTestCase):
 
     def setUp(self):
         super().setUp()
-        self.driver = redfish_driver.Redfish(self.conf, driver.Poller(
+        self.driver = redfish_power.Redfish(self.conf, driver.Poller(
             self.waiting.clock, self.waiting.sleep))
 
     def test_a_host_that_does_not_shut_down_is_switched_off(self):
@@ -169,7 +171,8 @@ class TestDriver(ControllerTestCase):
         self.assertGreaterEqual(self.waiting.now_s, 1300)
 
     def test_one_that_does_not_is_on_until_it_is_switched_off(self):
-        exc = self.assertRaises(errors.PowerError, self.driver.shut_down, 'a')
+        exc = self.assertRaises(power_errors.PowerError, self.driver.shut_down,
+                                'a')
         self.assertEqual('host a: not shut down within 300 s', str(exc))
         self.assertEqual(['GracefulShutdown'], self.resets)
         self.driver.switch_off('a')
@@ -191,7 +194,8 @@ class TestDriver(ControllerTestCase):
 
     def test_one_that_never_comes_on(self):
         self.system['PowerState'] = 'Off'
-        exc = self.assertRaises(errors.PowerError, self.driver.power_on, 'a')
+        exc = self.assertRaises(power_errors.PowerError, self.driver.power_on,
+                                'a')
         self.assertEqual('host a: not on within 60 s', str(exc))
         self.assertEqual(['On'], self.resets)
 
@@ -209,12 +213,14 @@ class TestDriver(ControllerTestCase):
                        b'[]', b'{}', {'Id': '1'}, {'PowerState': 'Odd'},
                        {'Id': '1', 'PowerState': 5}):
             self.site.answers['GET', SYSTEM] = answer
-            exc = self.assertRaises(errors.PowerError, self.driver.is_on, 'a')
+            exc = self.assertRaises(power_errors.PowerError, self.driver.is_on,
+                                    'a')
             self.assertEqual('a', exc.host)
 
     def test_no_address(self):
         self.set(redfish_address='')
-        exc = self.assertRaises(errors.PowerError, self.driver.is_on, 'a')
+        exc = self.assertRaises(power_errors.PowerError, self.driver.is_on,
+                                'a')
         self.assertIn('no redfish address', str(exc))
 
     def test_credentials(self):
@@ -226,11 +232,11 @@ class TestDriver(ControllerTestCase):
             return self.system
 
         self.site.answers['GET', SYSTEM] = system
-        self.assertRaises(errors.PowerError, self.driver.is_on, 'a')
+        self.assertRaises(power_errors.PowerError, self.driver.is_on, 'a')
         self.set(redfish_username='me', redfish_password='wrong')
-        self.assertRaises(errors.PowerError, self.driver.is_on, 'a')
+        self.assertRaises(power_errors.PowerError, self.driver.is_on, 'a')
         self.set_hosts(a={'redfish': {'password': 'secret'}})
-        self.assertTrue(redfish_driver.Redfish(self.conf).is_on('a'))
+        self.assertTrue(redfish_power.Redfish(self.conf).is_on('a'))
 
 
 class TestSource(ControllerTestCase):
@@ -268,12 +274,12 @@ class TestSource(ControllerTestCase):
         self.assertEqual({'a': 222}, self.read('a'))
         # Of several parts none is the host.
         sensors['/s/3']['PhysicalContext'] = 'Memory'
-        self.assertRaises(errors.SourceError, self.read, 'a')
+        self.assertRaises(power_errors.SourceError, self.read, 'a')
 
     def test_documents_that_are_not_there(self):
         for key in ('EnvironmentMetrics', 'Power', 'Sensors'):
             self.chassis[key] = {'@odata.id': '/nothing'}
-        exc = self.assertRaises(errors.SourceError, self.read, 'a')
+        exc = self.assertRaises(power_errors.SourceError, self.read, 'a')
         self.assertIn('its controller tells no watts', str(exc))
 
     def test_one_controller_away_does_not_cost_the_others(self):
@@ -284,9 +290,10 @@ class TestSource(ControllerTestCase):
 
     def test_late_controllers_have_no_reading(self):
         self.site.hangs = True
-        self.useFixture(fixtures.MockPatchObject(readings, 'TIMEOUT_S', 1))
+        self.useFixture(fixtures.MockPatchObject(power_readings, 'TIMEOUT_S',
+                                                 1))
         # Its call may fail before it is given up.
-        with contextlib.suppress(errors.SourceError):
+        with contextlib.suppress(power_errors.SourceError):
             self.assertEqual({}, self.read('a', 'b'))
 
     def test_hosts_without_controllers_are_not_asked(self):

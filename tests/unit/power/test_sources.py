@@ -6,8 +6,8 @@ import time
 
 import fixtures
 
-from nova_preempt.power import errors
-from nova_preempt.power import readings
+from nova_preempt.power import power_errors
+from nova_preempt.power import power_readings
 from nova_preempt.power.sources import gnocchi
 from nova_preempt.power.sources import kwapi
 from nova_preempt.power.sources import prometheus
@@ -69,7 +69,7 @@ class SourceTestCase(base.PowerTestCase):
                 self.make().read(hosts).items()}
 
     def fails(self, *texts):
-        exc = self.assertRaises(errors.SourceError, self.read, 'a')
+        exc = self.assertRaises(power_errors.SourceError, self.read, 'a')
         for text in texts:
             self.assertIn(text, str(exc))
 
@@ -83,12 +83,12 @@ class Faults:
 
     def test_the_password_of_an_address_is_not_told(self):
         self.set_url(self.nobody().replace('//', '//me:hush@'))
-        exc = self.assertRaises(errors.SourceError, self.read, 'a')
+        exc = self.assertRaises(power_errors.SourceError, self.read, 'a')
         self.assertIn('http://***@127.0.0.1', str(exc))
         self.assertNotIn('hush', str(exc))
         self.set_url(self.url.replace('//', '//me:hush@'))
         self.answer((500, b'at http://other:hush@h'))
-        exc = self.assertRaises(errors.SourceError, self.read, 'a')
+        exc = self.assertRaises(power_errors.SourceError, self.read, 'a')
         self.assertIn(': 500 at http://***@h', str(exc))
         self.assertNotIn('hush', str(exc))
 
@@ -102,13 +102,14 @@ class Faults:
             self.answer(content)
             try:
                 found = self.read('a')
-            except errors.SourceError:
+            except power_errors.SourceError:
                 continue
             # An answer that has the form but not the host.
             self.assertEqual({}, found, content)
 
     def test_slow(self):
-        self.useFixture(fixtures.MockPatchObject(readings, 'TIMEOUT_S', 1))
+        self.useFixture(fixtures.MockPatchObject(power_readings, 'TIMEOUT_S',
+                                                 1))
         self.site.hangs = True
         begin_s = time.monotonic()
         self.fails('timed out')
@@ -138,7 +139,7 @@ class TestKwapi(Faults, SourceTestCase):
 
     def test_a_broken_probe_is_no_reading(self):
         self.set(sources=['kwapi'])
-        now_s = readings.utcnow().timestamp()
+        now_s = power_readings.utcnow().timestamp()
         self.answer({'probes': {
             'a': {'timestamp': now_s, 'w': None},
             'b': {'timestamp': 'noon', 'w': 100},
@@ -146,7 +147,7 @@ class TestKwapi(Faults, SourceTestCase):
             'd': {'timestamp': now_s, 'w': -1},
             'e': {'timestamp': now_s - 301, 'w': 100},
             'f': {'timestamp': now_s, 'w': 100}}})
-        chain = readings.Readings(self.conf)
+        chain = power_readings.Readings(self.conf)
         self.assertEqual(['f'], list(chain.read('abcdef')))
 
 
@@ -193,7 +194,7 @@ class TestPrometheus(Faults, SourceTestCase):
     def test_nan_passes_as_no_reading(self):
         self.set(sources=['prometheus'])
         self.vector(('a', 'NaN'), ('b', '+Inf'))
-        self.assertEqual({}, readings.Readings(
+        self.assertEqual({}, power_readings.Readings(
             self.conf, clock=base.clock).read(['a', 'b']))
 
     def test_token(self):

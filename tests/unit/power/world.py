@@ -10,10 +10,10 @@ from nova_preempt.cloud import host_services
 from nova_preempt.conf import energy as conf_energy
 from nova_preempt.core.reservation import occupancy
 from nova_preempt.power import compute_hosts
-from nova_preempt.power import control
-from nova_preempt.power import errors
-from nova_preempt.power import policies
-from nova_preempt.power import switching
+from nova_preempt.power import energy_loop
+from nova_preempt.power import energy_policy
+from nova_preempt.power import power_errors
+from nova_preempt.power import power_switching
 from tests import tables
 from tests.unit.power import base
 
@@ -145,7 +145,7 @@ class World:
         self._do('on', name)
         self._reach(name)
         if name in self.broken:
-            raise errors.PowerError(name, 'it is broken')
+            raise power_errors.PowerError(name, 'it is broken')
         self.on[name] = True
         self._come_to('on')
 
@@ -153,7 +153,7 @@ class World:
         self._do('off', name)
         self._take_power(name)
         if name in self.stubborn | self.welded:
-            raise errors.PowerError(name, 'not shut down within 300 s')
+            raise power_errors.PowerError(name, 'not shut down within 300 s')
         self.on[name] = False
         self._come_to('off')
 
@@ -161,7 +161,7 @@ class World:
         self._do('cut', name)
         self._take_power(name)
         if name in self.welded:
-            raise errors.PowerError(name, 'not off within 60 s')
+            raise power_errors.PowerError(name, 'not off within 60 s')
         self.on[name] = False
         # Whatever hung does so no more.
         self.hanging.discard(name)
@@ -175,7 +175,7 @@ class World:
 
     def _reach(self, name):
         if name in self.away:
-            raise errors.PowerError(name, 'Unable to connect')
+            raise power_errors.PowerError(name, 'Unable to connect')
 
 
 class WorldTestCase(base.PowerTestCase):
@@ -202,14 +202,14 @@ class WorldTestCase(base.PowerTestCase):
         self.world = world
         self.forecast = forecast
         get_options = functools.partial(
-            policies.get_options, self.conf[conf_energy.GROUP],
+            energy_policy.get_options, self.conf[conf_energy.GROUP],
             by_history or (
                 lambda _, now_s, step_s: self.forecast(now_s)), 10)
-        self.switcher = switching.Switcher(
+        self.switcher = power_switching.Switcher(
             get_options, self.db, world, world, world, world.clock,
             lambda: world.leads, world.monotonic)
         self.addCleanup(self.switcher.close)
-        self.control = control.Control(
+        self.control = energy_loop.Control(
             get_options, self.db, world, self.switcher, efficiencies)
 
     def tick(self, seconds=10):
@@ -224,5 +224,5 @@ class WorldTestCase(base.PowerTestCase):
     def states(self):
         """{host: state} of those that are not on."""
         return {name: item.state for name, item
-                in control.db_energy.get_power(self.db).items()
+                in energy_loop.energy_store.get_power(self.db).items()
                 if item.state != 'on'}

@@ -13,22 +13,22 @@ import fixtures
 import testtools
 
 from nova_preempt.cloud import nova_api
-from nova_preempt.cloud import placement
+from nova_preempt.cloud import placement_api
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import calendar
-from nova_preempt.core.reservation import model as rows
-from nova_preempt.core.reservation import observed as core_observed
-from nova_preempt.db import moves as db_moves
+from nova_preempt.core.reservation import observed_hosts
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import requested_moves
 from nova_preempt.db import reservations as db
-from nova_preempt.reservation import cleanup
 from nova_preempt.reservation import healing
-from nova_preempt.reservation import keeper
-from nova_preempt.reservation import lease_events
+from nova_preempt.reservation import lease_event_loop
 from nova_preempt.reservation import migration
-from nova_preempt.reservation import observed
 from nova_preempt.reservation import reconciler
-from nova_preempt.reservation import retention
-from nova_preempt.reservation import schedule
+from nova_preempt.reservation import reservation_cleanup
+from nova_preempt.reservation import reservation_executor
+from nova_preempt.reservation import reservation_purge
+from nova_preempt.reservation import reservation_reader
+from nova_preempt.reservation import reservation_schedule
 from tests import tables
 from tests.unit.db import test_decisions
 
@@ -64,9 +64,9 @@ class LifeTestCase(testtools.TestCase):
         self.lease_events = self.make_moments()
 
     def make_moments(self):
-        return lease_events.LeaseEvents(self.database, self.reservations,
-                                        self.events, self.clock,
-                                        lambda: self.enabled)
+        return lease_event_loop.LeaseEvents(self.database, self.reservations,
+                                            self.events, self.clock,
+                                            lambda: self.enabled)
 
     def clock(self):
         return self.now
@@ -76,12 +76,12 @@ class LifeTestCase(testtools.TestCase):
 
     def reserve(self, *hosts, uuid='r1', start_s=HOUR_S, duration_s=HOUR_S,
                 quantity=None, before_end_s=600, **values):
-        start = rows.to_s(self.now) + start_s
+        start = reservation_model.to_s(self.now) + start_s
         return self.reservations.grant(
-            rows.Reservation(
+            reservation_model.Reservation(
                 uuid=uuid, project_id='p', duration_s=duration_s,
                 quantity=quantity or len(hosts),
-                window_start=rows.from_s(start),
+                window_start=reservation_model.from_s(start),
                 before_end_s=before_end_s,
                 **{'end_action': 'delete', **values}),
             lambda _calendar: calendar.Window(start, start + duration_s,
@@ -92,7 +92,7 @@ class LifeTestCase(testtools.TestCase):
 
     def make_ready(self, uuid='r1'):
         for host in self.get(uuid).held:
-            self.reservations.set_host(uuid, host, rows.READY)
+            self.reservations.set_host(uuid, host, reservation_model.READY)
 
 
 @dataclasses.dataclass
@@ -149,7 +149,7 @@ class Cloud:
     # -- for tests -------------------------------------------------------
 
     def add_host(self, name, **changes):
-        self.hosts[name] = core_observed.Host(
+        self.hosts[name] = observed_hosts.Host(
             name, name, f'rp-{name}', **{
                 'state': 'up', 'status': 'enabled',
                 'properties': {'hypervisor_hostname': name}, **changes})
@@ -255,7 +255,7 @@ class Cloud:
 
     def occupants(self, host):
         if host.name in self.unreadable:
-            raise placement.PlacementError('500')
+            raise placement_api.PlacementError('500')
         return self.on(host.name) | self.foreign[host.name]
 
     def is_vacant(self, host, counts):
@@ -308,7 +308,7 @@ class Cloud:
                      lambda uuid=server.uuid: self.servers.pop(uuid, None))
 
     def process(self, **options):
-        """What stands in for a handover.parts.Process."""
+        """What stands in for a handover.service_context.Process."""
         conf = SimpleNamespace(**{
             'termination_timeout_s': 120, 'migrate_timeout_s': 60,
             'maximum_notice_s': 300, 'minimum_notice_s': 0, 'notice_s': 30,
@@ -319,7 +319,7 @@ class Cloud:
                 tzinfo=datetime.timezone.utc))
 
     def known(self):
-        """What stands in for a handover.parts.Knowledge."""
+        """What stands in for a handover.service_context.Knowledge."""
         view = SimpleNamespace(get=lambda uuid: self.get_preemptible(uuid))
         budgets = SimpleNamespace(read=lambda: SimpleNamespace(
             caps=lambda servers: self.caps))
@@ -353,20 +353,22 @@ class ChoresTestCase(LifeTestCase):
             occupants=cloud.occupants, is_vacant=cloud.is_vacant)
         self.lease_events = self.make_moments()
         moves = migration.Migration(
-            cloud, cloud, db_moves.Moves(self.database), self.clock)
+            cloud, cloud, requested_moves.Moves(self.database), self.clock)
         repairs = healing.Healing(
             self.reservations, hosts, self.events, self.options,
-            schedule.load_ranking(self.options.ranking), self.clock,
-            lambda: self.blind)
-        self.reader = observed.Reader(cloud.process(), cloud.known(),
-                                      self.options, hosts, moves, repairs)
+            reservation_schedule.load_ranking(self.options.ranking),
+            self.clock, lambda: self.blind)
+        self.reader = reservation_reader.Reader(cloud.process(), cloud.known(),
+                                                self.options, hosts, moves,
+                                                repairs)
         return reconciler.Reconciler(
-            self.reservations, hosts, keeper.Keeper(
+            self.reservations, hosts, reservation_executor.Keeper(
                 self.reader, self.reservations, self.lease_events, cloud,
                 self.clock, lambda: self.enabled),
-            moves, repairs, cleanup.Cleanup(
+            moves, repairs, reservation_cleanup.Cleanup(
                 self.reservations, cloud, hosts, self.events, self.clock),
-            retention.Retention(self.database, self.options, self.clock),
+            reservation_purge.Retention(self.database, self.options,
+                                        self.clock),
             self.clock)
 
     def look(self):

@@ -4,7 +4,7 @@
 import types
 
 from nova_preempt.core.reservation import leases as core
-from nova_preempt.reservation import leases
+from nova_preempt.reservation import lease_cache
 
 
 def lease(lease_id, start_s, end_s, *hosts, project='p',
@@ -47,7 +47,7 @@ def options(**values):
         'on_unavailable': 'fail_closed', **values})
 
 
-class Fixed(leases.LeaseCache):
+class Fixed(lease_cache.LeaseCache):
     """Leases without a thread: asks where the thread would be asked to."""
 
     def __init__(self, *answer, now_s=0, monotonic=None, **values):

@@ -2,8 +2,8 @@
 """Hosts that die are replaced."""
 
 from nova_preempt import exceptions
-from nova_preempt.core.reservation import brake
-from nova_preempt.core.reservation import model as rows
+from nova_preempt.core.reservation import down_host_controller
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservations as db
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
@@ -28,8 +28,9 @@ class TestDeadHosts(life.ChoresTestCase):
             self.look_until(5)
             found = self.get(str(down))
             self.assertNotEqual(('h1',), found.held)
-            self.assertEqual(rows.PENDING, found.status)
-            self.reservations.update(str(down), status=rows.CANCELLED)
+            self.assertEqual(reservation_model.PENDING, found.status)
+            self.reservations.update(str(down),
+                                     status=reservation_model.CANCELLED)
             self.cloud.add_host('h1')
             self.look()
         self.assertEqual([], self.told())
@@ -42,7 +43,7 @@ class TestDeadHosts(life.ChoresTestCase):
             self.look_until(100)
             self.cloud.add_host('h1')
             self.look_until(100)
-        self.assertEqual({'h1': rows.ASSIGNED}, self.statuses())
+        self.assertEqual({'h1': reservation_model.ASSIGNED}, self.statuses())
 
     def test_what_was_seen_before_another_engine_acted_says_nothing(self):
         self.reserve('h1')
@@ -65,14 +66,14 @@ class TestDeadHosts(life.ChoresTestCase):
         self.look_until(1700)
         found = self.get()
         self.assertEqual(('h1',), found.held)
-        self.assertEqual(brake.BRAKED, found.public_reason)
+        self.assertEqual(down_host_controller.BRAKED, found.public_reason)
         self.assertIn('h1 down, and not replaced yet: 5 of 15 hosts are '
                       'down', found.reason)
         self.assertEqual(['start', 'degraded'], self.told())
         self.look_until(300)
         found = self.get()
         self.assertNotEqual(('h1',), found.held)
-        self.assertEqual(('', rows.ACTIVE),
+        self.assertEqual(('', reservation_model.ACTIVE),
                          (found.public_reason, found.status))
 
     def brake(self):
@@ -90,8 +91,10 @@ class TestDeadHosts(life.ChoresTestCase):
     def test_the_brake_holds_where_others_are_full(self):
         self.brake()
         self.look_until(2400)
-        self.assertEqual((('h1',), rows.ACTIVE, brake.BRAKED), (
-            self.get().held, self.get().status, self.get().public_reason))
+        self.assertEqual((('h1',), reservation_model.ACTIVE,
+                          down_host_controller.BRAKED), (
+                              self.get().held, self.get().status,
+                              self.get().public_reason))
         # One that it could not have is of no use.
         self.cloud.servers.clear()
         for name in [*self.cloud.hosts]:
@@ -122,7 +125,7 @@ class TestDeadHosts(life.ChoresTestCase):
             self.cloud.add_host(name, state='down')
         self.look_until(3600)
         self.assertEqual(('h1',), self.get().held)
-        self.assertEqual(brake.BRAKED, self.get().public_reason)
+        self.assertEqual(down_host_controller.BRAKED, self.get().public_reason)
         self.options.brake_percent = 100
         self.look_until(150)
         self.assertEqual(('h3',), self.get().held)
@@ -137,7 +140,7 @@ class TestDeadHosts(life.ChoresTestCase):
         self.assertIsNone(self.get().public_reason)
         self.blind = ''
         self.look_until(15)
-        self.assertEqual(brake.BRAKED, self.get().public_reason)
+        self.assertEqual(down_host_controller.BRAKED, self.get().public_reason)
         self.blind = 'the bus is away again'
         self.look_until(60)
         self.assertEqual(['degraded'], self.told())
@@ -147,7 +150,7 @@ class TestDeadHosts(life.ChoresTestCase):
         for name in ('h1', 'h2'):
             self.cloud.add_host(name, state='down')
         self.look_until(30)
-        self.assertEqual(brake.BRAKED, self.get().public_reason)
+        self.assertEqual(down_host_controller.BRAKED, self.get().public_reason)
         self.reservations = db.Reservations(self.database, self.clock)
         self.reconciler = self.make_reconciler()
         self.cloud.add_host('h1')
@@ -164,9 +167,10 @@ class TestDeadHosts(life.ChoresTestCase):
         self.look_until(120)
         self.assertEqual(('h2',), self.get().held)
         self.look_until(60)
-        self.assertEqual({'h1': rows.LOST, 'h2': rows.READY},
+        self.assertEqual({'h1': reservation_model.LOST,
+                          'h2': reservation_model.READY},
                          self.statuses())
-        self.assertEqual(rows.ACTIVE, self.get().status)
+        self.assertEqual(reservation_model.ACTIVE, self.get().status)
         self.assertEqual({'mine'}, self.cloud.on('h1'))
         self.assertIn('Servers on it are not moved', self.logger.output)
         # Its servers are cleared away from lost hosts too.
@@ -185,7 +189,8 @@ class TestDeadHosts(life.ChoresTestCase):
         self.cloud.boot('mine', 'h2', reservation='r1')
         self.look_until(60)
         self.assertEqual({'mine'}, self.cloud.on('h2'))
-        self.assertEqual({'h1': rows.LOST, 'h2': rows.READY},
+        self.assertEqual({'h1': reservation_model.LOST,
+                          'h2': reservation_model.READY},
                          self.statuses())
 
     def test_degraded_and_repaired(self):
@@ -193,7 +198,7 @@ class TestDeadHosts(life.ChoresTestCase):
         self.cloud.add_host('h3', state='down')
         self.look_until(120)
         found = self.get()
-        self.assertEqual((rows.DEGRADED, ('h1', 'h2')),
+        self.assertEqual((reservation_model.DEGRADED, ('h1', 'h2')),
                          (found.status, found.held))
         self.assertEqual('1 of 3 hosts are missing: the compute service of '
                          'host h3 is down', found.reason)
@@ -202,7 +207,7 @@ class TestDeadHosts(life.ChoresTestCase):
         self.cloud.add_host('h4')
         self.look_until(5)
         found = self.get()
-        self.assertEqual((rows.ACTIVE, ('h1', 'h2', 'h4'), ''),
+        self.assertEqual((reservation_model.ACTIVE, ('h1', 'h2', 'h4'), ''),
                          (found.status, found.held, found.reason))
 
     def test_as_ranked(self):
@@ -228,7 +233,7 @@ class TestDeadHosts(life.ChoresTestCase):
 
         self.reservations.replace_host = replace_host
         self.look_until(125)
-        self.assertEqual((rows.DEGRADED, ()),
+        self.assertEqual((reservation_model.DEGRADED, ()),
                          (self.get().status, self.get().held))
 
 
@@ -259,7 +264,7 @@ class TestManyAtOnce(life.ChoresTestCase):
                 self.set_state([name])
                 self.look_until(10)
             self.assertEqual(('h1', 'h2'), self.get().held)
-        self.assertEqual(rows.ACTIVE, self.get().status)
+        self.assertEqual(reservation_model.ACTIVE, self.get().status)
         self.assertEqual(1, self.logger.output.count(
             'No host is taken from any reservation: 10 of 10 hosts are'))
 
@@ -306,8 +311,8 @@ class TestManyAtOnce(life.ChoresTestCase):
         self.lose('h1')
         self.look_until(5)
         self.assertEqual(('h1',), self.get().held)
-        self.assertEqual(rows.READY, self.statuses()['h1'])
-        self.assertEqual(rows.ACTIVE, self.get().status)
+        self.assertEqual(reservation_model.READY, self.statuses()['h1'])
+        self.assertEqual(reservation_model.ACTIVE, self.get().status)
 
     def test_beside_the_new_one_if_that_is_in_use(self):
         self.lose('h1')
@@ -315,7 +320,7 @@ class TestManyAtOnce(life.ChoresTestCase):
         self.cloud.boot('mine too', new, reservation='r1')
         self.look_until(5)
         self.assertEqual({'h1', new}, set(self.get().held))
-        self.assertEqual(rows.ACTIVE, self.get().status)
+        self.assertEqual(reservation_model.ACTIVE, self.get().status)
 
     def test_not_if_it_is_anothers_now(self):
         self.lose('h1')

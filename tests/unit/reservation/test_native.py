@@ -14,10 +14,10 @@ from nova_preempt import db
 import nova_preempt.conf
 from nova_preempt.core.reservation import calendar as core
 from nova_preempt.core.reservation import leases as core_leases
-from nova_preempt.core.reservation import model as rows
-from nova_preempt.db import calendar
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import calendar_cache
 from nova_preempt.db import reservations
-from nova_preempt.reservation.lease_service import native
+from nova_preempt.reservation.lease_service import own
 from tests import tables
 
 NOW = datetime.datetime(2026, 1, 1, 12)
@@ -38,13 +38,13 @@ class TestNative(unittest.TestCase):
         conf.set_override('enabled', True, 'reservation')
         self.conf = conf
         database = db.Database(conf)
-        self.service = native.NativeLeases(conf)
+        self.service = own.NativeLeases(conf)
         tables.make(database)
         self.mine = reservations.Reservations(database, lambda: NOW)
 
     def grant(self, uuid, *hosts, start_s=NOW_S):
         found = core.Window(start_s, start_s + 3600, hosts)
-        return self.mine.grant(rows.Reservation(
+        return self.mine.grant(reservation_model.Reservation(
             uuid, 'p', len(hosts), 3600, NOW, 'shelve', 60),
             lambda calendar: found)
 
@@ -56,7 +56,7 @@ class TestNative(unittest.TestCase):
         self.assertEqual((), tuple(self.service.fetch()))
         self.grant('r1', 'h1', 'h2')
         self.grant('r2', 'h1', start_s=NOW_S + 3600)
-        self.mine.update('r1', status=rows.ACTIVE)
+        self.mine.update('r1', status=reservation_model.ACTIVE)
         self.assertEqual(
             (self.lease('r1', core_leases.ACTIVE, 'h1', 'h2'),
              self.lease('r2', core_leases.PENDING, 'h1',
@@ -64,8 +64,8 @@ class TestNative(unittest.TestCase):
             tuple(self.service.fetch()))
 
     def test_what_has_ended(self):
-        for status in (rows.ENDED, rows.CANCELLED,
-                       rows.ERROR):
+        for status in (reservation_model.ENDED, reservation_model.CANCELLED,
+                       reservation_model.ERROR):
             self.grant(status, 'h1')
             self.mine.update(status, status=status)
             self.assertEqual((), tuple(self.service.fetch()))
@@ -81,8 +81,8 @@ class TestNative(unittest.TestCase):
                          tuple(self.service.fetch()))
         self.assertEqual(self.service.fetch().get('r1'),
                          self.service.get('r1'))
-        self.mine.set_host('r1', 'h2', rows.READY)
-        self.mine.update('r1', status=rows.DEGRADED, ready_at=NOW)
+        self.mine.set_host('r1', 'h2', reservation_model.READY)
+        self.mine.update('r1', status=reservation_model.DEGRADED, ready_at=NOW)
         self.assertEqual((self.lease('r1', core_leases.ACTIVE, 'h2'),),
                          tuple(self.service.fetch()))
         self.mine.replace_host('r1', 'h2')
@@ -102,19 +102,19 @@ class TestNative(unittest.TestCase):
     def test_a_new_host_of_an_active_one_waits_until_it_is_empty(self):
         self.grant('r1', 'h1', 'h2')
         for host in ('h1', 'h2'):
-            self.mine.set_host('r1', host, rows.READY)
-        self.mine.update('r1', status=rows.ACTIVE, ready_at=NOW)
+            self.mine.set_host('r1', host, reservation_model.READY)
+        self.mine.update('r1', status=reservation_model.ACTIVE, ready_at=NOW)
         active = self.lease('r1', core_leases.ACTIVE, 'h1', 'h2')
         self.assertEqual((active,), tuple(self.service.fetch()))
         self.mine.replace_host('r1', 'h1', 'h3')
         waiting = dataclasses.replace(active, hosts=frozenset(('h2', 'h3')),
                                       unready=frozenset(('h3',)))
-        for status in (rows.ASSIGNED, rows.EMPTYING):
+        for status in (reservation_model.ASSIGNED, reservation_model.EMPTYING):
             self.mine.set_host('r1', 'h3', status)
             self.assertEqual((waiting,), tuple(self.service.fetch()))
             self.assertEqual(waiting, self.service.get('r1'))
         # It is seen at once.
-        self.mine.set_host('r1', 'h3', rows.READY)
+        self.mine.set_host('r1', 'h3', reservation_model.READY)
         ready = dataclasses.replace(waiting, unready=frozenset())
         self.assertEqual((ready,), tuple(self.service.fetch()))
         self.assertEqual(ready, self.service.get('r1'))
@@ -122,7 +122,7 @@ class TestNative(unittest.TestCase):
     def test_only_those_that_have_started_while_reservations_are_off(self):
         self.grant('r1', 'h1')
         self.grant('r2', 'h2')
-        self.mine.update('r1', status=rows.ACTIVE)
+        self.mine.update('r1', status=reservation_model.ACTIVE)
         active = self.lease('r1', core_leases.ACTIVE, 'h1')
         self.conf.set_override('enabled', False, 'reservation')
         self.assertEqual((active,), tuple(self.service.fetch()))
@@ -135,9 +135,9 @@ class TestNative(unittest.TestCase):
     def test_reads_them_only_where_something_has_changed(self):
         self.grant('r1', 'h1')
         found = self.service.fetch()
-        with mock.patch.object(calendar, 'get_leases',
+        with mock.patch.object(calendar_cache, 'get_leases',
                                side_effect=AssertionError):
             self.assertIs(found, self.service.fetch())
-        self.mine.update('r1', status=rows.ACTIVE)
+        self.mine.update('r1', status=reservation_model.ACTIVE)
         self.assertEqual((self.lease('r1', core_leases.ACTIVE, 'h1'),),
                          tuple(self.service.fetch()))

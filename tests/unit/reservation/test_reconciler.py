@@ -7,10 +7,10 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core import model
-from nova_preempt.core import notice
-from nova_preempt.core.energy import candidates
-from nova_preempt.core.reservation import model as rows
-from nova_preempt.db import changes
+from nova_preempt.core import notice_period
+from nova_preempt.core.energy import host_candidates
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import change_log
 from nova_preempt.db import models
 from nova_preempt.reservation import reconciler
 from tests.unit.reservation import life
@@ -39,7 +39,8 @@ class TestBeforeTheStart(life.ChoresTestCase):
             {'long': 450, 'short': 180},
             {uuid: (start - when).total_seconds()
              for uuid, when in self.cloud.noticed.items()})
-        self.assertEqual([('start', rows.ACTIVE, 0.0)], self.events.told)
+        self.assertEqual([('start', reservation_model.ACTIVE, 0.0)],
+                         self.events.told)
 
     def test_those_with_the_same_notice_end_together(self):
         self.cloud.add_host('h1')
@@ -62,7 +63,8 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(
             [('live_migrate', 'n'), ('cold_migrate', 's'),
              ('confirm_resize', 's')], self.cloud.asked)
-        self.assertEqual([('start', rows.ACTIVE, 0.0)], self.events.told)
+        self.assertEqual([('start', reservation_model.ACTIVE, 0.0)],
+                         self.events.told)
         self.assertEqual('stopped', self.cloud.servers['s'].vm_state)
 
     def test_what_cannot_be_moved_is_tried_again(self):
@@ -75,7 +77,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
             'Server n cannot be moved: No valid host'))
         self.cloud.servers['n'].movable = True
         self.look_until(LEAD_S - 60)
-        self.assertEqual(rows.ACTIVE, self.get().status)
+        self.assertEqual(reservation_model.ACTIVE, self.get().status)
 
     def test_others_have_notice_once_nova_moves_what_it_refused(self):
         self.cloud.add_host('h1')
@@ -96,12 +98,13 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.cloud.add_host('h1')
         self.reserve('h1')
         self.look_until(HOUR_S - 600)
-        self.assertEqual({'h1': rows.READY}, self.statuses())
+        self.assertEqual({'h1': reservation_model.READY}, self.statuses())
         self.cloud.boot('late', 'h1', preemptible=True, notice_s=30)
         self.look()
-        self.assertEqual({'h1': rows.EMPTYING}, self.statuses())
+        self.assertEqual({'h1': reservation_model.EMPTYING}, self.statuses())
         self.look_until(600)
-        self.assertEqual([('start', rows.ACTIVE, 0.0)], self.events.told)
+        self.assertEqual([('start', reservation_model.ACTIVE, 0.0)],
+                         self.events.told)
 
     def test_what_only_placement_knows(self):
         """A server that is being built, or a move that is not confirmed."""
@@ -109,9 +112,9 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.cloud.foreign['h1'].add('building')
         self.reserve('h1')
         self.look_until(HOUR_S - 1)
-        self.assertEqual(rows.PENDING, self.get().status)
+        self.assertEqual(reservation_model.PENDING, self.get().status)
         self.look_until(1)
-        self.assertEqual((rows.DEGRADED, ()),
+        self.assertEqual((reservation_model.DEGRADED, ()),
                          (self.get().status, self.get().held))
         self.assertIn('host h1 is not empty: allocations of building',
                       self.get().reason)
@@ -129,7 +132,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(('h1',), self.get().held)
         self.look_until(200)
         self.assertEqual(('h3',), self.get().held)
-        self.assertEqual(rows.ACTIVE, self.get().status)
+        self.assertEqual(reservation_model.ACTIVE, self.get().status)
         self.assertIn('host h1 is not empty: servers n (No valid host)',
                       next(host.reason for host in self.get().hosts))
         self.assertIn('n', self.cloud.on('h1'))
@@ -144,7 +147,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(('h3',), self.get().held)
         self.assertEqual({'p'}, self.cloud.on('h2'))
         (_event, status, late_s), = self.events.told
-        self.assertEqual(rows.ACTIVE, status)
+        self.assertEqual(reservation_model.ACTIVE, status)
         self.assertLessEqual(late_s, 2 * reconciler.IDLE_S)
 
     def test_the_only_host_is_tried_again_but_not_all_the_time(self):
@@ -155,7 +158,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(['degraded'] * 2, self.told())
         self.look_until(30)
         self.assertEqual(['degraded'] * 2 + ['start'], self.told())
-        self.assertEqual(rows.ACTIVE, self.get().status)
+        self.assertEqual(reservation_model.ACTIVE, self.get().status)
 
     def test_properties_are_those_asked_for(self):
         for name in ('h1', 'h2', 'h3'):
@@ -176,7 +179,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.reserve('h1', start_s=0, duration_s=600)
         self.look_until(300)
         self.assertEqual([], self.cloud.asked)
-        self.assertEqual((rows.DEGRADED, ()),
+        self.assertEqual((reservation_model.DEGRADED, ()),
                          (self.get().status, self.get().held))
         self.assertIn('promised to run for 86340 s more', self.get().reason)
 
@@ -242,7 +245,8 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.reserve('h1')
         self.look_until(HOUR_S + 5)
         self.assertEqual(('h2',), self.get().held)
-        self.assertEqual([('start', rows.ACTIVE, 0.0)], self.events.told)
+        self.assertEqual([('start', reservation_model.ACTIVE, 0.0)],
+                         self.events.told)
 
     def test_budgets_count(self):
         self.cloud.add_host('h1')
@@ -266,7 +270,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.reserve('h1', start_s=LEAD_S)
         self.look_until(LEAD_S + 5)
         self.assertEqual(('h2',), self.get().held)
-        self.assertEqual(rows.ACTIVE, self.get().status)
+        self.assertEqual(reservation_model.ACTIVE, self.get().status)
 
     def test_it_says_so_where_there_is_no_other_host(self):
         self.cloud.add_host('h1')
@@ -276,7 +280,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.reservations.replace_host('long', 'h1', None, 'was down')
         self.reserve('h1', start_s=0)
         self.look_until(60)
-        self.assertEqual(rows.DEGRADED, self.get().status)
+        self.assertEqual(reservation_model.DEGRADED, self.get().status)
         self.assertIn('servers of another reservation theirs (whose end is ',
                       self.get().reason)
         self.assertEqual('1 of 1 hosts are missing: a host could not be '
@@ -291,41 +295,42 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.cloud.boot('spot', 'h1', preemptible=True)
         self.look_until(20)
         self.assertEqual({'mine'}, self.cloud.on('h1'))
-        self.assertEqual((rows.ACTIVE, {'h1': rows.READY}),
+        self.assertEqual((reservation_model.ACTIVE,
+                          {'h1': reservation_model.READY}),
                          (self.get().status, self.statuses()))
         self.assertEqual(1, self.logger.output.count(
             'Server late is on host h1, which reservation r1 has'))
 
     def test_active_once_its_hosts_are_on_and_up(self):
-        for values in ({'asleep': candidates.Off('', 300)},
+        for values in ({'asleep': host_candidates.Off('', 300)},
                        {'state': 'down'}):
             self.cloud.add_host('h1', **values)
             uuid = str(values)
             self.reserve('h1', uuid=uuid, start_s=0)
             self.look_until(60)
-            self.assertEqual((rows.PENDING, ('h1',)),
+            self.assertEqual((reservation_model.PENDING, ('h1',)),
                              (self.get(uuid).status, self.get(uuid).held))
             self.cloud.add_host('h1')
             self.look_until(5)
-            self.assertEqual(rows.ACTIVE, self.get(uuid).status)
-            self.reservations.update(uuid, status=rows.CANCELLED)
+            self.assertEqual(reservation_model.ACTIVE, self.get(uuid).status)
+            self.reservations.update(uuid, status=reservation_model.CANCELLED)
 
     def test_another_host_for_one_that_does_not_wake(self):
         """Its boot hangs; it has the time that a boot takes."""
-        self.cloud.add_host('h1', asleep=candidates.Off('', 300))
+        self.cloud.add_host('h1', asleep=host_candidates.Off('', 300))
         self.reserve('h1')
         self.cloud.add_host('h2')
         self.look_until(HOUR_S + 270)
-        self.assertEqual((rows.PENDING, ('h1',)),
+        self.assertEqual((reservation_model.PENDING, ('h1',)),
                          (self.get().status, self.get().held))
         self.look_until(45)
-        self.assertEqual((rows.ACTIVE, ('h2',)),
+        self.assertEqual((reservation_model.ACTIVE, ('h2',)),
                          (self.get().status, self.get().held))
         self.assertIn('host h1 is not on: it does not wake',
                       self.logger.output)
 
     def test_another_host_for_one_that_nobody_wakes(self):
-        late = candidates.Off('Power control is paused: storm', 300)
+        late = host_candidates.Off('Power control is paused: storm', 300)
         self.cloud.add_host('h1', asleep=late)
         self.reserve('h1')
         for name in ('h2', 'h3'):
@@ -337,15 +342,15 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(('h1',), self.get().held)
         self.cloud.add_host('h3')
         self.look_until(290)
-        self.assertEqual((rows.ACTIVE, ('h3',)),
+        self.assertEqual((reservation_model.ACTIVE, ('h3',)),
                          (self.get().status, self.get().held))
 
     def test_its_owner_is_told_of_a_host_that_does_not_wake(self):
-        self.cloud.add_host('h1', asleep=candidates.Off(
+        self.cloud.add_host('h1', asleep=host_candidates.Off(
             'it has been waking for 999 s', 300))
         self.reserve('h1')
         self.look_until(HOUR_S + 60)
-        self.assertEqual(rows.DEGRADED, self.get().status)
+        self.assertEqual(reservation_model.DEGRADED, self.get().status)
         self.assertEqual('1 of 1 hosts are missing: a host could not be '
                          'powered on', self.get().public_reason)
         self.assertIn('host h1 is not on: it has been waking for 999 s',
@@ -353,7 +358,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(['degraded'], self.told())
         self.cloud.add_host('h1')
         self.look_until(10)
-        self.assertEqual((rows.ACTIVE, ('h1',)),
+        self.assertEqual((reservation_model.ACTIVE, ('h1',)),
                          (self.get().status, self.get().held))
 
     def test_one_host_that_placement_fails_for(self):
@@ -363,11 +368,12 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.reserve('h2', uuid='r2', start_s=0)
         self.cloud.unreadable = {'h1'}
         self.look_until(60)
-        self.assertEqual([rows.PENDING, rows.ACTIVE], [
-            self.get(uuid).status for uuid in ('r1', 'r2')])
+        self.assertEqual([reservation_model.PENDING, reservation_model.ACTIVE],
+                         [
+                             self.get(uuid).status for uuid in ('r1', 'r2')])
         self.cloud.unreadable = set()
         self.look_until(5)
-        self.assertEqual(rows.ACTIVE, self.get('r1').status)
+        self.assertEqual(reservation_model.ACTIVE, self.get('r1').status)
 
     def test_a_dark_cell_stops_its_own_hosts_only(self):
         for name in ('h1', 'h2'):
@@ -376,11 +382,12 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.reserve('h1', uuid='r1', start_s=0)
         self.reserve('h2', uuid='r2', start_s=0)
         self.look_until(300)
-        self.assertEqual([rows.PENDING, rows.ACTIVE], [
-            self.get(uuid).status for uuid in ('r1', 'r2')])
+        self.assertEqual([reservation_model.PENDING, reservation_model.ACTIVE],
+                         [
+                             self.get(uuid).status for uuid in ('r1', 'r2')])
         self.cloud.dark = frozenset()
         self.look_until(5)
-        self.assertEqual(rows.ACTIVE, self.get('r1').status)
+        self.assertEqual(reservation_model.ACTIVE, self.get('r1').status)
 
     def test_what_nobody_expected_stops_its_own_reservation_only(self):
         """Such as a record of a newer Nova, which this one cannot read."""
@@ -402,12 +409,13 @@ class TestBeforeTheStart(life.ChoresTestCase):
             error = self.assertRaises(ValueError, self.look)
             self.assertEqual('IncompatibleObjectVersion', str(error))
         self.assertEqual(
-            [rows.PENDING, rows.ACTIVE, rows.ACTIVE],
+            [reservation_model.PENDING, reservation_model.ACTIVE,
+             reservation_model.ACTIVE],
             [self.get(uuid).status for uuid in ('r1', 'r2', 'r3')])
         self.assertIn('Reservation r1 has to wait', self.logger.output)
         del self.cloud.servers['new']
         self.look()
-        self.assertEqual(rows.ACTIVE, self.get('r1').status)
+        self.assertEqual(reservation_model.ACTIVE, self.get('r1').status)
 
     def test_nobody_is_turned_away_from_a_host_in_the_dark(self):
         self.cloud.add_host('h1')
@@ -435,7 +443,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.reconciler = self.make_reconciler()
         self.look_until(LEAD_S + 5)
         self.assertEqual([('confirm_resize', 's')], self.cloud.asked)
-        self.assertEqual(rows.ACTIVE, self.get().status)
+        self.assertEqual(reservation_model.ACTIVE, self.get().status)
 
     def test_an_engine_that_acts_again_knows_what_another_has_moved(self):
         self.cloud.add_host('h1')
@@ -478,7 +486,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look()
         self.assertEqual('resize_migrating',
                          self.cloud.servers['s'].task_state)
-        self.reservations.update('r1', status=rows.CANCELLED)
+        self.reservations.update('r1', status=reservation_model.CANCELLED)
         self.look_until(615)
         self.assertEqual([('cold_migrate', 's'), ('confirm_resize', 's')],
                          self.cloud.asked)
@@ -501,14 +509,15 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look_until(HOUR_S - 15)
         self.assertEqual([], self.cloud.asked)
         self.assertEqual(
-            [(rows.ACTIVE, ('h1',)), (rows.PENDING, ('h2',))],
+            [(reservation_model.ACTIVE, ('h1',)),
+             (reservation_model.PENDING, ('h2',))],
             [(self.get(uuid).status, self.get(uuid).held)
              for uuid in ('active', 'pending')])
         self.assertEqual(1, self.logger.output.count(
             'Reservation pending does not begin: [reservation]enabled'))
         self.look_until(15)
         self.assertEqual([('force_delete', 'mine')], self.cloud.asked)
-        self.assertEqual(rows.ENDED, self.get('active').status)
+        self.assertEqual(reservation_model.ENDED, self.get('active').status)
 
     # Not shrunk: an example is half an hour of a life.
     @hypothesis.settings(max_examples=8,
@@ -527,7 +536,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         """
         self.now += datetime.timedelta(days=1)
         with self.database.writer() as session:
-            changes.raise_generation(session, reservations=[
+            change_log.raise_generation(session, reservations=[
                 item.uuid for item in self.reservations.list()])
             for model in (models.ReservationHost, models.Reservation):
                 session.query(model).delete()
@@ -546,10 +555,11 @@ class TestBeforeTheStart(life.ChoresTestCase):
             passed = 1801 - before_s
             self.reconciler = self.make_reconciler()
         self.look_until(1801 - passed)
-        self.assertEqual([('start', rows.ACTIVE, 0.0)], self.events.told)
+        self.assertEqual([('start', reservation_model.ACTIVE, 0.0)],
+                         self.events.told)
         self.assertEqual(set(), self.cloud.on('h1'))
         start = self.get().start_at
         for number, (notice_s, _takes_s) in enumerate(servers):
             early_s = (start - self.cloud.noticed[f'p{number}']
                        ).total_seconds() - notice_s
-            self.assertLessEqual(early_s, 120 + notice.MARGIN_S)
+            self.assertLessEqual(early_s, 120 + notice_period.MARGIN_S)

@@ -5,7 +5,7 @@ import types
 import unittest
 from unittest import mock
 
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.scheduler import allocation_project
 
 

@@ -4,7 +4,7 @@ import unittest
 
 from nova import exception
 
-from nova_preempt.cloud import placement as placement_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.scheduler import batch_claim
 
 

@@ -10,7 +10,7 @@ from nova.scheduler import weights as nova_weights
 from nova.scheduler.weights import cpu
 from nova.scheduler.weights import ram
 
-from nova_preempt.core.energy.efficiency import Figures
+from nova_preempt.core.energy.efficiency_ranking import Figures
 from nova_preempt.scheduler.weights import kw_ranking
 
 CONF = nova.conf.CONF

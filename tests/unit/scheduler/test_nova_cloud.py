@@ -6,12 +6,12 @@ import threading
 import unittest
 from unittest import mock
 
-from nova_preempt.cloud import placement
+from nova_preempt.cloud import placement_api
 from nova_preempt.core import deadline as core_deadline
-from nova_preempt.core.scheduling import port
-from nova_preempt.scheduler import deadline
+from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import request_context
+from nova_preempt.scheduler import request_deadline
 
 TIMES = core_deadline.Times(whole_s=100, end_s=20)
 
@@ -21,7 +21,7 @@ class NovaCloudTestCase(unittest.TestCase):
     def setUp(self):
         self.now = 0
         self.places = threading.Semaphore(4)
-        mine = deadline.Deadline(TIMES, self.places, lambda: self.now)
+        mine = request_deadline.Deadline(TIMES, self.places, lambda: self.now)
         self.preemption = mock.Mock(monotonic=lambda: self.now)
         self.cloud = nova_cloud.NovaCloud(
             self.preemption, request_context.RequestContext(
@@ -33,12 +33,13 @@ class TestUnanswered(NovaCloudTestCase):
     def test_how_long_it_took(self):
         def look_again(*args):
             self.now += 60
-            raise placement.PlacementError('timeout')
+            raise placement_api.PlacementError('timeout')
 
         self.now = 7
         self.cloud._query = []
         self.preemption.known.providers.look_again = look_again
-        with self.assertRaisesRegex(port.Unanswered, 'timeout') as caught:
+        with self.assertRaisesRegex(cloud_port.Unanswered,
+                                    'timeout') as caught:
             self.cloud.list_again('host', 1)
         self.assertEqual(60, caught.exception.after_s)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nova import objects
 from nova.scheduler import filters
 
-from nova_preempt.scheduler import states
+from nova_preempt.scheduler import host_states
 from nova_preempt.scheduler.filters import preemptible_filter
 
 ALLOWED = st.sampled_from((None, 'true', 'false', 'no'))
@@ -29,7 +29,7 @@ def make_host(servers, preemption, victims):
         ('preemptible:allow_servers', servers),
         ('preemptible:allow_preemption', preemption)) if value is not None}
     return types.SimpleNamespace(
-        preemption=states.Mark(('v',) * victims), host='h', nodename='h',
+        preemption=host_states.Mark(('v',) * victims), host='h', nodename='h',
         aggregates=[types.SimpleNamespace(metadata=metadata)])
 
 

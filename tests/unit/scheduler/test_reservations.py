@@ -12,20 +12,20 @@ from nova.scheduler import filters as nova_filters
 from nova.scheduler import weights as nova_weights
 from nova.scheduler.weights import ram
 
-from nova_preempt.cloud import request
+from nova_preempt.cloud import request_kind
 from nova_preempt.core.reservation import leases as core
-from nova_preempt.reservation import leases
+from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import weights
 from nova_preempt.scheduler.filters import reservation_filter
-from nova_preempt.scheduler.weights import reservation
+from nova_preempt.scheduler.weights import reservation_weigher
 from tests.unit.reservation import support
 
 CONF = nova.conf.CONF
 objects.register_all()
 
-LOGGER = 'nova_preempt.reservation.leases'
+LOGGER = 'nova_preempt.reservation.lease_cache'
 
 UUID = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
 
@@ -68,7 +68,7 @@ class ReservationTestCase(unittest.TestCase):
     def use(self, *found, now_s=0, **values):
         known = support.Fixed(*found, now_s=now_s, **values)
         self.enterContext(mock.patch.object(
-            leases, 'current', lambda conf: known))
+            lease_cache, 'current', lambda conf: known))
         return known
 
 
@@ -190,7 +190,7 @@ class TestWeigher(ReservationTestCase):
               support.lease('r3', 200, 300, 'C'))
 
     def order(self, spec_obj, *hosts):
-        weighers = [reservation.ReservationFreeTimeWeigher(),
+        weighers = [reservation_weigher.ReservationFreeTimeWeigher(),
                     ram.RAMWeigher()]
         handler = nova_weights.HostWeightHandler()
         return ''.join(weighed.obj.nodename for weighed in
@@ -198,15 +198,15 @@ class TestWeigher(ReservationTestCase):
                                                    spec_obj))
 
     def test_is_found(self):
-        self.assertIn(reservation.ReservationFreeTimeWeigher,
+        self.assertIn(reservation_weigher.ReservationFreeTimeWeigher,
                       weights.all_weighers())
 
     def test_time_until_the_next_reservation(self):
         """004-e."""
         self.use(*self.leases)
-        weigher = reservation.ReservationFreeTimeWeigher()
+        weigher = reservation_weigher.ReservationFreeTimeWeigher()
         self.assertEqual(
-            [0, 50, 200, reservation.NEVER_S],
+            [0, 50, 200, reservation_weigher.NEVER_S],
             [weigher._weigh_object(host(name), spec()) for name in 'ABCD'])
 
     def test_farthest_first(self):
@@ -220,8 +220,8 @@ class TestWeigher(ReservationTestCase):
 
     def test_never_is_never(self):
         """Ten years are as good as no reservation: RAM decides."""
-        self.use(support.lease('r1', reservation.NEVER_S + 5,
-                               reservation.NEVER_S + 6, 'A'))
+        self.use(support.lease('r1', reservation_weigher.NEVER_S + 5,
+                               reservation_weigher.NEVER_S + 6, 'A'))
         self.assertEqual('AB', self.order(
             spec(), host('A', free_ram_mb=2), host('B', free_ram_mb=1)))
 
@@ -231,7 +231,7 @@ class TestWeigher(ReservationTestCase):
             hint('r1'), *(host(name, free_ram_mb=ram_mb) for name, ram_mb
                           in zip('BCD', (3, 2, 1), strict=True))))
         self.assertEqual(
-            0, reservation.ReservationFreeTimeWeigher()._weigh_object(
+            0, reservation_weigher.ReservationFreeTimeWeigher()._weigh_object(
                 host('C'), hint('r1')))
 
     def test_without_the_filter_nobody_is_asked(self):
@@ -313,8 +313,8 @@ class TestHint(unittest.TestCase):
     def test_forms(self):
         for value, expected in ((['r'], ('r',)), (['r', 's'], ('r', 's')),
                                 ([], ())):
-            self.assertEqual(expected, request.reservations(
+            self.assertEqual(expected, request_kind.reservations(
                 objects.RequestSpec(scheduler_hints={'reservation': value})))
-        self.assertEqual((), request.reservations(
+        self.assertEqual((), request_kind.reservations(
             objects.RequestSpec(scheduler_hints=None)))
-        self.assertEqual((), request.reservations(objects.RequestSpec()))
+        self.assertEqual((), request_kind.reservations(objects.RequestSpec()))

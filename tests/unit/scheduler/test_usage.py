@@ -9,7 +9,7 @@ from nova import objects
 
 from nova_preempt.cloud import cell_calls
 from nova_preempt.core import quotas as core
-from nova_preempt.scheduler import quotas
+from nova_preempt.scheduler import preemption_quotas
 from tests.unit.core.scheduling import world
 
 objects.register_all()
@@ -18,7 +18,7 @@ objects.register_all()
 class TestCellAway(unittest.TestCase):
 
     def servers(self, answers):
-        servers = quotas.ProjectServers(
+        servers = preemption_quotas.ProjectServers(
             dict, lambda uuids: set(),
             lambda project_id, cells: [world.server(
                 f'old-{uuid}', vcpus=2, memory_mb=512) for uuid in cells])

@@ -10,17 +10,17 @@ from nova import exception
 from oslo_utils import timeutils
 
 from nova_preempt import exceptions
-from nova_preempt.cloud import placement
-from nova_preempt.cloud import providers
-from nova_preempt.cloud import trees
+from nova_preempt.cloud import placement_api
+from nova_preempt.cloud import provider_cache
+from nova_preempt.cloud import provider_trees
 from nova_preempt.core import deadline as core_deadline
 from nova_preempt.core import model
-from nova_preempt.core.energy import demand as core
-from nova_preempt.core.energy import steps
-from nova_preempt.db import energy as db_energy
-from nova_preempt.db import promises
-from nova_preempt.scheduler import deadline
+from nova_preempt.core.energy import power_steps
+from nova_preempt.core.energy import wake_demand
+from nova_preempt.db import energy_store
+from nova_preempt.db import host_promises
 from nova_preempt.scheduler import request_context
+from nova_preempt.scheduler import request_deadline
 from nova_preempt.scheduler import wake_on_demand
 from tests.unit.power import base
 from tests.unit.power import world
@@ -46,15 +46,15 @@ class FakePlacement:
         self.calls = []
 
     def listed(self):
-        return [placement.Provider(name, f'host {name}', 1)
+        return [placement_api.Provider(name, f'host {name}', 1)
                 for name in self.names]
 
     def list_all_providers(self, params):
         self.calls.append(params)
         return [item for name in self.names
-                for item in (placement.Provider(name, name, 1, name),
-                             *(placement.Provider(f'{name}-g{number}', 'g', 1,
-                                                  name, name)
+                for item in (placement_api.Provider(name, name, 1, name),
+                             *(placement_api.Provider(f'{name}-g{number}', 'g',
+                                                      1, name, name)
                                for number in range(2)))]
 
     def get_provider_state(self, uuid, known=None):
@@ -79,9 +79,9 @@ class TestRoom(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.placement = FakePlacement(50)
-        cache = providers.ProviderCache(self.placement)
+        cache = provider_cache.ProviderCache(self.placement)
         self.demand = wake_on_demand.WakeOnDemand(None, mock.Mock(
-            known=mock.Mock(providers=cache, trees=trees.TreeCache(
+            known=mock.Mock(providers=cache, trees=provider_trees.TreeCache(
                 self.placement, cache))), None)
 
     def room(self, wanted, listed=None):
@@ -138,8 +138,8 @@ class TestDemand(world.WorldTestCase):
         for name in names:
             self.assertTrue(self.to(name, 'asleep', ('on',)))
 
-    def to(self, name, state, before=steps.STATES):
-        return db_energy.set_power(self.db, name, state, base.NOW.replace(
+    def to(self, name, state, before=power_steps.STATES):
+        return energy_store.set_power(self.db, name, state, base.NOW.replace(
             tzinfo=None), from_states=before)
 
     def place(self, asked):
@@ -152,8 +152,9 @@ class TestDemand(world.WorldTestCase):
         return 'there'
 
     def serve(self, servers=('s1',)):
-        with deadline.Deadline(core_deadline.Times(self.left_s, 0),
-                               self.places, self.waiting.clock) as mine:
+        with request_deadline.Deadline(core_deadline.Times(self.left_s, 0),
+                                       self.places,
+                                       self.waiting.clock) as mine:
             return self.demand.serve(request_context.RequestContext(
                 None, Spec(), tuple(servers), deadline=mine), self.place)
 
@@ -179,7 +180,7 @@ class TestDemand(world.WorldTestCase):
             None, 's1', 2, {'a': 1, 'b': 1})
         self.assertEqual([('s1', 2, 200.0), ('s2', 2, 200.0)], [
             (wake.server_uuid, wake.cores, wake.boot_s)
-            for wake in db_energy.get_wakes(self.db)])
+            for wake in energy_store.get_wakes(self.db)])
 
     def test_time_is_up(self):
         self.assertEqual(
@@ -300,19 +301,19 @@ class TestDemand(world.WorldTestCase):
 
     def test_what_was_promised_is_let_go(self):
         def wake(context, request, servers, hosts):
-            promises.make(self.db, request, lambda others: [
-                core.Promise(request, 'a', 1, 2)], timeutils.utcnow(), 600,
-                lambda name: False)
+            host_promises.make(self.db, request, lambda others: [
+                wake_demand.Promise(request, 'a', 1, 2)], timeutils.utcnow(),
+                600, lambda name: False)
             return {'hosts': ['a'], 'boot_s': 300}
 
         self.engine.wake_hosts.side_effect = wake
         self.refused()
         # The host is to wake all the same: capacity is on its way.
-        self.assertEqual(1, len(promises.get(self.db, base.NOW.replace(
+        self.assertEqual(1, len(host_promises.get(self.db, base.NOW.replace(
             year=2000, tzinfo=None))))
         self.up_in(200)
         self.assertEqual('there', self.serve())
-        self.assertEqual([], promises.get(self.db, base.NOW.replace(
+        self.assertEqual([], host_promises.get(self.db, base.NOW.replace(
             year=2000, tzinfo=None)))
 
     def test_waits_for_all(self):

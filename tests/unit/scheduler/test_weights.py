@@ -12,9 +12,9 @@ from nova.scheduler import weights as nova_weights
 from nova.scheduler.weights import compute
 from nova.scheduler.weights import ram
 
-from nova_preempt.scheduler import states
+from nova_preempt.scheduler import host_states
 from nova_preempt.scheduler import weights
-from nova_preempt.scheduler.weights import preemption
+from nova_preempt.scheduler.weights import preemption_weigher
 
 CONF = nova.conf.CONF
 
@@ -22,7 +22,7 @@ CONF = nova.conf.CONF
 def host(name, victims=(), cost_us=0, **values):
     return types.SimpleNamespace(**{
         'host': name, 'nodename': name,
-        'preemption': states.Mark(victims, cost_us), 'free_ram_mb': 0,
+        'preemption': host_states.Mark(victims, cost_us), 'free_ram_mb': 0,
         'failed_builds': 0,
         'aggregates': [], **values})
 
@@ -30,8 +30,8 @@ def host(name, victims=(), cost_us=0, **values):
 class TestWeighers(unittest.TestCase):
 
     def order(self, *hosts):
-        weighers = [preemption.PreemptionWeigher(),
-                    preemption.PreemptionCostWeigher(),
+        weighers = [preemption_weigher.PreemptionWeigher(),
+                    preemption_weigher.PreemptionCostWeigher(),
                     ram.RAMWeigher(), compute.BuildFailureWeigher()]
         handler = nova_weights.HostWeightHandler()
         return [weighed.obj.host for weighed in
@@ -45,15 +45,15 @@ class TestWeighers(unittest.TestCase):
 
     def test_who_has_nothing_to_say_costs_nothing(self):
         """Nova looks at each host for each weight, and at none for none."""
-        for cls in (preemption.PreemptionWeigher,
-                    preemption.PreemptionCostWeigher):
+        for cls in (preemption_weigher.PreemptionWeigher,
+                    preemption_weigher.PreemptionCostWeigher):
             for hosts in ([host('a'), host('b')],
                           [host('a', ('v',), 5), host('b', ('v',), 5)]):
                 weigher = cls()
                 found = weigher.weigh_objects(
                     [types.SimpleNamespace(obj=item) for item in hosts], None)
                 if (hosts[0].preemption.victims
-                        and cls is preemption.PreemptionWeigher):
+                        and cls is preemption_weigher.PreemptionWeigher):
                     self.assertEqual([1, 1], found)
                 else:
                     self.assertEqual([], found)
@@ -66,10 +66,10 @@ class TestWeighers(unittest.TestCase):
         class Each:
             weigh_objects = nova_base.BaseWeigher.weigh_objects
 
-        class Needs(Each, preemption.PreemptionWeigher):
+        class Needs(Each, preemption_weigher.PreemptionWeigher):
             pass
 
-        class Cost(preemption.PreemptionCostWeigher):
+        class Cost(preemption_weigher.PreemptionCostWeigher):
             def weigh_objects(self, weighed_obj_list, weight_properties):
                 costs = [item.obj.preemption.cost_us
                          for item in weighed_obj_list]
@@ -88,8 +88,8 @@ class TestWeighers(unittest.TestCase):
 
         self.assertEqual(
             weights_of([Needs(), Cost()]),
-            weights_of([preemption.PreemptionWeigher(),
-                        preemption.PreemptionCostWeigher()]))
+            weights_of([preemption_weigher.PreemptionWeigher(),
+                        preemption_weigher.PreemptionCostWeigher()]))
 
     def test_host_with_room_before_free_victims(self):
         """003-d."""

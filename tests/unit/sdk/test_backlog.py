@@ -4,8 +4,8 @@
 
 from openstack import exceptions
 
-from nova_preempt.core.backlog import model
-from nova_preempt.db import backlog
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.db import backlog_store
 from tests.unit.api import base as api_base
 from tests.unit.sdk import base
 
@@ -20,8 +20,8 @@ class TestRequests(base.SdkTestCase):
             'networks': 'none'}}, **{'flavors': ['f1'], **values})
 
     def becomes(self, uuid, state):
-        backlog.change(self.db, uuid, model.STATES, api_base.NOW,
-                       state=state, reason='No valid host.')
+        backlog_store.change(self.db, uuid, backlog_model.STATES, api_base.NOW,
+                             state=state, reason='No valid host.')
 
     def test_life(self):
         made = self.create(name='wrf', count=3, least_count=1,
@@ -52,7 +52,7 @@ class TestRequests(base.SdkTestCase):
     def test_with_its_servers(self):
         made = self.create()
         self.member.cancel_backlog_request(made, servers=True)
-        self.assertTrue(backlog.get(self.db, made.id).ends_servers)
+        self.assertTrue(backlog_store.get(self.db, made.id).ends_servers)
 
     def test_find(self):
         unknown = api_base.make_uuid('unknown')
@@ -80,11 +80,11 @@ class TestRequests(base.SdkTestCase):
 
     def test_wait(self):
         made = self.create()
-        self.soon(self.becomes, made.id, model.ACTIVE)
+        self.soon(self.becomes, made.id, backlog_model.ACTIVE)
         found = self.member.wait_for_backlog_request(made, interval=0.05,
                                                      wait=60)
         self.assertEqual('active', found.status)
-        self.becomes(made.id, model.FAILED)
+        self.becomes(made.id, backlog_model.FAILED)
         self.raised(exceptions.ResourceFailure,
                     self.member.wait_for_backlog_request, made,
                     interval=0.05, wait=60)

@@ -5,7 +5,7 @@ import datetime
 from openstack import exceptions
 from oslo_utils import timeutils
 
-from nova_preempt.db import energy as db_energy
+from nova_preempt.db import energy_store
 from tests.unit.sdk import base
 
 
@@ -19,11 +19,11 @@ class TestEnergy(base.SdkTestCase):
         self.now = timeutils.utcnow().replace(microsecond=0)
 
     def set_power(self, state, *from_states):
-        db_energy.set_power(self.db, 'a %1', state, self.now,
-                            from_states=from_states)
+        energy_store.set_power(self.db, 'a %1', state, self.now,
+                               from_states=from_states)
 
     def test_totals(self):
-        db_energy.add_sample(self.db, db_energy.Sample(
+        energy_store.add_sample(self.db, energy_store.Sample(
             self.now - datetime.timedelta(minutes=1), 3, 1, 2, 20, 8, 4,
             300.0, 200.0))
         self.assertEqual(300.0, self.admin.get_energy().watts)
@@ -42,7 +42,7 @@ class TestEnergy(base.SdkTestCase):
             exceptions.BadRequestException, self.admin.set_energy_figures,
             host, watts=400, idle_watts=1000))
         self.admin.delete_energy_figures(host)
-        self.assertEqual({}, db_energy.get_figures(self.db))
+        self.assertEqual({}, energy_store.get_figures(self.db))
         self.admin.delete_energy_figures(host)
         self.raised(exceptions.NotFoundException,
                     self.admin.delete_energy_figures, host,

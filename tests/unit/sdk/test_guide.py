@@ -4,9 +4,9 @@
 import json
 from unittest import mock
 
-from nova_preempt.db import backlog
+from nova_preempt.db import backlog_store
 from nova_preempt.db import pauses
-from nova_preempt.db import reservable
+from nova_preempt.db import reservable_hosts
 from tests.unit import test_guide
 from tests.unit.api.base import make_uuid
 from tests.unit.sdk import base
@@ -50,9 +50,9 @@ class TestGuide(base.SdkTestCase):
         self.assertTrue(any('hosts' in str(values[0]) for values in printed))
         self.assertEqual('done', names['preemption'].status)
         self.assertEqual({}, pauses.get(self.db))
-        made, = backlog.find(self.db)
+        made, = backlog_store.find(self.db)
         self.assertEqual((8, 'cancelled'), (made.count, made.state))
         self.assertEqual({'rack': 'r1'},
-                         reservable.get_hosts(self.db)['node-3'].extra)
+                         reservable_hosts.get_hosts(self.db)['node-3'].extra)
         self.assertEqual(600, names['conn'].preemption.get_reservation(
             names['reservation']).before_end_s)

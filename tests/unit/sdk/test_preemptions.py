@@ -5,7 +5,7 @@ from unittest import mock
 from openstack import exceptions
 from openstack.compute.v2 import server
 
-from nova_preempt.api import pages
+from nova_preempt.api import pagination
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
 from tests.unit.api.base import make_uuid
@@ -18,7 +18,7 @@ class TestLists(base.SdkTestCase):
         super().setUp()
         self.ids = [self.add(f'd{number}', 'p', [('v1', 'p', 'spot')], number)
                     for number in range(5)]
-        self.enterContext(mock.patch.object(pages, 'MOST_ITEMS', 2))
+        self.enterContext(mock.patch.object(pagination, 'MOST_ITEMS', 2))
         self.asked = []
 
     def counted(self, environ, start_response):

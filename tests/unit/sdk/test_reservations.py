@@ -7,8 +7,8 @@ from openstack import exceptions
 from openstack.identity.v3 import project
 from oslo_utils import timeutils
 
-from nova_preempt.api import pages
-from nova_preempt.db import reservable
+from nova_preempt.api import pagination
+from nova_preempt.db import reservable_hosts
 from nova_preempt.db import reservations
 from tests.unit.sdk import base
 
@@ -106,7 +106,7 @@ class TestHosts(ReservationTestCase):
 
     def test_all(self):
         self.create()
-        self.enterContext(mock.patch.object(pages, 'MOST_ITEMS', 1))
+        self.enterContext(mock.patch.object(pagination, 'MOST_ITEMS', 1))
         found = list(self.admin.hosts())
         self.assertEqual(['host0', 'host1'], [host.id for host in found])
         host = self.admin.get_host('host0')
@@ -155,6 +155,6 @@ class TestLimits(ReservationTestCase):
             self.assertEqual(limits.answer(),
                              self.admin.get_reservation_limits(who).answer())
         self.admin.delete_reservation_limits(limits)
-        self.assertEqual({}, reservable.get_limits(self.db, 'q'))
+        self.assertEqual({}, reservable_hosts.get_limits(self.db, 'q'))
         self.assertIn('Which ReservationLimits', self.raised(
             exceptions.InvalidRequest, self.member.get_reservation_limits))

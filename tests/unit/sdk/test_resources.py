@@ -2,10 +2,10 @@
 
 import unittest
 
-from nova_preempt.api import backlog_numbers
 from nova_preempt.api import backlog_schemas
+from nova_preempt.api import backlog_statistics
 from nova_preempt.api import energy_schemas
-from nova_preempt.api import pauses
+from nova_preempt.api import pause_handlers
 from nova_preempt.api import reservation_schemas
 from nova_preempt.api import schemas
 from nova_preempt.sdk.v1 import backlog
@@ -21,20 +21,21 @@ RESOURCES = (
      schemas.CHANCES_QUERY),
     (preemption.Statistics, schemas.STATISTICS_ANSWER,
      schemas.STATISTICS_QUERY),
-    (preemption.Pause, pauses.PAUSE_ANSWER, None),
+    (preemption.Pause, pause_handlers.PAUSE_ANSWER, None),
     (reservation.Reservation, reservation_schemas.RESERVATION,
      reservation_schemas.LIST_QUERY),
     (reservation.Preview, reservation_schemas.PREVIEW_ANSWER, None),
     (reservation.Host, reservation_schemas.HOST,
      reservation_schemas.HOSTS_QUERY),
     (reservation.Property, reservation_schemas.PROPERTY, None),
-    (reservation.ReservationLimits, reservation_schemas.LIMITS_ANSWER, None),
+    (reservation.ReservationLimits,
+     reservation_schemas.LIMITS_ANSWER, None),
     (backlog.BacklogRequest, backlog_schemas.REQUEST,
      backlog_schemas.LIST_QUERY),
-    (backlog.BacklogStatistics, backlog_numbers.STATISTICS_ANSWER,
-     backlog_numbers.STATISTICS_QUERY),
-    (backlog.BacklogReport, backlog_numbers.REPORT_ANSWER,
-     backlog_numbers.REPORT_QUERY),
+    (backlog.BacklogStatistics, backlog_statistics.STATISTICS_ANSWER,
+     backlog_statistics.STATISTICS_QUERY),
+    (backlog.BacklogReport, backlog_statistics.REPORT_ANSWER,
+     backlog_statistics.REPORT_QUERY),
     (energy.Energy, energy_schemas.ENERGY_ANSWER, None),
     (energy.EnergyReport, energy_schemas.REPORT_ANSWER, None),
     (energy.EnergyHost, energy_schemas.HOSTS_ANSWER, None),

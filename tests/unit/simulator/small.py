@@ -6,12 +6,12 @@ import dataclasses
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import SECOND, Inventory
-from nova_preempt.core.notice import NoticeRule
-from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.notice_period import NoticeRule
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.simulator import delays
-from nova_preempt.simulator import run
-from nova_preempt.simulator import setting
-from nova_preempt.simulator.traces import model
+from nova_preempt.simulator import simulation as run
+from nova_preempt.simulator import simulation_settings
+from nova_preempt.simulator.traces import trace_model
 
 #: Whole seconds, so that times are easy to tell.
 DELAYS = delays.Delays(**{
@@ -22,10 +22,11 @@ DELAYS = delays.Delays(**{
 
 def options(**values):
     """Those of an operator; what the Policy knows goes there."""
-    fields = {field.name for field in dataclasses.fields(policies.Policy)}
+    fields = {field.name
+              for field in dataclasses.fields(preemption_policy.Policy)}
     of_policy = {name: values.pop(name) for name in list(values)
                  if name in fields}
-    return setting.Options(policies.Policy(**{
+    return simulation_settings.Options(preemption_policy.Policy(**{
         'rules': eligibility.Rules(), 'actions': ('delete', 'shelve', 'stop'),
         'cost': costs.partial_hour, 'notice': NoticeRule(30), **of_policy}),
         **values)
@@ -33,23 +34,23 @@ def options(**values):
 
 def cloud(hosts=1, vcpus=4, terms=None, **values):
     """A Setting of equal hosts, and a class that is preemptible."""
-    return setting.Setting(
-        (setting.HostKind('h', hosts, {
+    return simulation_settings.Setting(
+        (simulation_settings.HostKind('h', hosts, {
             'VCPU': Inventory(vcpus), 'MEMORY_MB': Inventory(1024 * vcpus),
             'DISK_GB': Inventory(100)}),),
-        **{'classes': {'preemptible': terms or setting.Terms()},
+        **{'classes': {'preemptible': terms or simulation_settings.Terms()},
            'delays': DELAYS, **values})
 
 
 def boot(at_s, id, vcpus=1, spot=False, for_s=None, **values):
-    return model.Boot(
+    return trace_model.Boot(
         at_s * SECOND, id, {'VCPU': vcpus, 'MEMORY_MB': 1024 * vcpus}, '',
         'preemptible' if spot else 'normal',
         None if for_s is None else for_s * SECOND, **values)
 
 
 def end(at_s, id):
-    return model.End(at_s * SECOND, id)
+    return trace_model.End(at_s * SECOND, id)
 
 
 def simulated(setup, policy, *trace, until_s=10_000, seed=0):

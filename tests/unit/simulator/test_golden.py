@@ -11,12 +11,12 @@ import unittest
 
 from nova_preempt.core import costs
 from nova_preempt.core import eligibility
-from nova_preempt.core.notice import NoticeRule
+from nova_preempt.core.notice_period import NoticeRule
 from nova_preempt.simulator import delays
-from nova_preempt.simulator import run
-from nova_preempt.simulator import setting
-from nova_preempt.simulator.traces import formats
+from nova_preempt.simulator import simulation
+from nova_preempt.simulator import simulation_settings
 from nova_preempt.simulator.traces import generator
+from nova_preempt.simulator.traces import trace_formats
 from tests.unit.simulator import small
 
 GOLDEN = pathlib.Path(__file__).parent / 'golden'
@@ -38,7 +38,7 @@ def shelved():
         generator.Part('normal', 1, 2400, 0.5),
         generator.Part('preemptible', 1, 4800, 1.0)))
     return (small.cloud(12, 8, delays=delays.Delays(), spread=False,
-                        terms=setting.Terms(
+                        terms=simulation_settings.Terms(
                             action='shelve', restore=True,
                             maximum_runtime_s=7200)),
             small.options(cost=costs.youngest_first, project_budget=5,
@@ -49,8 +49,8 @@ def shelved():
 
 def google():
     """A trace of another's format."""
-    return (small.cloud(2, 8, classes={'silver': setting.Terms()}),
-            small.options(), formats.Trace(
+    return (small.cloud(2, 8, classes={'silver': simulation_settings.Terms()}),
+            small.options(), trace_formats.Trace(
                 'google2011', [str(SAMPLES / 'google2011.csv')]))
 
 
@@ -91,7 +91,7 @@ class TestGolden(unittest.TestCase):
     def check(self, make):
         setup, options, trace = make()
         found = json.loads(json.dumps(
-            run.Simulation(setup, options, 7).run(trace)))
+            simulation.Simulation(setup, options, 7).run(trace)))
         path = GOLDEN / f'{make.__name__}.json'
         if os.environ.get('OS_WRITE_GOLDEN'):
             path.write_text(json.dumps(found, indent=1) + '\n')

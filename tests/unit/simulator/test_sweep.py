@@ -12,11 +12,11 @@ from unittest import mock
 
 from nova_preempt import simulator
 from nova_preempt.core import costs
-from nova_preempt.simulator import run
+from nova_preempt.simulator import simulation
 from nova_preempt.simulator import sweep
 from nova_preempt.simulator.traces import generator
-from nova_preempt.simulator.traces import model
-from nova_preempt.simulator.traces import native
+from nova_preempt.simulator.traces import native_format
+from nova_preempt.simulator.traces import trace_model
 from tests.unit.simulator import small
 
 
@@ -43,12 +43,12 @@ class Case(unittest.TestCase):
             generator.Part('normal', 1, 900, 1.0),
             generator.Part('preemptible', 1, 1800, 1.0)))
         with open(self.path, 'w', encoding='utf-8') as stream:
-            native.write(stream, generator.generate(load, 1))
+            native_format.write(stream, generator.generate(load, 1))
 
     def jobs(self, *seeds):
         return [sweep.Job({'seed': seed}, small.cloud(4, 8),
                           small.options(cost=costs.youngest_first), 'json',
-                          (self.path,), model.Scale(), seed)
+                          (self.path,), trace_model.Scale(), seed)
                 for seed in seeds]
 
 
@@ -76,7 +76,7 @@ class TestProcesses(Case):
     def test_errors_of_a_trace_are_told(self):
         with open(self.path, 'a', encoding='utf-8') as stream:
             stream.write('what is this\n')
-        with self.assertRaisesRegex(model.TraceError, 'trace.jsonl'):
+        with self.assertRaisesRegex(trace_model.TraceError, 'trace.jsonl'):
             list(sweep.in_processes(self.jobs(1), 1))
 
     def test_numpy_is_named(self):
@@ -87,12 +87,13 @@ class TestProcesses(Case):
 
 
 def run_without_numpy(job):
-    with mock.patch.dict(sys.modules, {'nova_preempt.simulator.run': None}):
+    with mock.patch.dict(sys.modules,
+                         {'nova_preempt.simulator.simulation': None}):
         del simulator.run
         try:
             return RUN(job)
         finally:
-            simulator.run = run
+            simulator.run = simulation
 
 
 def die_always(job):
@@ -118,6 +119,7 @@ class TestMean(unittest.TestCase):
 
     def test_of_summaries(self):
         trace = [small.boot(0, 'n', for_s=10)]
-        summary = run.Simulation(small.cloud(), small.options()).run(trace)
+        summary = simulation.Simulation(small.cloud(),
+                                        small.options()).run(trace)
         self.assertEqual(json.loads(json.dumps(summary)),
                          json.loads(json.dumps(sweep.mean([summary] * 3))))

@@ -11,7 +11,8 @@ import sys
 
 
 def set_constants(path):
-    """Set what a file says: {name, such as core.energy.steps.BOOTS: value}.
+    """Set what a file says: {name, such as core.energy.power_steps.BOOTS:
+    value}.
 
     :raises AttributeError: there is no such constant
     """

@@ -3,11 +3,11 @@
 
 import datetime
 
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import passes
-from nova_preempt.core.backlog import room
-from nova_preempt.core.backlog import servers as core_servers
+from nova_preempt.core.backlog import host_capacity
+from nova_preempt.core.backlog import pass_values
+from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.observed_server import ObservedServer
 
 NOW = datetime.datetime(2026, 1, 1, 12)
@@ -18,8 +18,8 @@ def ago(seconds):
 
 
 def alternative(name='small', preemptible=False, run_s=None, **resources):
-    return model.Alternative(name, name, resources or {'VCPU': 1},
-                             preemptible, run_s)
+    return backlog_model.Alternative(name, name, resources or {'VCPU': 1},
+                                     preemptible, run_s)
 
 
 def request(uuid='r1', *alternatives, **changes):
@@ -30,11 +30,11 @@ def request(uuid='r1', *alternatives, **changes):
         'created_at': NOW, 'updated_at': NOW}
     values.update(changes)
     values.setdefault('least_count', values['count'])
-    return model.Request(**values)
+    return backlog_model.Request(**values)
 
 
 def servers(*states):
-    return tuple(model.OwnServer(f's{number}', 1, state, NOW)
+    return tuple(backlog_model.OwnServer(f's{number}', 1, state, NOW)
                  for number, state in enumerate(states))
 
 
@@ -42,16 +42,17 @@ def decide(ranked, rooms, now, options, on_their_way=(), unseen=(),
            turns=None, **cloud):
     """Make a pass over requests in this order, see dispatch.decide()."""
     return dispatch.decide(
-        ranked, passes.Cloud(list(rooms), **cloud), now, options,
+        ranked, pass_values.Cloud(list(rooms), **cloud), now, options,
         on_their_way, unseen, turns)
 
 
 def host(name, free, reclaimable=None, capacity=8, ends=()):
-    return room.Room(
+    return host_capacity.Room(
         name, {'VCPU': free},
         {'VCPU': free if reclaimable is None else reclaimable},
         {'VCPU': capacity},
-        tuple(room.End(in_s, {'VCPU': amount}) for in_s, amount in ends))
+        tuple(host_capacity.End(in_s, {'VCPU': amount}) for in_s,
+              amount in ends))
 
 
 def vcpus(number, **kwargs):
@@ -68,24 +69,24 @@ def codes(found):
             for uuid, note in found.notes.items()}
 
 
-def boot(number=1, state=model.ASKED, count=1, age_s=0):
-    return model.Boot(number, core_servers.tag('r1', number), 'small', count,
-                      ago(age_s), state)
+def boot(number=1, state=backlog_model.ASKED, count=1, age_s=0):
+    return backlog_model.Boot(number, request_servers.tag('r1', number),
+                              'small', count, ago(age_s), state)
 
 
-def own(uuid, state=model.RUNNING, number=1):
-    return model.OwnServer(uuid, number, state, NOW)
+def own(uuid, state=backlog_model.RUNNING, number=1):
+    return backlog_model.OwnServer(uuid, number, state, NOW)
 
 
 def sight(uuid, vm_state='active', number=1, **values):
     return ObservedServer(
-        uuid, vm_state, tags=(core_servers.tag('r1', number),), **values)
+        uuid, vm_state, tags=(request_servers.tag('r1', number),), **values)
 
 
-def placing(*states, count=1, age_s=0, state=model.ASKED, **values):
+def placing(*states, count=1, age_s=0, state=backlog_model.ASKED, **values):
     """Make a request with a boot under way, and servers of it."""
     return request(
-        state=model.PLACING, count=count,
+        state=backlog_model.PLACING, count=count,
         boots=(boot(state=state, count=count, age_s=age_s),),
         servers=tuple(own(f's{number}', state)
                       for number, state in enumerate(states)), **values)
@@ -94,7 +95,8 @@ def placing(*states, count=1, age_s=0, state=model.ASKED, **values):
 def running(*states, count=None, **values):
     """Make a request whose boot is over, with servers in these states."""
     return request(
-        state=model.ACTIVE, count=count or len(states),
-        boots=(boot(state=model.SETTLED, count=len(states), age_s=9999),),
+        state=backlog_model.ACTIVE, count=count or len(states),
+        boots=(boot(state=backlog_model.SETTLED, count=len(states),
+                    age_s=9999),),
         servers=tuple(own(f's{number}', state)
                       for number, state in enumerate(states)), **values)

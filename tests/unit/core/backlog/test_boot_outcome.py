@@ -4,9 +4,9 @@
 import datetime
 import unittest
 
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import servers
+from nova_preempt.core.backlog import request_servers
 from tests.unit.core.backlog import base
 
 OPTIONS = boot_outcome.Options(retry_s=30)
@@ -51,24 +51,26 @@ class TestAnswered(unittest.TestCase):
 
     def answered(self, how, request=None, text='', server=''):
         request = request or base.request()
-        boot = servers.next_boot(request, 'small', 1, base.NOW)
+        boot = request_servers.next_boot(request, 'small', 1, base.NOW)
         return boot_outcome.answered(
             request, boot, how, text, server, base.NOW, OPTIONS)
 
     def test_accepted(self):
         verdict = self.answered(Taken.ACCEPTED, server='s1')
         self.assertEqual(
-            (model.PLACING, [model.ASKED], [('s1', model.BUILDING)]),
+            (backlog_model.PLACING, [backlog_model.ASKED],
+             [('s1', backlog_model.BUILDING)]),
             (verdict.state, [item.state for item in verdict.boots],
              [(item.uuid, item.state) for item in verdict.servers]))
 
     def test_unknown(self):
         verdict = self.answered(Taken.UNKNOWN)
-        self.assertEqual((model.PLACING, ()), (verdict.state, verdict.boots))
+        self.assertEqual((backlog_model.PLACING, ()),
+                         (verdict.state, verdict.boots))
 
     def test_no_quota(self):
         verdict = self.answered(Taken.QUOTA, text='Quota exceeded')
-        self.assertEqual((model.WAITING, [model.REFUSED]), (
+        self.assertEqual((backlog_model.WAITING, [backlog_model.REFUSED]), (
             verdict.state, [item.state for item in verdict.boots]))
         self.assertEqual(
             {'waits_for': {'code': 'quota', 'text': 'Quota exceeded'},
@@ -79,16 +81,16 @@ class TestAnswered(unittest.TestCase):
     def test_no(self):
         verdict = self.answered(Taken.NO, text='no such image')
         self.assertEqual(
-            (model.FAILED, 'no such image', [model.REFUSED]),
+            (backlog_model.FAILED, 'no such image', [backlog_model.REFUSED]),
             (verdict.state, verdict.values['reason'],
              [item.state for item in verdict.boots]))
 
     def test_no_more_of_it(self):
         """What runs goes on."""
-        request = base.request(state=model.PARTLY_ACTIVE, count=2,
-                               servers=base.servers(model.RUNNING))
+        request = base.request(state=backlog_model.PARTLY_ACTIVE, count=2,
+                               servers=base.servers(backlog_model.RUNNING))
         verdict = self.answered(Taken.NO, request, 'no such image')
-        self.assertEqual((model.PARTLY_ACTIVE, 'no such image', 1), (
+        self.assertEqual((backlog_model.PARTLY_ACTIVE, 'no such image', 1), (
             verdict.state, verdict.values['reason'],
             verdict.values['tries']))
 
@@ -114,13 +116,13 @@ class TestTime(unittest.TestCase):
             request = base.request(created_at=base.ago(age_s), **values)
             verdict = boot_outcome.expire(request, base.NOW)
             self.assertEqual(
-                reason and (model.EXPIRED, reason),
+                reason and (backlog_model.EXPIRED, reason),
                 verdict and (verdict.state, verdict.values['reason']),
                 values)
 
     def test_who_has_started_does_not_expire(self):
-        for state in model.STATES:
-            if state != model.WAITING:
+        for state in backlog_model.STATES:
+            if state != backlog_model.WAITING:
                 self.assertIsNone(boot_outcome.expire(
                     base.request(state=state, longest_wait_s=0), base.NOW))
 
@@ -129,11 +131,12 @@ class TestWithoutFlavor(unittest.TestCase):
 
     def test_it_goes_on_with_the_others(self):
         small, large = (base.alternative(name) for name in ('s', 'l'))
-        boot = model.Boot(1, 'tag', 's', 1, base.NOW)
+        boot = backlog_model.Boot(1, 'tag', 's', 1, base.NOW)
         verdict = boot_outcome.without_flavor(
             base.request('r1', small, large), boot)
         self.assertEqual(
-            (model.WAITING, {'alternatives': (large,)}, model.REFUSED),
+            (backlog_model.WAITING, {'alternatives': (large,)},
+             backlog_model.REFUSED),
             (verdict.state, verdict.values, verdict.boots[0].state))
         self.assertIsNone(boot_outcome.without_flavor(
             base.request('r1', small), boot))

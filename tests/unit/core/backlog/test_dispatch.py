@@ -9,11 +9,11 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import estimate
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import planning
-from nova_preempt.core.backlog import room
+from nova_preempt.core.backlog import host_capacity
+from nova_preempt.core.backlog import pass_plans
+from nova_preempt.core.backlog import wait_estimate
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import codes
@@ -86,11 +86,12 @@ class TestDecide(unittest.TestCase):
     def test_those_that_lack_start_one_by_one(self):
         """As many as must start together do already."""
         request = base.request('a', count=5, least_count=3,
-                               servers=base.servers(*[model.RUNNING] * 3))
+                               servers=base.servers(*[backlog_model.RUNNING]
+                                                    * 3))
         self.assertEqual([('a', 'small', 1)], starts(decide(
             [request], [host('h', 1)])))
         request = dataclasses.replace(request, servers=base.servers(
-            model.RUNNING, model.ENDED))
+            backlog_model.RUNNING, backlog_model.ENDED))
         self.assertEqual([], starts(decide([request], [host('h', 1)])))
         self.assertEqual([('a', 'small', 2)], starts(decide(
             [request], [host('h', 2)])))
@@ -138,7 +139,8 @@ class TestDecide(unittest.TestCase):
                       found.notes['a'].waits_for['text'])
         # Once it has some it asks for the rest one by one.
         found = decide([base.request(
-            'a', count=17, servers=base.servers(*[model.RUNNING] * 16))],
+            'a', count=17,
+            servers=base.servers(*[backlog_model.RUNNING] * 16))],
             [host('h', 0)])
         self.assertEqual({'a': 'room'}, codes(found))
 
@@ -248,13 +250,13 @@ class One:
         wanted = requests[0].alternatives[0]
         hosts = [each.host for each in rooms
                  if each.free['VCPU'] >= wanted.resources['VCPU']]
-        return {requests[0].uuid: planning.Place(wanted, {hosts[0]: 1})
+        return {requests[0].uuid: pass_plans.Place(wanted, {hosts[0]: 1})
                 } if hosts else {}
 
 
 class TestEstimates(unittest.TestCase):
 
-    PACE = estimate.Pace(3600, {'VCPU': 60}, 60)
+    PACE = wait_estimate.Pace(3600, {'VCPU': 60}, 60)
 
     def test_what_is_ahead_counts(self):
         found = decide(
@@ -263,7 +265,8 @@ class TestEstimates(unittest.TestCase):
                  hours=9)),
              base.request('d', vcpus(9)),
              base.request('e', base.alternative('gpu', VCPU=1, VGPU=1))],
-            [host('h', 0), room.Room('i', {}, {}, {'VCPU': 1, 'VGPU': 1})],
+            [host('h', 0),
+             host_capacity.Room('i', {}, {}, {'VCPU': 1, 'VGPU': 1})],
             pace=self.PACE)
         self.assertEqual(
             {'a': 60, 'b': 300, 'c': 9 * 3600, 'd': None, 'e': None},

@@ -9,13 +9,13 @@ from hypothesis import example
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import fair_share
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import order
+from nova_preempt.core.backlog import queue_order
 from tests.unit.core.backlog import base
 
 TOTAL = {'VCPU': 9, 'MEMORY_MB': 18}
-NOBODY = order.Shares({}, TOTAL)
+NOBODY = queue_order.Shares({}, TOTAL)
 
 
 def uuids(requests):
@@ -41,7 +41,7 @@ def one_by_one(requests, shares):
         mine = used[request.project_id]
         for name, amount in request.alternatives[0].resources.items():
             mine[name] = (mine.get(name, 0)
-                          + amount * model.missing(request))
+                          + amount * backlog_model.missing(request))
     return found
 
 
@@ -66,13 +66,14 @@ class TestFairShare(unittest.TestCase):
 
     def test_what_a_project_has_counts(self):
         requests = [base.request('a'), base.request('b', project_id='p2')]
-        shares = order.Shares({'p1': {'VCPU': 1}}, TOTAL)
+        shares = queue_order.Shares({'p1': {'VCPU': 1}}, TOTAL)
         self.assertEqual(['b', 'a'], uuids(self.rank(requests, shares)))
 
     def test_servers_that_run_are_not_asked_for(self):
         requests = [
             base.request('a', count=4, servers=base.servers(
-                model.RUNNING, model.BUILDING, model.AWAY, model.ENDED)),
+                backlog_model.RUNNING, backlog_model.BUILDING,
+                backlog_model.AWAY, backlog_model.ENDED)),
             base.request('b'), base.request('c', count=2, project_id='p2'),
             base.request('d', project_id='p2')]
         self.assertEqual(['a', 'c', 'b', 'd'], uuids(self.rank(requests)))
@@ -80,11 +81,12 @@ class TestFairShare(unittest.TestCase):
     def test_nothing(self):
         self.assertEqual([], self.rank([]))
         self.assertEqual(['r1'], uuids(self.rank(
-            [base.request()], order.Shares({}, {}))))
+            [base.request()], queue_order.Shares({}, {}))))
 
     def test_amounts_beyond_64_bits(self):
         big = base.alternative('big', VCPU=2 ** 62)
-        shares = order.Shares({'p1': {'VCPU': 2 ** 70}}, {'VCPU': 2 ** 80})
+        shares = queue_order.Shares({'p1': {'VCPU': 2 ** 70}},
+                                    {'VCPU': 2 ** 80})
         requests = [base.request('a', big),
                     base.request('b', big, project_id='p2'),
                     base.request('c', project_id='p2')]
@@ -110,7 +112,7 @@ class TestFairShare(unittest.TestCase):
                 project_id=project, count=count, created_at=base.ago(age))
             for number, (project, vcpus, memory, count, age)
             in enumerate(rows)]
-        shares = order.Shares(
+        shares = queue_order.Shares(
             {name: {'VCPU': amount} for name, amount in used.items()},
             dict(zip(('VCPU', 'MEMORY_MB'), totals, strict=True)))
         expected = uuids(one_by_one(requests, shares))

@@ -3,21 +3,22 @@
 
 import unittest
 
-from nova_preempt.core.backlog import model
-from nova_preempt.core.backlog import order
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import priorities
+from nova_preempt.core.backlog import queue_order
 from tests.unit.core.backlog import base
 
-NOBODY = order.Shares({}, {})
+NOBODY = queue_order.Shares({}, {})
 
 
 def rank(requests, now=base.NOW, **options):
-    rule = priorities.Promethee(order.Options(**options))
+    rule = priorities.Promethee(queue_order.Options(**options))
     return [request.uuid for request in rule.rank(requests, now, NOBODY)]
 
 
 def request(uuid, *levels, **changes):
-    return base.request(uuid, priorities=model.Priorities(*levels), **changes)
+    return base.request(uuid, priorities=backlog_model.Priorities(*levels),
+                        **changes)
 
 
 class TestRank(unittest.TestCase):

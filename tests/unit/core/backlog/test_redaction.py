@@ -3,11 +3,11 @@
 import json
 import unittest
 
-from nova_preempt.core.backlog import groups
-from nova_preempt.core.backlog import places
+from nova_preempt.core.backlog import allowed_hosts
+from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog import redaction
-from nova_preempt.core.backlog import validation
-from nova_preempt.core.batch import waiting
+from nova_preempt.core.backlog import request_rules
+from nova_preempt.core.batch import backlog_batch
 from tests.unit.core.backlog import base
 
 
@@ -86,16 +86,16 @@ class TestParts(unittest.TestCase):
                         'hypervisor_hostname': 'n'}):
             for hints in ({}, {'group': 'g'}, {'same_host': ['u']},
                           {'reservation': ['r', 's'], 'group': 'g'}):
-                for name in places.HINTS:
+                for name in allowed_hosts.HINTS:
                     self.assert_same({'server': server, name: hints})
 
     def assert_same(self, body):
         part = redaction.of_pass(body)
         for look in (
-                lambda body: validation.starts_from_volume(body['server']),
-                lambda body: groups.named(base.request(body=body)),
-                places.reservations,
-                lambda body: waiting.Planner(None)._why_alone(
+                lambda body: request_rules.starts_from_volume(body['server']),
+                lambda body: group_placement.named(base.request(body=body)),
+                allowed_hosts.reservations,
+                lambda body: backlog_batch.Planner(None)._why_alone(
                     base.request(body=body), frozenset())):
             self.assertEqual(look(body), look(part), body)
         self.assertNotIn('name', part['server'])

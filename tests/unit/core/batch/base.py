@@ -3,8 +3,8 @@
 
 import itertools
 
-from nova_preempt.core.batch import choice
-from nova_preempt.core.batch import model
+from nova_preempt.core.batch import batch_model
+from nova_preempt.core.batch import solver_choice
 
 NAMES = ('VCPU', 'MEMORY_MB', 'DISK_GB')
 
@@ -16,12 +16,12 @@ def request(number, *demand, **more):
     for name in ('hosts', 'traits', 'forbidden'):
         if more.get(name) is not None:
             more[name] = frozenset(more[name])
-    more['apart'] = tuple(map(model.Apart, more.get('apart', ())))
-    return model.Request(f'r{number}', resources=resources, **more)
+    more['apart'] = tuple(map(batch_model.Apart, more.get('apart', ())))
+    return batch_model.Request(f'r{number}', resources=resources, **more)
 
 
 def host(name, *free, capacity=None, **more):
-    return model.HostState(
+    return batch_model.HostState(
         name, dict(zip(NAMES, free, strict=False)),
         dict(zip(NAMES, capacity or free, strict=False)),
         traits=frozenset(more.pop('traits', ())), **more)
@@ -31,7 +31,7 @@ def place(requests, hosts, monotonic=None, **options):
     """By an exact score, if nothing else is said."""
     options.setdefault('gap', 0)
     options.setdefault('time_limit_s', 60)
-    return choice.make(model.Options(**options), monotonic).place(
+    return solver_choice.make(batch_model.Options(**options), monotonic).place(
         requests, hosts)
 
 

@@ -10,33 +10,33 @@ from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import groups
-from nova_preempt.core.backlog import model as backlog_model
-from nova_preempt.core.backlog import room
-from nova_preempt.core.batch import choice
-from nova_preempt.core.batch import joint
-from nova_preempt.core.batch import model
-from nova_preempt.core.batch import waiting
+from nova_preempt.core.backlog import group_placement
+from nova_preempt.core.backlog import host_capacity
+from nova_preempt.core.batch import affinity_groups
+from nova_preempt.core.batch import backlog_batch
+from nova_preempt.core.batch import batch_model
+from nova_preempt.core.batch import solver_choice
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import host
 from tests.unit.core.backlog.base import vcpus
-from tests.unit.core.backlog.test_groups import FAR
-from tests.unit.core.backlog.test_groups import NEAR
-from tests.unit.core.backlog.test_groups import decide
-from tests.unit.core.backlog.test_groups import far
-from tests.unit.core.backlog.test_groups import in_group
-from tests.unit.core.backlog.test_groups import near
-from tests.unit.core.backlog.test_groups import waits
-from tests.unit.core.backlog.test_groups import with_group
+from tests.unit.core.backlog.test_group_placement import FAR
+from tests.unit.core.backlog.test_group_placement import NEAR
+from tests.unit.core.backlog.test_group_placement import decide
+from tests.unit.core.backlog.test_group_placement import far
+from tests.unit.core.backlog.test_group_placement import in_group
+from tests.unit.core.backlog.test_group_placement import near
+from tests.unit.core.backlog.test_group_placement import waits
+from tests.unit.core.backlog.test_group_placement import with_group
 from tests.unit.core.batch import base as batch_base
 
 
 def plan(requests, rooms, *known, **options):
     known = known or (NEAR, FAR)
     options.setdefault('time_limit_s', 60)
-    placer = choice.make(model.Options(**options))
-    return decide(requests, rooms, *known, planner=waiting.Planner(
+    placer = solver_choice.make(batch_model.Options(**options))
+    return decide(requests, rooms, *known, planner=backlog_batch.Planner(
         lambda: placer, {group.uuid: group for group in known}))
 
 
@@ -48,7 +48,7 @@ class TestAffinity(unittest.TestCase):
 
     def test_where_all_have_room(self):
         """One by one the first would be where the others cannot be."""
-        for mode in model.MODES:
+        for mode in batch_model.MODES:
             self.assertEqual(
                 {'x': {'b': 1}, 'y': {'b': 2}, 'z': {'a': 1}},
                 hosts(plan([near('x', vcpus(2)), near('y', count=2),
@@ -83,14 +83,14 @@ class TestAffinity(unittest.TestCase):
         rooms = [host('a', 9), with_group(host('b', 9), near=1)]
         shown = [dataclasses.replace(each, free={})
                  if each.members else each for each in rooms]
-        planner = waiting.Planner(
-            lambda: choice.make(model.Options()), {'near': NEAR})
-        self.assertEqual({'x': waiting.NO_ROOM},
+        planner = backlog_batch.Planner(
+            lambda: solver_choice.make(batch_model.Options()), {'near': NEAR})
+        self.assertEqual({'x': backlog_batch.NO_ROOM},
                          planner.plan([near('x')], shown))
 
     def test_traits_of_all(self):
-        rooms = [room.Room(name, *3 * ({'VCPU': 4},),
-                           traits=frozenset(traits))
+        rooms = [host_capacity.Room(name, *3 * ({'VCPU': 4},),
+                                    traits=frozenset(traits))
                  for name, traits in (('a', ()), ('b', 'S'), ('c', 'ST'))]
         fast = backlog_model.Alternative('f', 'f', {'VCPU': 1},
                                          required=('T',))
@@ -120,7 +120,7 @@ class TestAntiAffinity(unittest.TestCase):
 
     def test_across_requests(self):
         rooms = [host('a', 9), host('b', 9), host('c', 9)]
-        for mode in model.MODES:
+        for mode in batch_model.MODES:
             found = hosts(plan([far('x'), far('y', count=2), far('z')],
                                rooms, mode=mode))
             self.assertEqual({'x', 'y'}, found.keys(), mode)
@@ -132,7 +132,7 @@ class TestAntiAffinity(unittest.TestCase):
         rooms = [with_group(host('a', 9), far=1),
                  with_group(host('b', 9), far=2),
                  with_group(host('c', 9), far=5), host('d', 1)]
-        for mode in model.MODES:
+        for mode in batch_model.MODES:
             found = plan([far('x', count=2), far('y')], rooms, two,
                          mode=mode)
             self.assertEqual({'x': {'a': 1, 'd': 1}}, hosts(found), mode)
@@ -146,8 +146,8 @@ class TestAntiAffinity(unittest.TestCase):
     def test_own_group_of_one_that_runs_in_part(self):
         request = base.request('x', count=3, apart=True, least_count=1,
                                servers=base.servers(backlog_model.RUNNING))
-        own = groups.own(request)
-        rooms = room.with_members(
+        own = group_placement.own(request)
+        rooms = host_capacity.with_members(
             [dataclasses.replace(host('a', 9), consumers=frozenset(['s0'])),
              host('b', 9)], [own])
         self.assertEqual({'x': {'b': 1}}, hosts(plan([request], rooms, own)))
@@ -167,12 +167,13 @@ class TestWhyAlone(unittest.TestCase):
                      {'server': {}, 'os:scheduler_hints': {
                          'group': 'near', 'same_host': 'u'}},
                      {'server': {'availability_zone': 'z'}}):
-            self.assertEqual({'x': waiting.BOUND},
+            self.assertEqual({'x': backlog_batch.BOUND},
                              self.why(base.request('x', body=body)))
 
     def test_devices(self):
-        rooms = [room.Room('a', *3 * ({'VCPU': 4, 'VGPU': 2, 'X': 2},),
-                           parts=frozenset(['VGPU', 'X']))]
+        rooms = [host_capacity.Room('a',
+                                    *3 * ({'VCPU': 4, 'VGPU': 2, 'X': 2},),
+                                    parts=frozenset(['VGPU', 'X']))]
         device = backlog_model.Alternative('d', 'd', {'VCPU': 1, 'VGPU': 1})
         found = self.why(base.request('x', device), base.request('y'),
                          rooms=rooms)
@@ -180,13 +181,13 @@ class TestWhyAlone(unittest.TestCase):
         self.assertIn('asks for VGPU, which', found['x'])
 
     def test_victims(self):
-        self.assertEqual({'x': waiting.NO_ROOM}, self.why(
+        self.assertEqual({'x': backlog_batch.NO_ROOM}, self.why(
             base.request('x'), rooms=[host('a', 0, reclaimable=1)]))
 
     def test_time(self):
         found = decide([base.request('x')], [host('a', 1)],
-                       planner=waiting.Planner(lambda: None))
-        self.assertEqual([waiting.TIME],
+                       planner=backlog_batch.Planner(lambda: None))
+        self.assertEqual([backlog_batch.TIME],
                          [start.reason for start in found.starts])
 
     def test_nobody_is_planned(self):
@@ -201,10 +202,10 @@ class TestMany(unittest.TestCase):
                  for number in range(300)]
         for one in (near, far):
             requests = [one(f'r{number:04}') for number in range(1000)]
-            placer = choice.make(model.Options(time_limit_s=60))
+            placer = solver_choice.make(batch_model.Options(time_limit_s=60))
             found = decide(
                 requests, rooms, options=dispatch.Options(1000, 1000),
-                planner=waiting.Planner(
+                planner=backlog_batch.Planner(
                     lambda placer=placer: placer, {'near': NEAR, 'far': FAR}))
             if one is near:
                 self.assertEqual(6, len(found.starts))
@@ -227,13 +228,15 @@ class TestMany(unittest.TestCase):
             requests = [one(f'r{number:05}') for number in range(20_000)]
             self.assertEqual(found, len(decide(
                 requests, rooms, options=dispatch.Options(1000, 1000),
-                planner=waiting.Planner(
-                    lambda: choice.make(model.Options(time_limit_s=60)),
+                planner=backlog_batch.Planner(
+                    lambda: solver_choice.make(
+                        batch_model.Options(time_limit_s=60)),
                     {'near': NEAR, 'far': FAR})).starts))
 
     def test_no_time_is_left(self):
         """The first of an affinity group starts, others follow it then."""
-        planner = waiting.Planner(lambda: None, {'near': NEAR, 'far': FAR})
+        planner = backlog_batch.Planner(lambda: None,
+                                        {'near': NEAR, 'far': FAR})
         rooms = [host('a', 9), host('b', 9)]
         found = decide([near('x'), near('y'), far('z')], rooms,
                        planner=planner)
@@ -245,22 +248,23 @@ class TestMany(unittest.TestCase):
         for _ in range(50):
             rooms = [host(f'h{number}', chance.randint(0, 9))
                      for number in range(4)]
-            wishes = [joint.Wish(vcpus(chance.randint(1, 4)), count,
-                                 chance.randint(1, count))
+            wishes = [affinity_groups.Wish(vcpus(chance.randint(1, 4)), count,
+                                           chance.randint(1, count))
                       for count in chance.choices((1, 2, 3), k=4)]
             self.assertEqual(
                 max(one_host(wishes, each.free['VCPU']) for each in rooms),
-                joint.Rooms(rooms).fitting(wishes))
+                affinity_groups.Rooms(rooms).fitting(wishes))
             self.assertEqual(
                 one_host(wishes, rooms[1].free['VCPU']),
-                joint.Rooms(rooms).fitting(wishes, {'h1', 'gone'}))
+                affinity_groups.Rooms(rooms).fitting(wishes, {'h1', 'gone'}))
 
     def test_more_than_can_be_counted(self):
-        rooms = joint.Rooms([host('a', 2**80), host('b', 4)])
+        rooms = affinity_groups.Rooms([host('a', 2**80), host('b', 4)])
         self.assertEqual([0, 1], rooms.fitting([
-            joint.Wish(vcpus(2**70), 1, 1), joint.Wish(vcpus(9), 1, 1)]))
-        self.assertEqual([0], joint.Rooms([]).fitting([
-            joint.Wish(vcpus(1), 1, 1)]))
+            affinity_groups.Wish(vcpus(2**70), 1, 1),
+            affinity_groups.Wish(vcpus(9), 1, 1)]))
+        self.assertEqual([0], affinity_groups.Rooms([]).fitting([
+            affinity_groups.Wish(vcpus(1), 1, 1)]))
 
 
 def one_host(wishes, free):
@@ -275,16 +279,17 @@ def one_host(wishes, free):
 
 
 POLICIES = {
-    'near0': groups.AFFINITY, 'near1': groups.AFFINITY,
-    'far0': groups.ANTI_AFFINITY, 'far1': groups.ANTI_AFFINITY}
+    'near0': group_placement.AFFINITY, 'near1': group_placement.AFFINITY,
+    'far0': group_placement.ANTI_AFFINITY,
+    'far1': group_placement.ANTI_AFFINITY}
 
 
 @st.composite
 def batches(draw):
     """(Requests, rooms, groups), with members that run."""
     names = [f'h{number}' for number in range(draw(st.integers(1, 4)))]
-    known = [groups.Group(name, policy, draw(st.integers(1, 3)),
-                          elsewhere=draw(st.integers(0, 9)) == 9)
+    known = [group_placement.Group(name, policy, draw(st.integers(1, 3)),
+                                   elsewhere=draw(st.integers(0, 9)) == 9)
              for name, policy in POLICIES.items()]
     rooms = []
     for number, name in enumerate(names):
@@ -310,7 +315,7 @@ def batches(draw):
     return requests, rooms, known
 
 
-modes = st.sampled_from(model.MODES)
+modes = st.sampled_from(batch_model.MODES)
 
 
 class TestLaws(unittest.TestCase):
@@ -320,7 +325,7 @@ class TestLaws(unittest.TestCase):
     def test_groups_are_as_they_have_to_be(self, batch, mode):
         requests, rooms, known = batch
         found = plan(requests, rooms, *known, mode=mode)
-        named = {each.uuid: groups.named(each) for each in requests}
+        named = {each.uuid: group_placement.named(each) for each in requests}
         there = collections.defaultdict(collections.Counter)
         for each in rooms:
             for name, count in each.members.items():
@@ -330,7 +335,7 @@ class TestLaws(unittest.TestCase):
             for name, count in start.hosts.items():
                 there[named[start.uuid]][name] += count
         for group in known:
-            if group.policy == groups.AFFINITY:
+            if group.policy == group_placement.AFFINITY:
                 self.assertLessEqual(len(there[group.uuid]), 1)
                 if group.elsewhere and not before.get(group.uuid):
                     self.assertEqual({}, there[group.uuid])
@@ -377,13 +382,13 @@ class TestLaws(unittest.TestCase):
             each.host: each.members[group.uuid] for each in rooms
             if group.uuid in each.members} for group in known}
         wanted = [
-            model.Request(
+            batch_model.Request(
                 f'r{number}', number,
                 batch_base.request(0, chance.randint(1, 3)).resources,
-                apart=(model.Apart(group.uuid, group.most),))
+                apart=(batch_model.Apart(group.uuid, group.most),))
             for number, group in enumerate(
                 chance.choices(known[2:], k=6))]
-        placer = choice.make(model.Options(
+        placer = solver_choice.make(batch_model.Options(
             mode=mode, most_at_once=at_once, time_limit_s=60))
         found = placer.place(wanted, states, members)
         self.assertEqual(found, placer.place(

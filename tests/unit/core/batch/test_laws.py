@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from nova_preempt.core.batch import model
+from nova_preempt.core.batch import batch_model
 from tests.unit.core.batch import base
 
 amounts = st.integers(0, 5)
@@ -35,11 +35,11 @@ def batches(draw, most=6, hosts=3):
 
 def score_of(name, request, host, hosts):
     """As the paper has it, with shares of the largest machine."""
-    if name == model.WEIGHTS:
+    if name == batch_model.WEIGHTS:
         return host.weight
     total = 0
     for item, amount in request.resources.items():
-        if name == model.DP:
+        if name == batch_model.DP:
             largest = max(each.capacity[item] for each in hosts)
             total += amount * host.free[item] / largest ** 2
         elif amount:
@@ -66,15 +66,15 @@ def outcome(requests, found):
 
 
 options = st.fixed_dictionaries({
-    'mode': st.sampled_from(model.MODES),
-    'score': st.sampled_from(model.SCORES),
+    'mode': st.sampled_from(batch_model.MODES),
+    'score': st.sampled_from(batch_model.SCORES),
     'most_at_once': st.sampled_from((2, 100))})
 
 
 class TestLaws(unittest.TestCase):
 
     @settings(max_examples=60)
-    @given(batches(), st.sampled_from(model.SCORES))
+    @given(batches(), st.sampled_from(batch_model.SCORES))
     def test_exact_is_the_best_of_all(self, batch, score):
         requests, hosts = batch
         found = base.place(requests, hosts, score=score)
@@ -123,8 +123,8 @@ class TestLaws(unittest.TestCase):
             here = by_name[base.where(found)[each.uuid]]
             for name in room[each.uuid]:
                 self.assertLessEqual(
-                    score_of(model.DP, each, by_name[name], hosts),
-                    score_of(model.DP, each, here, hosts) + 1)
+                    score_of(batch_model.DP, each, by_name[name], hosts),
+                    score_of(batch_model.DP, each, here, hosts) + 1)
 
     @settings(max_examples=60)
     @given(batches(9, 4), options)
@@ -135,7 +135,7 @@ class TestLaws(unittest.TestCase):
         for number, each in enumerate(requests):
             if each.uuid in found.placed:
                 continue
-            earlier = model.Result(
+            earlier = batch_model.Result(
                 {other.uuid: found.placed[other.uuid]
                  for other in requests[:number]
                  if other.uuid in found.placed}, (), 0)
@@ -143,14 +143,16 @@ class TestLaws(unittest.TestCase):
                 [], base.fits_where(requests, hosts, earlier)[each.uuid])
 
     @settings(max_examples=40)
-    @given(batches(9, 4), st.sampled_from(model.SCORES), st.integers(0, 6))
+    @given(batches(9, 4), st.sampled_from(batch_model.SCORES),
+           st.integers(0, 6))
     def test_never_worse_than_one_by_one(self, batch, score, ticks):
         """However soon the time limit comes."""
         requests, hosts = batch
         clock = iter([0, *[0] * ticks, *[9] * 1000])
         found = base.place(requests, hosts, lambda: next(clock), score=score,
                            time_limit_s=5)
-        greedy = base.place(requests, hosts, mode=model.GREEDY, score=score)
+        greedy = base.place(requests, hosts, mode=batch_model.GREEDY,
+                            score=score)
         self.assertLessEqual(
             (outcome(requests, greedy), greedy.score),
             (outcome(requests, found), found.score))

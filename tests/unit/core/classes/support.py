@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import fractions
 
-from nova_preempt.core.classes.margin import Classes
-from nova_preempt.core.classes.margin import QosClass
-from nova_preempt.core.classes.margin import Standing
+from nova_preempt.core.classes.availability_margin import Classes
+from nova_preempt.core.classes.availability_margin import QosClass
+from nova_preempt.core.classes.availability_margin import Standing
 from nova_preempt.core.model import SECOND
 
 GOLD = QosClass("gold", 1, fractions.Fraction(1), 30)

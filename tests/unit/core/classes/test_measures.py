@@ -7,26 +7,26 @@ from __future__ import annotations
 import fractions
 import unittest
 
-from nova_preempt.core.classes import margin
-from nova_preempt.core.classes.clocks import Clocks
-from nova_preempt.core.classes.clocks import Event
-from nova_preempt.core.classes.clocks import Kind
-from nova_preempt.core.classes.clocks import Times
+from nova_preempt.core.classes import availability_margin
+from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.server_clocks import Event
+from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import Times
 
 Fraction = fractions.Fraction
 
 
 class TestKept(unittest.TestCase):
-    GOLD = margin.QosClass("gold", 1, Fraction(1))
-    BRONZE = margin.QosClass("bronze", 2, Fraction(1, 2))
+    GOLD = availability_margin.QosClass("gold", 1, Fraction(1))
+    BRONZE = availability_margin.QosClass("bronze", 2, Fraction(1, 2))
 
     def test_states_times_and_who_is_below(self) -> None:
         def clocks(*told: tuple[int, Kind]) -> Clocks:
             return Clocks(Event(at_us, kind) for at_us, kind in told)
 
         begun = ((1, Kind.QUEUED), (1, Kind.ALLOCATING), (1, Kind.RUNNING))
-        found = margin.kept(
-            margin.Classes(self.GOLD, self.BRONZE),
+        found = availability_margin.kept(
+            availability_margin.Classes(self.GOLD, self.BRONZE),
             [
                 # 6, 2 and 0 of 10; exactly half; nothing wanted; over.
                 (self.BRONZE, clocks(*begun, (7, Kind.EVICTED))),
@@ -40,9 +40,9 @@ class TestKept(unittest.TestCase):
             11,
         )
         self.assertEqual(["gold", "bronze"], list(found))
-        self.assertEqual(margin.Kept(), found["gold"])
+        self.assertEqual(availability_margin.Kept(), found["gold"])
         self.assertEqual(
-            margin.Kept(
+            availability_margin.Kept(
                 {"running": 1, "waiting": 2, "starting": 1, "aside": 1},
                 Times(6 + 2 + 0 + 5 + 6, 4 + 8 + 3 + 5, 7),
                 2,

@@ -9,8 +9,8 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.classes.margin import Overheads
-from nova_preempt.core.classes.margin import smoothed_us
+from nova_preempt.core.classes.availability_margin import Overheads
+from nova_preempt.core.classes.availability_margin import smoothed_us
 from nova_preempt.core.model import SECOND
 from tests.unit.core.support import LAW
 

@@ -9,7 +9,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.energy import power
+from nova_preempt.core.energy import power_plan
 from tests.unit.core.support import LAW
 
 AGGREGATES = 'xyz'
@@ -26,7 +26,7 @@ def clouds(draw):
         st.tuples(st.integers(0, 31), st.integers(0, 8),
                   st.sampled_from([None, 1.0, 2.0, 3.5]),
                   st.sampled_from(SUBSETS)), max_size=12))
-    return [power.PowerHost(
+    return [power_plan.PowerHost(
         f'host{number}', on=bool(bits & 1), busy=bool(bits & 2),
         idle_intervals=intervals, efficiency=efficiency,
         reserved=bool(bits & 4), due=bool(bits & 8),
@@ -36,7 +36,7 @@ def clouds(draw):
 
 
 policies = st.builds(
-    power.Policy,
+    power_plan.Policy,
     idle_intervals=st.integers(1, 6),
     spare=st.integers(0, 3),
     minimum=st.integers(0, 13),
@@ -78,8 +78,8 @@ class TestDue(unittest.TestCase):
         """
         woken = {}
         for now in range(-3600, 401, STEP_S):
-            due = power.due(
-                [power.Start(name, at - now, lead_s)
+            due = power_plan.due(
+                [power_plan.Start(name, at - now, lead_s)
                  for name, (at, lead_s) in needed.items()
                  if name not in woken], per_minute, STEP_S)
             recent = sum(now - at < 60 for at in woken.values())
@@ -114,11 +114,11 @@ class TestLaws(unittest.TestCase):
     @hypothesis.given(clouds(), forecasts, policies)
     def test_never_below_the_minimum(self, cloud, forecast, policy):
         """Even if nothing that is powered on ever comes up."""
-        switches = power.decide(cloud, forecast, policy)
+        switches = power_plan.decide(cloud, forecast, policy)
         before = [host for host in cloud if host.on]
         left = [host for host in before
                 if host.name not in switches.sleep]
-        least = power.required_hosts(cloud, forecast, policy)
+        least = power_plan.required_hosts(cloud, forecast, policy)
         self.assertGreaterEqual(least, policy.minimum)
         self.assertGreaterEqual(len(left), min(least, len(before)))
         for aggregate, minimum in policy.minimum_of.items():
@@ -130,7 +130,7 @@ class TestLaws(unittest.TestCase):
     @hypothesis.given(clouds(), forecasts, policies)
     def test_never_one_that_is_in_use_or_will_be(self, cloud, forecast,
                                                  policy):
-        switches = power.decide(cloud, forecast, policy)
+        switches = power_plan.decide(cloud, forecast, policy)
         for name in switches.sleep:
             host = by_name(cloud)[name]
             self.assertTrue(host.on)
@@ -148,7 +148,7 @@ class TestLaws(unittest.TestCase):
     @LAW
     @hypothesis.given(clouds(), forecasts, policies)
     def test_each_once_and_within_the_limits(self, cloud, forecast, policy):
-        switches = power.decide(cloud, forecast, policy)
+        switches = power_plan.decide(cloud, forecast, policy)
         names = switches.wake + switches.sleep
         self.assertEqual(len(names), len(set(names)))
         for done, most in ((switches.wake, policy.max_wakes),
@@ -161,7 +161,7 @@ class TestLaws(unittest.TestCase):
     def test_enough_are_on_as_far_as_there_are_any(self, cloud, forecast,
                                                    policy):
         policy = dataclasses.replace(policy, max_wakes=None)
-        switches = power.decide(cloud, forecast, policy)
+        switches = power_plan.decide(cloud, forecast, policy)
         could = [host for host in cloud if host.on or not host.excluded]
         after = on_after(cloud, switches)
         self.assertGreaterEqual(len(after),
@@ -178,7 +178,7 @@ class TestLaws(unittest.TestCase):
     def test_as_many_are_spare_as_there_may_be(self, cloud, forecast,
                                                policy):
         policy = dataclasses.replace(policy, max_wakes=None)
-        after = on_after(cloud, power.decide(cloud, forecast, policy))
+        after = on_after(cloud, power_plan.decide(cloud, forecast, policy))
         could = [host for host in cloud if host.on or not host.excluded]
         self.assertGreaterEqual(
             sum(map(self.is_spare, after)),
@@ -195,8 +195,8 @@ class TestLaws(unittest.TestCase):
                                                 policy, rng: random.Random):
         shuffled = list(cloud)
         rng.shuffle(shuffled)
-        self.assertEqual(power.decide(cloud, forecast, policy),
-                         power.decide(shuffled, forecast, policy))
+        self.assertEqual(power_plan.decide(cloud, forecast, policy),
+                         power_plan.decide(shuffled, forecast, policy))
 
     @LAW
     @hypothesis.given(clouds(), forecasts, policies)
@@ -205,7 +205,7 @@ class TestLaws(unittest.TestCase):
         """Where no aggregate asks, and nobody is due."""
         cloud = [dataclasses.replace(host, due=False) for host in cloud]
         policy = dataclasses.replace(policy, minimum_of={})
-        switches = power.decide(cloud, forecast, policy)
+        switches = power_plan.decide(cloud, forecast, policy)
 
         def key(host):
             return (not host.reserved, -(host.efficiency or 0), host.name)
@@ -218,8 +218,8 @@ class TestLaws(unittest.TestCase):
             woken = [name for name in switches.wake if name in part]
             self.assertEqual(part[:len(woken)], woken)
         # What is woken to be spare is never a reserved one.
-        switches = power.decide(cloud, forecast,
-                                dataclasses.replace(policy, spare=0))
+        switches = power_plan.decide(cloud, forecast,
+                                     dataclasses.replace(policy, spare=0))
         self.assertEqual(tuple(asleep[:len(switches.wake)]), switches.wake)
 
     @LAW
@@ -227,7 +227,7 @@ class TestLaws(unittest.TestCase):
     def test_the_least_efficient_sleep_first(self, cloud, forecast, policy):
         """Who stays on although it may sleep is not behind who does not."""
         policy = dataclasses.replace(policy, minimum_of={})
-        switches = power.decide(cloud, forecast, policy)
+        switches = power_plan.decide(cloud, forecast, policy)
         idle = [host.name for host in sorted(
             cloud, key=lambda host: (host.efficiency or 0, host.name))
             if host.on and not (host.busy or host.reserved or host.due
@@ -247,7 +247,7 @@ class TestLaws(unittest.TestCase):
             max_sleeps=policy.max_sleeps and max(1, policy.max_sleeps))
         switched = []
         for _ in range(2 * len(cloud) + 1):
-            switches = power.decide(cloud, forecast, policy)
+            switches = power_plan.decide(cloud, forecast, policy)
             if not switches.wake and not switches.sleep:
                 break
             switched += [*switches.wake, *switches.sleep]

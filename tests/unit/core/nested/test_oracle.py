@@ -14,8 +14,8 @@ from nova_preempt.core.model import (
     Refusal,
     Request,
 )
+from nova_preempt.core.nested import nested_victims
 from nova_preempt.core.nested import placements
-from nova_preempt.core.nested import victims
 from tests.unit.core.nested import trees
 
 
@@ -26,8 +26,8 @@ def check(case: unittest.TestCase, seed: int) -> bool:
     host = trees.fill(empty, *trees.draw_tenants(rng, empty))
     request = trees.draw_request(rng)
     best = trees.oracle(request, host)
-    found = victims.cheapest_victims(request, host)
-    bound = victims.lower_bound(request, host)
+    found = nested_victims.cheapest_victims(request, host)
+    bound = nested_victims.lower_bound(request, host)
     if best is None:
         case.assertTrue(found is None or isinstance(found, Refusal), seed)
         return False

@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import random
 
-from nova_preempt.core.cover.keys import SHARE
+from nova_preempt.core.cover.candidate_keys import SHARE
 from nova_preempt.core.model import (
     Candidate,
     Group,

@@ -6,13 +6,14 @@ import unittest
 
 from nova_preempt.core.reservation import admission
 from nova_preempt.core.reservation import calendar
-from nova_preempt.core.reservation import limits
-from nova_preempt.core.reservation import model
+from nova_preempt.core.reservation import reservation_limits
+from nova_preempt.core.reservation import reservation_model
 
 
 def reservation(start_s=1000, end_s=2000, quantity=1, **values):
-    start_at, end_at = model.from_s(start_s), model.from_s(end_s)
-    return model.Reservation(**{
+    start_at, end_at = reservation_model.from_s(
+        start_s), reservation_model.from_s(end_s)
+    return reservation_model.Reservation(**{
         'uuid': 'r1', 'project_id': 'p', 'quantity': quantity,
         'duration_s': end_s - start_s, 'window_start': start_at,
         'end_action': 'delete', 'before_end_s': 0, 'start_at': start_at,
@@ -64,8 +65,9 @@ class TestGrant(unittest.TestCase):
             [admission.Offer('a', 2.0, True),
              admission.Offer('b', None, False),
              admission.Offer('c', None, True)],
-            limits.Limits({**dict.fromkeys(limits.LIMITS, -1),
-                           'max_advance_s': max_advance_s}),
+            reservation_limits.Limits({**dict.fromkeys(
+                reservation_limits.LIMITS, -1),
+                                       'max_advance_s': max_advance_s}),
             calendar.best_fit, 1000, 1900)
 
     def test_hosts(self):
@@ -94,7 +96,7 @@ class TestGrant(unittest.TestCase):
                 # One gives back what the next one takes.
                 ([reservation(0, 1500, 2), reservation(1500, 3000, 3)], 3),
                 ([reservation(0, 1501, 2), reservation(1500, 3000, 3)], 5)):
-            self.assertEqual(expected, limits.hosts_at_once(
+            self.assertEqual(expected, reservation_limits.hosts_at_once(
                 reservations, 1000, 2000))
 
 
@@ -114,13 +116,17 @@ class TestChange(unittest.TestCase):
 
     def test_cancel(self):
         for status, now_s, expected in (
-                (model.PENDING, 900, admission.Cancel.NEVER_STARTS),
+                (reservation_model.PENDING, 900,
+                 admission.Cancel.NEVER_STARTS),
                 # Its hosts are not empty yet.
-                (model.PENDING, 1500, admission.Cancel.NEVER_STARTS),
-                (model.DEGRADED, 900, admission.Cancel.NEVER_STARTS),
-                (model.DEGRADED, 1000, admission.Cancel.ENDS_NOW),
-                (model.ACTIVE, 1999, admission.Cancel.ENDS_NOW),
-                (model.ACTIVE, 2000, admission.Cancel.ENDS_ANYWAY)):
+                (reservation_model.PENDING, 1500,
+                 admission.Cancel.NEVER_STARTS),
+                (reservation_model.DEGRADED, 900,
+                 admission.Cancel.NEVER_STARTS),
+                (reservation_model.DEGRADED, 1000, admission.Cancel.ENDS_NOW),
+                (reservation_model.ACTIVE, 1999, admission.Cancel.ENDS_NOW),
+                (reservation_model.ACTIVE, 2000,
+                 admission.Cancel.ENDS_ANYWAY)):
             with self.subTest(status=status, now_s=now_s):
                 self.assertIs(expected, admission.cancel(
                     reservation(status=status), now_s))

@@ -9,7 +9,7 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core import eligibility
-from nova_preempt.core import notice
+from nova_preempt.core import notice_period
 from nova_preempt.core.reservation import leases
 from tests.unit.core.support import LAW
 from tests.unit.reservation import support
@@ -63,12 +63,12 @@ class TestFreeTime(unittest.TestCase):
 
 class TestGuard(unittest.TestCase):
 
-    GUARD = leases.Guard(60, notice.NoticeRule(120),
+    GUARD = leases.Guard(60, notice_period.NoticeRule(120),
                          eligibility.Rules(minimum_runtime_s=10), 30, 5)
 
     def test_how_long_a_server_has_to_have_its_host(self):
         self.assertEqual(60, self.GUARD.lead_s(False, 900, 900))
-        end_s = 30 + 5 + notice.MARGIN_S
+        end_s = 30 + 5 + notice_period.MARGIN_S
         self.assertEqual(10 + 120 + end_s, self.GUARD.lead_s(True, 0, None))
         self.assertEqual(900 + 7 + end_s, self.GUARD.lead_s(True, 900, 7))
 

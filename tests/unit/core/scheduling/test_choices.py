@@ -8,7 +8,7 @@ from nova_preempt.core import costs
 from nova_preempt.core import eligibility
 from nova_preempt.core.costs import CostOptions
 from nova_preempt.core.model import SECOND
-from nova_preempt.core.scheduling import budgets
+from nova_preempt.core.scheduling import eviction_budgets
 from tests.unit.core.scheduling import world
 from tests.unit.core.scheduling.world import NOW
 
@@ -138,13 +138,13 @@ class TestBudgets(unittest.TestCase):
     def test_used_up(self):
         found = world.World()
         found.add('host1', slots(2), {}, spots(a=(100, 1), b=(1000, 1)))
-        found.budget = budgets.Budgets(1, 0, {}, {})
+        found.budget = eviction_budgets.Budgets(1, 0, {}, {})
         self.assertIsNone(found.placed(slots(2)))
         self.assertEqual([('host1', ['a'])], found.placed(SLOT))
-        found.budget = budgets.Budgets(1, 0, {'a': 'p'}, {})
+        found.budget = eviction_budgets.Budgets(1, 0, {'a': 'p'}, {})
         self.assertIsNone(found.placed(SLOT))
         # It counts no more.
-        found.budget = budgets.Budgets(1, 0, {}, {})
+        found.budget = eviction_budgets.Budgets(1, 0, {}, {})
         self.assertEqual([('host1', ['b'])], found.placed(SLOT))
 
     def test_of_another_project(self):
@@ -154,14 +154,14 @@ class TestBudgets(unittest.TestCase):
             a=(10, 1), b=(20, 1), c=(3000, 1)))
         found.hosts['uuid of host1'].servers['c'] = world.server(
             'c', 'host1', project_id='other')
-        found.budget = budgets.Budgets(1, 0, {}, {})
+        found.budget = eviction_budgets.Budgets(1, 0, {}, {})
         self.assertEqual([('host1', ['a', 'c'])], found.placed(slots(2)))
 
     def test_the_group_is_spared(self):
         found = world.World()
         found.add('host1', slots(2), {}, spots(a=(10, 1), b=(20, 1)))
         found.add('host2', slots(2), {}, spots(c=(1000, 1), d=(1000, 1)))
-        found.budget = budgets.Budgets(0, 1, {}, {'a': [1], 'b': [1]})
+        found.budget = eviction_budgets.Budgets(0, 1, {}, {'a': [1], 'b': [1]})
         self.assertEqual([('host2', ['c', 'd'])], found.placed(slots(2)))
 
 

@@ -10,22 +10,22 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.classes import rounds
-from nova_preempt.core.classes.clocks import Clocks
-from nova_preempt.core.classes.clocks import Event
-from nova_preempt.core.classes.clocks import Kind
-from nova_preempt.core.classes.promises import Promises
-from nova_preempt.core.classes.rounds import Claimant
-from nova_preempt.core.classes.rules import ByPromise
+from nova_preempt.core.classes import class_dispatch
+from nova_preempt.core.classes.class_dispatch import Claimant
+from nova_preempt.core.classes.class_policies import ByPromise
+from nova_preempt.core.classes.promised_availability import Promises
+from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.server_clocks import Event
+from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.model import SECOND
-from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.times import microseconds
 from tests.unit.core.classes.support import CLASSES
 from tests.unit.core.scheduling import world
 from tests.unit.core.support import LAW
 
 NOW_US = microseconds(world.NOW)
-PREEMPTIBLE = policies.PREEMPTIBLE
+PREEMPTIBLE = preemption_policy.PREEMPTIBLE
 
 
 def claimant(uuid: str, name: str, ran_s: int, waited_s: int = 0) -> Claimant:
@@ -55,8 +55,8 @@ class World(world.World):
         self.set(classes=found)
         return found
 
-    def rank(self, one: Claimant) -> policies.Rank:
-        return policies.Rank(
+    def rank(self, one: Claimant) -> preemption_policy.Rank:
+        return preemption_policy.Rank(
             is_preemptible=True,
             claim=Promises(CLASSES, {}, NOW_US).claim(one),
         )
@@ -109,7 +109,7 @@ class TestClasses(unittest.TestCase):
         rank = self.world.rank(claimant("new", "gold", 0, 60))
         self.assertIsNone(self.place(rank=rank))
         self.assertFalse(self.world.policy.may_preempt_any(rank))
-        self.assertTrue(self.world.policy.may_preempt_any(policies.NORMAL))
+        self.assertTrue(self.world.policy.may_preempt_any(preemption_policy.NORMAL))
 
     def test_who_is_promised_to_come_back_is_never_deleted(self) -> None:
         """Not even where an operator does not let shelve any more."""
@@ -131,7 +131,7 @@ class TestClasses(unittest.TestCase):
         )
         rank = self.world.rank(claimant("new", "silver", 0, 60))
         self.assertIsNone(self.place(rank=rank))
-        self.assertIsNotNone(self.place(rank=policies.NORMAL))
+        self.assertIsNotNone(self.place(rank=preemption_policy.NORMAL))
 
     def test_a_normal_request_chooses_by_promises_first(self) -> None:
         self.world.promise(*self.claimants)
@@ -201,7 +201,7 @@ class TestClasses(unittest.TestCase):
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> tuple[World, list[rounds.RoundHost]]:
+def worlds(draw: st.DrawFn) -> tuple[World, list[class_dispatch.RoundHost]]:
     """Draw full hosts of servers that all stand differently."""
     found = World()
     ran_s = iter(draw(st.permutations(range(20, 6000, 97))))
@@ -222,7 +222,7 @@ def worlds(draw: st.DrawFn) -> tuple[World, list[rounds.RoundHost]]:
             name, size, uuid=name,
             spots={each.uuid: (0, world.amounts(1)) for each in there},
         )
-        hosts.append(rounds.RoundHost(name, size, tuple(there)))
+        hosts.append(class_dispatch.RoundHost(name, size, tuple(there)))
         found.promise(*there)
     return found, hosts
 
@@ -235,7 +235,7 @@ class TestLaws(unittest.TestCase):
     )
     def test_a_scheduler_decides_as_a_pass_does(
         self,
-        drawn: tuple[World, list[rounds.RoundHost]],
+        drawn: tuple[World, list[class_dispatch.RoundHost]],
         name: str,
         waited_s: int,
         vcpus: int,
@@ -250,7 +250,7 @@ class TestLaws(unittest.TestCase):
         )
         by_pass = [
             (each.host, list(each.victims))
-            for each in rounds.one_round(
+            for each in class_dispatch.one_round(
                 [one], hosts, CLASSES, ByPromise(CLASSES), NOW_US
             )
         ]

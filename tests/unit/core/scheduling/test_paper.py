@@ -12,7 +12,7 @@ import unittest
 
 from nova_preempt.core import costs
 from nova_preempt.core.model import SECOND
-from nova_preempt.core.scheduling import policy as policies
+from nova_preempt.core.scheduling import preemption_policy
 from tests.unit.core import support
 from tests.unit.core.scheduling import world
 
@@ -184,7 +184,8 @@ class TestRules(unittest.TestCase):
         """A preemptible server preempts nobody."""
         found = world.World()
         found.add("h", HOST, {}, {"p": (0, HOST)})
-        self.assertIsNone(found.placed(SIZES["M"], rank=policies.PREEMPTIBLE))
+        self.assertIsNone(found.placed(SIZES["M"],
+                                       rank=preemption_policy.PREEMPTIBLE))
         self.assertEqual([("h", ["p"])], found.placed(SIZES["M"]))
 
     def test_003_c(self) -> None:

@@ -6,8 +6,8 @@ import dataclasses
 import unittest
 
 from nova_preempt.core import refusals
+from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.core.scheduling import filtering
-from nova_preempt.core.scheduling import port
 from tests.unit.core.scheduling import world
 
 CAPACITY = {'VCPU': 8}
@@ -48,11 +48,12 @@ class UnansweredTestCase(unittest.TestCase):
     def read_host(self, host):
         self.read.append(host)
         if host in self.broken:
-            raise port.Unanswered(f'no answer for {host}', self.broken[host])
+            raise cloud_port.Unanswered(f'no answer for {host}',
+                                        self.broken[host])
         return self.answer(host)
 
     def cannot_list(self, *args):
-        raise port.Unanswered('nobody is there')
+        raise cloud_port.Unanswered('nobody is there')
 
     def order(self, hosts=None, index=0):
         if hosts is None:
@@ -88,7 +89,7 @@ class TestReading(UnansweredTestCase):
     def test_that_takes_long(self):
         """No further host is read; what is known is used."""
         self.fresh = 'l'
-        self.broken = dict.fromkeys('hijk', port.READ_S / 2)
+        self.broken = dict.fromkeys('hijk', cloud_port.READ_S / 2)
         self.assertEqual('l', self.order())
         self.assertEqual(['h', 'i'], self.read)
         self.assertEqual('', self.cycle.refusal)
@@ -112,11 +113,12 @@ class TestReading(UnansweredTestCase):
             server.uuid for server in without}
         self.fresh = 'm'
         self.cycle = self.new_cycle()
-        self.cycle.silent.note('x', port.Unanswered('away', port.READ_S))
+        self.cycle.silent.note('x', cloud_port.Unanswered('away',
+                                                          cloud_port.READ_S))
         self.assertEqual('m', self.order())
 
     def test_that_takes_long_for_all(self):
-        self.broken = dict.fromkeys('hijkl', port.READ_S)
+        self.broken = dict.fromkeys('hijkl', cloud_port.READ_S)
         self.assertEqual('', self.order())
         self.assertEqual('no answer for h', self.cycle.silent.reason)
 
@@ -130,7 +132,7 @@ class TestReading(UnansweredTestCase):
 
     def test_in_several_passes(self):
         """Each may not take as long again."""
-        self.broken = dict.fromkeys('hijkl', port.READ_S)
+        self.broken = dict.fromkeys('hijkl', cloud_port.READ_S)
         self.order()
         self.cycle = self.new_cycle(silent=self.cycle.search.silent)
         self.order()
@@ -156,14 +158,14 @@ class TestClaiming(UnansweredTestCase):
 
     def cannot_confirm(self, after_s):
         def unanswered(host, max_age_s):
-            raise port.Unanswered('away', after_s)
+            raise cloud_port.Unanswered('away', after_s)
 
         self.cycle.cloud.list_again = unanswered
 
     def test_it_is_left_out(self):
         """For the servers to come, and when the request is decided anew."""
         hosts = self.order()
-        self.cycle.leave('h', port.Unanswered('500'))
+        self.cycle.leave('h', cloud_port.Unanswered('500'))
         self.cycle.claimed('i')
         self.assertEqual('jkl', self.order(hosts, 1))
         self.cycle = self.new_cycle(silent=self.cycle.search.silent)
@@ -184,7 +186,8 @@ class TestClaiming(UnansweredTestCase):
     def test_after_others_took_long(self):
         """What was planned is read all the same before it is claimed."""
         self.order()
-        self.cycle.silent.note('x', port.Unanswered('away', port.READ_S))
+        self.cycle.silent.note('x', cloud_port.Unanswered('away',
+                                                          cloud_port.READ_S))
         self.cycle.cloud.room_age_s = lambda: filtering.LATEST_S + 1
         self.assertIsNotNone(self.cycle.confirm('h'))
         self.broken = {'i': 0}
@@ -195,7 +198,7 @@ class TestClaiming(UnansweredTestCase):
     def test_it_takes_long(self):
         """No further host is tried, now or when it is decided anew."""
         self.order()
-        self.cannot_confirm(port.CLAIM_S / 2)
+        self.cannot_confirm(cloud_port.CLAIM_S / 2)
         self.assertIsNone(self.cycle.confirm('h'))
         self.assertIsNone(self.cycle.confirm('i'))
         self.cycle.cloud.list_again = None

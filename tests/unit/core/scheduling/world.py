@@ -18,12 +18,12 @@ from typing import Any
 
 from nova_preempt.core import eligibility
 from nova_preempt.core.model import Inventory, Request, Resources, Server
-from nova_preempt.core.scheduling import budgets
-from nova_preempt.core.scheduling import cycle as cycles
-from nova_preempt.core.scheduling import policy as policies
-from nova_preempt.core.scheduling import port
+from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import decision_cycle
+from nova_preempt.core.scheduling import eviction_budgets
+from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.scheduling.plan import Plan
-from nova_preempt.simulator import memory
+from nova_preempt.simulator import memory_cloud
 
 NOW = datetime.datetime(2026, 11, 20, 12, tzinfo=datetime.timezone.utc)
 
@@ -42,12 +42,12 @@ def server(uuid: str, node: str = 'host', **values: object) -> Server:
 
 
 #: Whether a host passes every filter without some servers.
-Passes = Callable[[memory.MemoryHost, tuple[Server, ...]], bool]
+Passes = Callable[[memory_cloud.MemoryHost, tuple[Server, ...]], bool]
 #: Makes the record of a preemptible server, None for a normal one.
-MakeServer = Callable[[str, memory.MemoryHost], Server | None]
+MakeServer = Callable[[str, memory_cloud.MemoryHost], Server | None]
 
 
-class Answers(memory.Answers):
+class Answers(memory_cloud.Answers):
     """As a World has it; may be changed."""
 
     _cloud: World
@@ -58,12 +58,12 @@ class Answers(memory.Answers):
     def budgets(self) -> budgets.Budgets | None:
         return self._cloud.budget
 
-    def passing(self, trials: Sequence[port.Trial]) -> Collection[str]:
+    def passing(self, trials: Sequence[cloud_port.Trial]) -> Collection[str]:
         return {trial.host for trial in trials
                 if self._cloud.passes(self._cloud.hosts[trial.host],
                                       trial.without)}
 
-    def _key(self, trial: port.Trial) -> tuple[Any, ...]:
+    def _key(self, trial: cloud_port.Trial) -> tuple[Any, ...]:
         if self._cloud.weigh is None:
             return super()._key(trial)
         return (self._cloud.weigh(
@@ -71,7 +71,7 @@ class Answers(memory.Answers):
             trial.cost_us if trial.without else None),)
 
 
-class World(memory.MemoryCloud):
+class World(memory_cloud.MemoryCloud):
     """Hosts whose preemptible servers cost what is said.
 
     :ivar costs: {uuid: micro-units}
@@ -82,12 +82,13 @@ class World(memory.MemoryCloud):
     def __init__(self, passes: Passes = lambda host, without: True) -> None:
         super().__init__(())
         self.passes = passes
-        self.weigh: Callable[[memory.MemoryHost, int | None], Any] | None = (
-            None)
-        self.budget: budgets.Budgets | None = None
+        self.weigh: Callable[[memory_cloud.MemoryHost, int | None],
+                             Any] | None = (
+                                 None)
+        self.budget: eviction_budgets.Budgets | None = None
         self.longest_notice_s = float('inf')
         self.costs: dict[str, int] = {}
-        self.policy = policies.Policy(
+        self.policy = preemption_policy.Policy(
             eligibility.Rules(), ('delete',),
             lambda server, options: self.costs[server.uuid])
 
@@ -98,7 +99,7 @@ class World(memory.MemoryCloud):
         :param used: by normal servers
         :param values: of its preemptible servers' records
         """
-        host = memory.MemoryHost(
+        host = memory_cloud.MemoryHost(
             uuid or f'uuid of {name}', name,
             {rc: total if isinstance(total, Inventory) else Inventory(total)
              for rc, total in capacity.items()})
@@ -114,15 +115,15 @@ class World(memory.MemoryCloud):
         self.policy = dataclasses.replace(self.policy, **values)
 
     def cycle(self, resources: Resources,
-              **kwargs: object) -> cycles.Cycle:
+              **kwargs: object) -> decision_cycle.Cycle:
         """Return a Cycle that knows which hosts have room."""
         self.view = self.answers()
-        cycle = cycles.Cycle(self.view, Request.of(resources), self.policy,
-                             NOW, **kwargs)
+        cycle = decision_cycle.Cycle(self.view, Request.of(resources),
+                                     self.policy, NOW, **kwargs)
         self.begin(cycle)
         return cycle
 
-    def begin(self, cycle: cycles.Cycle) -> None:
+    def begin(self, cycle: decision_cycle.Cycle) -> None:
         """Tell a Cycle which hosts have room."""
         cycle.found_room({
             uuid: host.providers[0].all_free

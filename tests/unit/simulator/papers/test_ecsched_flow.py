@@ -8,8 +8,8 @@ import unittest
 
 import numpy as np
 
-from nova_preempt.core.batch import model
-from nova_preempt.core.batch.table import NO
+from nova_preempt.core.batch import batch_model
+from nova_preempt.core.batch.free_capacity import NO
 from nova_preempt.simulator.papers import ecsched_flow
 from tests.unit.core.batch import base
 
@@ -29,7 +29,7 @@ def machines(free=FREE):
 
 class TestPaper(unittest.TestCase):
 
-    def place(self, requests, hosts, score=model.DP):
+    def place(self, requests, hosts, score=batch_model.DP):
         """In one round."""
         return ecsched_flow.placer(score, rounds=1).place(requests, hosts)
 
@@ -44,14 +44,14 @@ class TestPaper(unittest.TestCase):
         """The first takes the place that the last would have needed."""
         # One on a machine, as in the paper's network.
         found = base.place(containers(apart=['all']), machines(),
-                           mode=model.GREEDY)
+                           mode=batch_model.GREEDY)
         self.assertEqual({'r0': 'm2', 'r1': 'm1'}, base.where(found))
         self.assertEqual(350_000, found.score)
         self.assertEqual(('r2',), found.unplaced)
 
     def test_001_b(self):
         """Most loaded."""
-        found = self.place(containers(), machines(), score=model.ML)
+        found = self.place(containers(), machines(), score=batch_model.ML)
         self.assertEqual({'r0': 'm1', 'r1': 'm0', 'r2': 'm2'},
                          base.where(found))
         self.assertEqual(2_700_000, found.score)
@@ -79,8 +79,9 @@ class TestPaper(unittest.TestCase):
         """Those that have to be together are on one machine."""
         requests = [base.request(number, 40, together='g')
                     for number in (0, 1)]
-        placers = [ecsched_flow.placer(model.DP).place] + [
-            functools.partial(base.place, mode=mode) for mode in model.MODES]
+        placers = [ecsched_flow.placer(batch_model.DP).place] + [
+            functools.partial(base.place, mode=mode)
+            for mode in batch_model.MODES]
         for place in placers:
             found = place(
                 requests, [base.host('a', 50), base.host('b', 90)])
@@ -93,7 +94,7 @@ class TestPaper(unittest.TestCase):
         """One on a machine in each, and no more rounds than said."""
         requests = [base.request(number, 10) for number in range(9)]
         for rounds, placed in ((1, 2), (3, 5), (20, 7)):
-            found = ecsched_flow.placer(model.ML, rounds).place(
+            found = ecsched_flow.placer(batch_model.ML, rounds).place(
                 requests, [base.host('a', 50), base.host('b', 20)])
             self.assertEqual([f'r{number}' for number in range(placed)],
                              sorted(found.placed))

@@ -11,9 +11,9 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.backlog.model import Priorities
-from nova_preempt.core.classes.sla import Category
-from nova_preempt.core.classes.sla import Service
+from nova_preempt.core.backlog.backlog_model import Priorities
+from nova_preempt.core.classes.core_allocation import Category
+from nova_preempt.core.classes.core_allocation import Service
 from nova_preempt.simulator.papers import sla
 from tests.unit.core.support import LAW
 
@@ -35,7 +35,8 @@ def high(uuid: str, idle_cores: int, cores: int = 9) -> sla.Host:
     return sla.Host(uuid, Category.HIGH, cores, idle_cores)
 
 
-def take(hosts: list[sla.Host], start: sla.Start) -> list[sla.Host]:
+def take(hosts: list[sla.Host],
+         start: sla.Start) -> list[sla.Host]:
     """Return the hosts once this is started."""
     return [
         host._replace(idle_cores=host.idle_cores - start.cores)
@@ -128,7 +129,8 @@ class TestRunOnce(unittest.TestCase):
 
     def test_each_goes_to_hosts_of_its_category(self) -> None:
         hosts = [
-            sla.Host(category.value, category, 9, 9) for category in Category
+            sla.Host(category.value, category, 9, 9)
+            for category in Category
         ]
         for reputation, expected in ((1, "low"), (2, "average"), (3, "high")):
             start = sla.choose(
@@ -183,7 +185,8 @@ class TestPublishedSetting(unittest.TestCase):
             hosts = take(hosts, start)
             queue = [each for each in queue if each.uuid != start.uuid]
             got[by_uuid[start.uuid]].append(start.cores)
-            running.append((now + sla.run_time_s(300, start.cores), start))
+            running.append((now + sla.run_time_s(300, start.cores),
+                            start))
         return got
 
     def test_the_better_the_service_the_more_cores(self) -> None:

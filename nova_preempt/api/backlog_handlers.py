@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Requests for servers that start when there is room."""
+
+import microversion_parse
+import webob.exc
+
+from nova_preempt import exceptions
+from nova_preempt.api import backlog_schemas as schemas
+from nova_preempt.api import backlog_views as views
+from nova_preempt.api import class_handlers
+from nova_preempt.api import microversion
+from nova_preempt.api import operation
+from nova_preempt.api import pagination
+from nova_preempt.api import policy
+from nova_preempt.api import request_validation
+from nova_preempt.backlog import request_parser
+from nova_preempt.cloud import boot_schema
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.db import backlog_store
+
+#: How large the body of a request may be, as by default
+#: [oslo_middleware]max_request_body_size, which refuses what is larger anyway.
+MOST_BODY_BYTES = 114688
+
+# What in backlog_model.Request is called otherwise, or is no JSON.
+_NAMES = {'class': 'class_name'}
+_TIMES = ('not_before', 'not_after', 'back_until')
+_APART = ('body', 'compute_version', 'flavors', 'count', 'least_count',
+          'ladder')
+
+
+@operation.serves('GET', '/v1/requests', policy.BACKLOG_LIST,
+                  schemas.REQUESTS_ANSWER, query=schemas.LIST_QUERY,
+                  since='1.3')
+def list_requests(call):
+    """List requests for servers, newest first."""
+    project_id = pagination.listed_project(call, policy.BACKLOG_ALL_PROJECTS)
+    status = call.query.get('status')
+    found = backlog_store.find(
+        call.services.database, states=status and [status],
+        project_id=project_id, user_id=call.query.get('user_id'),
+        marker=_marker(call, project_id), limit=pagination.limit(call) + 1,
+        newest_first=True, with_bodies=False)
+    details = call.allows(policy.BACKLOG_DETAILS)
+    return pagination.page(call, 'requests', found,
+                           lambda item: views.listed(item, details),
+                           lambda item: item.uuid)
+
+
+def _marker(call, project_id):
+    if 'marker' not in call.query:
+        return None
+    found = backlog_store.get(call.services.database, call.query['marker'],
+                              project_id)
+    if found is None:
+        raise webob.exc.HTTPBadRequest(
+            "Invalid query parameter 'marker': there is no such request.")
+    return found
+
+
+@operation.serves('GET', '/v1/requests/{request_id}', policy.BACKLOG_SHOW,
+                  schemas.REQUEST_ANSWER, since='1.3')
+def show_request(call):
+    """Show a request with its servers, and why it waits."""
+    return _shown(call, _get(call))
+
+
+@operation.serves('POST', '/v1/requests', policy.BACKLOG_CREATE,
+                  schemas.REQUEST_ANSWER, body=schemas.CREATE, success=201,
+                  errors=(503,), since='1.3')
+def create_request(call):
+    """Create a request for servers, which waits for space."""
+    _check_size(call)
+    wanted = call.body['request']
+    flavors = wanted.get('flavors')
+    return _shown(call, call.services.intake.submit(
+        call.context, call.request.headers.get('X-Auth-Token'),
+        request_parser.Wanted(
+            body=wanted['body'],
+            compute_version=wanted.get('compute_version') or _version(call),
+            count=wanted.get('count'), least_count=wanted.get('least_count'),
+            flavors=flavors and tuple(flavors),
+            ladder=wanted.get('ladder', ''), wishes=_wishes(wanted)),
+        call.allows(policy.BACKLOG_ANY_CLASS)))
+
+
+@operation.serves('PATCH', '/v1/requests/{request_id}', policy.BACKLOG_UPDATE,
+                  schemas.REQUEST_ANSWER, body=schemas.CHANGE, errors=(409,),
+                  since='1.3')
+def update_request(call):
+    """Change a request."""
+    item = _get(call)
+    wanted = call.body['request']
+    counts = {name: wanted[name] for name in ('count', 'least_count')
+              if name in wanted}
+    return _shown(call, call.services.intake.change(
+        call.context, call.request.headers.get('X-Auth-Token'), item,
+        {**_wishes(wanted), **counts}, call.allows(policy.BACKLOG_ANY_CLASS)))
+
+
+@operation.serves('DELETE', '/v1/requests/{request_id}', policy.BACKLOG_DELETE,
+                  query=schemas.DELETE_QUERY, errors=(409,), since='1.3')
+def delete_request(call):
+    """Cancel a request, and delete its servers if asked to."""
+    item = _get(call)
+    call.services.intake.cancel(item, call.query.get('servers', False))
+
+
+def _shown(call, item):
+    history = backlog_store.history(call.services.database, item.uuid)
+    shown = views.request(item, history, call.allows(policy.BACKLOG_DETAILS))
+    if microversion.has(call.request.environ, class_handlers.SINCE):
+        shown.update(class_handlers.shown(call, item, history,
+                                          shown['servers']))
+    return {'request': shown}
+
+
+def _get(call):
+    """The request if this may be done to it.
+
+    :raises RequestNotFound: or it must not even be known
+    """
+    uuid = call.path['request_id']
+    found = request_validation.is_uuid(uuid) and backlog_store.get(
+        call.services.database, uuid)
+    if not found or call.sees_all(
+            policy.BACKLOG_ALL_PROJECTS,
+            [(found.project_id, found.user_id)]) is None:
+        raise exceptions.RequestNotFound('There is no such request.')
+    return found
+
+
+def _check_size(call):
+    if len(call.request.body) > MOST_BODY_BYTES:
+        raise webob.exc.HTTPRequestEntityTooLarge(
+            f'The body has {len(call.request.body)} bytes, which is more '
+            f'than {MOST_BODY_BYTES}, the most.')
+
+
+def _version(call):
+    """What the header says of Nova, or else a late version of its API."""
+    try:
+        found = microversion_parse.get_version(call.request.headers, 'compute')
+    except TypeError:
+        found = None
+    return found or boot_schema.DEFAULT
+
+
+def _wishes(wanted):
+    """{name in backlog_model.Request: value} of what is asked for."""
+    found = {_NAMES.get(name, name): value for name, value in wanted.items()
+             if name not in _APART}
+    for name in _TIMES:
+        if found.get(name) is not None:
+            found[name] = request_validation.parse_time(found[name]).replace(
+                microsecond=0)
+    if found.get('priorities') is not None:
+        found['priorities'] = backlog_model.Priorities(**found['priorities'])
+    return found

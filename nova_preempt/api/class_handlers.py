@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Classes of service, and how well what they promise is kept."""
+
+from oslo_utils import timeutils
+
+from nova_preempt.api import operation
+from nova_preempt.api import policy
+from nova_preempt.api import schemas
+from nova_preempt.api import views
+from nova_preempt.core.backlog import request_history
+from nova_preempt.core.times import microseconds
+from nova_preempt.db import class_servers
+
+#: The microversion that brought them.
+SINCE = '1.5'
+
+_described = schemas.described
+_object = schemas.make_object
+_SHARE = {'type': 'number', 'minimum': 0, 'maximum': 1}
+
+SHARE = {'type': ['number', 'null'], 'minimum': 0, 'maximum': 1,
+         'description': 'The share that its class promises, or null.'}
+CLOCKS = {**_object({
+    'running_s': schemas.COUNT,
+    'waiting_s': schemas.COUNT,
+    'starting_s': _described(schemas.COUNT, 'On its way to a host.'),
+    'share': _described({**SHARE}, 'The part of this time that it ran, or '
+                                   'null.'),
+}), 'description': 'Since it was asked for (microversion 1.5).'}
+
+_CLASS = _object({
+    'name': schemas.STRING,
+    'importance': _described(schemas.COUNT, '1 is the most important.'),
+    'availability': _described(_SHARE, 'The share of time that servers are '
+                                       'promised to run.'),
+    'safety_margin_s': schemas.COUNT,
+    'overhead_limit': _SHARE,
+    'least_run_s': schemas.COUNT,
+    'open': _described({'type': 'boolean'}, 'Whether any user may ask for '
+                                            'it.'),
+})
+ANSWER = _object({'classes': schemas.array(_CLASS)})
+
+
+@operation.serves('GET', '/v1/classes', policy.CLASS_LIST, ANSWER, since=SINCE)
+def list_classes(call):
+    """List the classes of service, the most important first."""
+    known = call.services.classes
+    return {'classes': [_view(qos, known.table) for qos in
+                        known.table.classes] if known else []}
+
+
+def _view(qos, table):
+    return views.shown(
+        qos, _CLASS, availability=float(qos.availability),
+        overhead_limit=float(qos.limit), open=qos.name in table.open)
+
+
+def shown(call, request, changes, servers):
+    """What is shown of a request beside the rest.
+
+    :param request: a core.backlog.backlog_model.Request
+    :param changes: its history
+    :param servers: as they are shown, to which theirs is added
+    """
+    now_us = microseconds(timeutils.utcnow())
+    known = call.services.classes
+    qos = known and known.table.classes.find(request.class_name)
+    if known:
+        found = class_servers.find(call.services.database,
+                                   [item['id'] for item in servers])
+        for item in servers:
+            if item['id'] in found:
+                item['availability'] = _clocks(
+                    found[item['id']].clocks, now_us)
+    return {
+        'availability': _clocks(
+            request_history.clocks_of(request_history.History(
+                changes, request.class_name, request.not_before)), now_us),
+        'promised_availability': float(qos.availability) if qos else None}
+
+
+def _clocks(clocks, now_us):
+    times = clocks.at(now_us)
+    return {'running_s': times.running_us // 10 ** 6,
+            'waiting_s': times.waiting_us // 10 ** 6,
+            'starting_s': times.binding_us // 10 ** 6,
+            'share': float(times.availability) if times.total_us else None}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of lists, and what else addresses have in common."""
+
+import re
+import urllib.parse
+
+import webob.exc
+
+from nova_preempt.api import request_validation
+from nova_preempt.api import schemas
+
+#: The most items that one page of a list has, as in Nova.
+MOST_ITEMS = 1000
+
+
+def name(call, parameter, what):
+    """A name in the path; 404 if nothing can have it."""
+    try:
+        text = call.path[parameter].encode('latin-1').decode('utf-8')
+    except UnicodeError:
+        text = ''
+    if not re.search(schemas.TEXT['pattern'][:-1] + r'\Z', text) or len(
+            text) > schemas.TEXT['maxLength']:
+        raise webob.exc.HTTPNotFound(f'There is no such {what}.')
+    return text
+
+
+def listed_project(call, rule, *more):
+    """The project of which is listed, None for all.
+
+    :param rule: who may list those of others
+    :param more: names of parameters that need it, too
+    """
+    project_id = call.query.get('project_id')
+    everywhere = call.query.get('all_projects')
+    if everywhere or call.query.keys() & {'project_id', *more}:
+        # That of one project is asked for that one.
+        call.require(rule, project_id and (project_id, ''))
+    return (project_id if project_id is not None or everywhere
+            else call.context.project_id)
+
+
+def limit(call):
+    """How many items a page has."""
+    return min(call.query.get('limit', MOST_ITEMS), MOST_ITEMS)
+
+
+def interval(call):
+    """{'since' and 'until' as far as they are given: naive UTC datetime}"""
+    return {name: request_validation.parse_time(call.query[name])
+            for name in ('since', 'until') if name in call.query}
+
+
+def page(call, name, found, view, key):
+    """A page as JSON, with the address of the next one if there is one.
+
+    :param name: of the items
+    :param found: as many as limit() says and, if there are more, one more
+    :param view: makes an item JSON
+    :param key: returns the marker of an item
+    """
+    size = limit(call)
+    answer = {name: [view(item) for item in found[:size]]}
+    if len(found) > size:
+        answer[f'{name}_links'] = [
+            {'rel': 'next', 'href': _next(call, key(found[size - 1]))}]
+    return answer
+
+
+def _next(call, marker):
+    pairs = [pair for pair in urllib.parse.parse_qsl(
+        call.request.query_string) if pair[0] != 'marker']
+    text = urllib.parse.urlencode([*pairs, ('marker', marker)])
+    return f'{call.request.path_url}?{text}'

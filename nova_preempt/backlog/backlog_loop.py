@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Observes the backlog, steps its controller, and carries out the intents."""
+
+import dataclasses
+import traceback
+
+from oslo_log import log as logging
+
+from nova_preempt import metrics
+from nova_preempt.backlog import backlog_policy
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement_api
+from nova_preempt.core import times
+from nova_preempt.core.backlog import backlog_controller as core
+from nova_preempt.core.backlog import queue_order
+from nova_preempt.core.model import SECOND
+from nova_preempt.db import backlog_store
+from nova_preempt.db import backlog_turns
+
+LOG = logging.getLogger(__name__)
+
+
+class Loop:
+    """Lets the controller of the backlog work.
+
+    :param options: [backlog] of the configuration
+    :param database: a nova_preempt.db.Database
+    :param tracker: a nova_preempt.backlog.tracker.Tracker
+    :param cloud: a nova_preempt.backlog.pass_reader.CloudReader
+    :param launcher: a nova_preempt.backlog.launcher.Launcher
+    :ivar trusts_left: of how many closed requests the trust is still there
+    :ivar coming_back: the uuids of servers that were evicted, are kept, and
+        that open requests have come back
+    """
+
+    def __init__(self, options, database, tracker, cloud, launcher):
+        self._options = options
+        self._db = database
+        self._tracker = tracker
+        self._cloud = cloud
+        self._launcher = launcher
+        self.trusts_left = 0
+        self.coming_back = frozenset()
+        self._memory = core.Memory()
+        # {uuid of a request: the fault of it that was logged}
+        self._faults = {}
+
+    def run(self, now, is_paused=False):
+        """Look at all requests, and start what can start.
+
+        :param is_paused: nothing starts, and what was started is followed
+        :returns: in how many seconds to do so again
+        :raises NovaError, PlacementError: how much room there is cannot be
+            told
+        """
+        with metrics.BACKLOG_STEP.labels('follow').time():
+            requests, closed, seen = self._tracker.look(now)
+            followed = self._follow(requests, closed, seen, now)
+        self.coming_back = followed.coming_back
+        with metrics.BACKLOG_STEP.labels('close').time():
+            changed = self._tracker.record(requests, followed.records, now)
+            self.trusts_left = self._tracker.clear(closed, [
+                item for item in followed.clears
+                if item.request.uuid not in changed], now)
+        with metrics.BACKLOG_STEP.labels('decide').time():
+            cloud, error = None, None
+            if followed.waiting and not is_paused:
+                try:
+                    cloud = self._cloud.read(now, followed.waiting)
+                except (nova_api.NovaError,
+                        placement_api.PlacementError) as exc:
+                    error = exc
+            turns = backlog_turns.get(self._db)
+            waiting = [] if is_paused else followed.waiting
+            step = self._step(followed, waiting, cloud, turns, now)
+        self._memory = step.memory
+        of = {kind: [item for item in step.intents if isinstance(item, kind)]
+              for kind in (core.Note, core.Launch, core.AskQuota, core.Fault)}
+        self._log(of[core.Fault])
+        backlog_store.note(self._db, {item.request.uuid: item.note
+                                      for item in of[core.Note]})
+        backlog_turns.replace(self._db, turns, step.memory.turns)
+        with metrics.BACKLOG_STEP.labels('start').time():
+            self._launcher.start(of[core.Launch])
+        self._cloud.quotas.ask([item.request for item in of[core.AskQuota]])
+        if error is not None:
+            raise error
+        return (step.wake_at_us - times.microseconds(now)) / SECOND
+
+    def preview(self, now):
+        """Return what run() would start now; nothing is done.
+
+        :returns: ([core.Launch], the core
+            pass_values.Cloud, [core Request] of those that wait)
+        """
+        followed = self._follow(self._tracker.open(), (), {}, now)
+        cloud = self._cloud.read(now, followed.waiting)
+        step = self._step(followed, followed.waiting, cloud,
+                          backlog_turns.get(self._db), now)
+        return [item for item in step.intents
+                if isinstance(item, core.Launch)], (cloud), followed.waiting
+
+    def _follow(self, requests, closed, seen, now):
+        return core.follow(
+            requests, closed, seen, times.microseconds(now),
+            backlog_policy.lifecycle(self._options))
+
+    def _step(self, followed, waiting, cloud, turns, now):
+        """Make a pass over requests that wait.
+
+        :param cloud: a core pass_values.Cloud, None while capacity is unknown
+        """
+        ranked = waiting
+        if cloud is not None:
+            ranked = self._cloud.ranking().rank(
+                waiting, now,
+                queue_order.shares(followed.requests, cloud.rooms))
+        options = backlog_policy.controlling(self._options)
+        return core.step(
+            core.Observed(options, ranked, followed.requests, cloud),
+            dataclasses.replace(self._memory, turns=turns),
+            times.microseconds(now))
+
+    def _log(self, faults):
+        """Log each fault once while it lasts.
+
+        Its text may have times or addresses: what counts is where it is.
+
+        :param faults: [core.Fault]
+        """
+        found = {uuid: where for uuid, where in self._faults.items()
+                 if uuid in self._memory.unseen}
+        for item in faults:
+            uuid, exc = item.request.uuid, item.exception
+            found[uuid] = type(exc), str(
+                traceback.extract_tb(exc.__traceback__))
+            if self._faults.get(uuid) != found[uuid]:
+                LOG.error('Request %(uuid)s cannot be looked at: %(exc)r',
+                          {'uuid': uuid, 'exc': exc}, exc_info=exc)
+        self._faults = found

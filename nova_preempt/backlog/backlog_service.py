@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What nova-preempt-engine has of the backlog, put together."""
+
+import functools
+import time
+
+import oslo_messaging as messaging
+
+from nova_preempt import metrics
+from nova_preempt import rpc
+from nova_preempt.backlog import backlog_loop
+from nova_preempt.backlog import backlog_notifications
+from nova_preempt.backlog import batch_dispatch
+from nova_preempt.backlog import capacity_reader
+from nova_preempt.backlog import launcher
+from nova_preempt.backlog import orphan_trusts
+from nova_preempt.backlog import pass_reader
+from nova_preempt.backlog import request_recorder
+from nova_preempt.backlog import server_reader
+from nova_preempt.backlog import tracker
+from nova_preempt.backlog import user_quotas
+from nova_preempt.backlog import user_sessions
+from nova_preempt.cloud import keystone_trusts
+from nova_preempt.cloud import nova_as_user
+from nova_preempt.conf import backlog as conf_backlog
+from nova_preempt.core.backlog import pass_plans
+from nova_preempt.db import chosen_host_store
+from nova_preempt.db import pauses
+from nova_preempt.db import record_purge
+from nova_preempt.reservation import reservation_purge
+
+
+class BacklogEndpoint:
+    """An RPC endpoint; see rpc.EngineClient for what it answers.
+
+    Every engine serves it, also those that do not act.
+
+    :param backlog: a Backlog
+    """
+
+    target = messaging.Target(namespace=rpc.BACKLOG, version='1.0')
+
+    def __init__(self, backlog):
+        self._backlog = backlog
+
+    def plan(self, context):
+        return self._backlog.plan()
+
+
+class Backlog:
+    """Tasks of the engine.
+
+    :param conf: nova.conf.CONF
+    :param process: a nova_preempt.handover.service_context.Process
+    :param known: a nova_preempt.handover.service_context.Knowledge
+    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    :param trusts: by default those of Keystone
+    :param make_nova: see user_sessions.Users
+    :param nova: a nova_preempt.cloud.nova_api.NovaAPI
+    :param classes: see nova_preempt.handover.eviction_policy.load_classes()
+    :ivar works: [(name, function)], see nova_preempt.engine.periodic_tasks
+    :ivar endpoints: what it answers over RPC
+    :raises InvalidConfiguration: there is no such order, or something is not
+        installed
+    """
+
+    def __init__(self, conf, process, known, inventory, trusts=None,
+                 make_nova=nova_as_user.UserNova, classes=None, nova=None):
+        self._options = options = conf[conf_backlog.GROUP]
+        self._pauses = process.pauses
+        self._clock = process.clock
+        self._known = known
+        tell = backlog_notifications.RequestNotifications(conf, conf.host)
+        self.close = tell.close
+        written = request_recorder.Records(process.db, tell.changed)
+        trusts = trusts or keystone_trusts.Trusts(conf)
+        acting = user_sessions.Users(conf, trusts, make_nova, nova)
+        self._orphans = orphan_trusts.OrphanTrusts(process.db, trusts)
+        self._db = process.db
+        cloud = pass_reader.CloudReader(
+            options, process.db,
+            capacity_reader.Rooms(process.options, inventory, known,
+                                  process.clock, process.pauses,
+                                  lambda: conf.energy.demand_wakes),
+            functools.cache(lambda: pass_reader.load_order(
+                options, classes and classes.claims(process.db))),
+            inventory.occupancy.get,
+            user_quotas.Limits(acting, time.monotonic),
+            batch_dispatch.load(options), capacity_reader.load_places(conf))
+        self._loop = backlog_loop.Loop(
+            options, process.db, tracker.Tracker(
+                process.db, server_reader.ServerReader(process.decisions),
+                acting, written), cloud,
+            launcher.Launcher(options, acting, written, self._now))
+        if options.enabled:
+            # What is wrong is to be known at once.
+            cloud.ranking()
+        self._retention = reservation_purge.Retention(
+            process.db, conf.reservation, self._now,
+            record_purge.REQUESTS.delete_old, 'requests')
+        self.works = [('backlog', self._run)]
+        self.endpoints = [BacklogEndpoint(self)]
+
+    def _now(self):
+        """Naive, in UTC and in whole seconds, as the database has it."""
+        return self._clock().replace(tzinfo=None, microsecond=0)
+
+    def coming_back(self):
+        """The uuids of shelved servers that requests have come back."""
+        return self._loop.coming_back
+
+    def _run(self):
+        self._retention.run()
+        if self._options.enabled:
+            return self.step()
+        return self._options.pass_interval_s
+
+    def step(self):
+        """Look at all requests, and start what can start.
+
+        :returns: in how many seconds to do so again
+        """
+        now = self._now()
+        orphans = self._orphans.clear(now)
+        # Also once nobody chooses any.
+        chosen_host_store.forget(self._db, now)
+        try:
+            return self._loop.run(
+                now, is_paused=bool(self._pauses.why(pauses.BACKLOG)))
+        finally:
+            metrics.BACKLOG_TRUSTS.set(orphans + self._loop.trusts_left)
+
+    def plan(self):
+        """What the next look would start, see rpc.EngineClient."""
+        self._known.servers.refresh()
+        launches, cloud, waiting = self._loop.preview(self._now())
+        return {
+            'mode': self._options.batch_mode, 'stopped': self._why_stopped(),
+            'waiting': len(waiting),
+            'starts': [_start(item.start, item.request) for item in launches],
+            'hosts': pass_plans.uses(
+                cloud.rooms, [item.start for item in launches],
+                {item.request.uuid: item.request for item in launches})}
+
+    def _why_stopped(self):
+        if not self._options.enabled:
+            return '[backlog]enabled is false'
+        why = self._pauses.why(pauses.BACKLOG)
+        return f'the backlog is paused: {why}' if why else ''
+
+
+def _start(start, request):
+    names = {item.flavor_id: item.name for item in request.alternatives}
+    return {'request': request.uuid, 'name': request.name,
+            'project_id': request.project_id,
+            'flavor': names[start.flavor_id], 'count': start.count,
+            'hosts': dict(start.hosts), 'reason': start.reason}

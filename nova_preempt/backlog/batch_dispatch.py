@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Placing requests together, for who wants that: it needs more than the rest.
+
+What does it is loaded here alone, and only where [backlog]batch_mode is not
+"off".
+"""
+
+import dataclasses
+import time
+
+from oslo_log import log as logging
+
+from nova_preempt import exceptions
+from nova_preempt.backlog import backlog_policy
+from nova_preempt.core.batch import solver_choice
+
+LOG = logging.getLogger(__name__)
+
+_LEAST_S = 0.001
+
+
+def load(options, monotonic=time.monotonic):
+    """A Batch, None where requests are placed one by one.
+
+    :param options: [backlog] of the configuration
+    :raises InvalidConfiguration: what it needs is not installed
+    """
+    found = backlog_policy.placing(options)
+    if found is None:
+        return None
+    try:
+        solver_choice.make(found)
+    except solver_choice.NotInstalled as exc:
+        raise exceptions.InvalidConfiguration(
+            f'[backlog]batch_mode is {options.batch_mode}: {exc}') from exc
+    return Batch(found, monotonic)
+
+
+class Batch:
+    """Places requests together.
+
+    :param options: a core.batch.batch_model.Options
+    :param monotonic: a clock in seconds
+    """
+
+    def __init__(self, options, monotonic):
+        self._options = options
+        self._monotonic = monotonic
+
+    def planner(self, groups=None):
+        """A core.backlog.pass_plans.Planner for one pass.
+
+        :param groups: {core groups.key(): core Group} of who waits
+        """
+        # It imports numpy, which an engine without batches does without.
+        from nova_preempt.core.batch import backlog_batch
+
+        end = self._monotonic() + self._options.time_limit_s
+
+        def next_placer():
+            left_s = end - self._monotonic()
+            if left_s < _LEAST_S:
+                return None
+            return solver_choice.make(dataclasses.replace(
+                self._options, time_limit_s=left_s), self._monotonic)
+
+        return _Careful(backlog_batch.Planner(next_placer, groups))
+
+
+class _Careful:
+    """Plans nothing where something is wrong with the numbers."""
+
+    def __init__(self, planner):
+        self._planner = planner
+        self._why = ''
+
+    def plan(self, requests, rooms):
+        if not self._why:
+            try:
+                return self._planner.plan(requests, rooms)
+            except ValueError as exc:
+                self._why = f'What is asked for cannot be computed: {exc}'
+                LOG.warning('Requests are placed one by one in this pass: '
+                            '%(exc)s', {'exc': exc})
+        return {request.uuid: self._why for request in requests}

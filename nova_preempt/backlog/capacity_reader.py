@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The room there is for what waits, by what Placement shows."""
+
+import math
+
+from nova_preempt.cloud import server_groups
+from nova_preempt.core import actions
+from nova_preempt.core import capacity
+from nova_preempt.core.backlog import allowed_hosts
+from nova_preempt.core.backlog import group_placement
+from nova_preempt.core.backlog import host_capacity
+from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
+from nova_preempt.db import pauses
+from nova_preempt.handover import eviction_policy
+from nova_preempt.reservation import lease_cache
+
+# A rule that allows more is none; and solvers count in 64 bits.
+_MOST = 2**31 - 1
+
+
+class Rooms:
+    """Tells what is free.
+
+    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    :param options: [preemption] of the configuration
+    :param known: a nova_preempt.handover.service_context.Knowledge
+    :param clock: returns now, timezone-aware
+    :param pauses: a nova_preempt.pause_switch.Pauses
+    :param wakes: returns whether servers that find no host wake hosts
+    """
+
+    def __init__(self, options, inventory, known, clock, pauses,
+                 wakes=lambda: False):
+        self._options = options
+        self._wakes = wakes
+        self._pauses = pauses
+        self._inventory = inventory
+        self._known = known
+        self._clock = clock
+
+    def all(self, places=None):
+        """[core Room] of the hosts where Nova may place servers.
+
+        :param places: a core Places, None where nobody reserves hosts
+        :raises NovaError, PlacementError: nobody knows
+        """
+        rooms = self._inventory.rooms()
+        policy, now = self._known.policy(), self._clock()
+        may_preempt = self._may_preempt()
+        departures = self.departures()
+        wakes = self._wakes()
+        by_node = self._known.servers.by_node()
+        found = []
+        for host, providers in rooms:
+            found.append(host_capacity.with_ends(_room(
+                host, providers,
+                places.free_s(host.name) if places else math.inf),
+                host.asleep, wakes, (host_capacity.End(
+                    departures.left_s(server, policy.action,
+                                      lambda it: it.uptime_us(now)),
+                    _freed(providers, uuid, policy.action(server)),
+                    may_preempt and policy.may_give_way(server, now))
+                    for uuid, server in sorted(
+                        by_node.get(host.name, {}).items()))))
+        return [room for room in found if room is not None]
+
+    def departures(self):
+        """Return the core's ExpectedDepartures, as it is now."""
+        return ExpectedDepartures(
+            self._options.maximum_runtime_s,
+            eviction_policy.notice_rule(self._options),
+            not self._pauses.why(pauses.PREEMPTION))
+
+    def _may_preempt(self):
+        """Whether servers that start now may end others."""
+        return not (
+            self._pauses.why(pauses.PREEMPTION)
+            or eviction_policy.why_not_allowed(
+                self._options, lambda: 'create'))
+
+
+def load_places(conf):
+    """Returns what a core Places is now, None where nobody reserves hosts.
+
+    As nova-scheduler has it, by the same options.
+
+    :param conf: nova.conf.CONF
+    """
+    if not lease_cache.is_used(conf):
+        return lambda: None
+    known = lease_cache.current(conf)
+    return lambda: allowed_hosts.Places(
+        known.view(), eviction_policy.get_guard(
+            conf.preemption, conf.reservation.guard_s))
+
+
+def known_groups(requests, rooms, resident, find=server_groups.find):
+    """{core server_groups.key(): core Group} of those with strict policies.
+
+    Read at once, and not at all where nobody has one. What is deleted, or
+    another's, or has a soft policy, is not there.
+
+    :param requests: core Requests that wait
+    :param rooms: core Rooms of the hosts that are in use
+    :param resident: given the uuid of a server, returns the
+        core.observed_server.ObservedServer, None if it is on no node
+    """
+    found = {item.uuid: group_placement.own(item) for item in requests
+             if item.apart and item.servers}
+    names = {group_placement.named(item) for item in requests
+             if not item.apart} - {''}
+    if not names:
+        return found
+    hosts = {room.host for room in rooms}
+    for uuid, group in find(names, group_placement.STRICT).items():
+        found[uuid] = group_placement.Group(
+            uuid, group.policy, min(group.max_server_per_host, _MOST),
+            group.members,
+            group.policy == group_placement.AFFINITY and any(
+                there.node not in hosts
+                for there in map(resident, group.members) if there),
+            group.project_id)
+    return found
+
+
+def _freed(providers, uuid, action):
+    """What the end of a server by an action frees of a tree."""
+    return actions.freed(capacity.total(
+        provider.allocations[uuid] for provider in providers
+        if uuid in provider.allocations), action)
+
+
+def _room(host, providers, free_s):
+    """A core Room: the sums of what is in its tree; nobody leaves it.
+
+    :param host: a nova_preempt.core.reservation.observed_hosts.Host
+    :param providers: core Providers, the root first
+    :param free_s: until it is reserved
+    """
+    free = capacity.total(
+        {name: provider.free(name) for name in provider.inventories}
+        for provider in providers)
+    return host_capacity.Room(
+        host.name, free, free,
+        capacity.total(
+            {name: inventory.capacity
+             for name, inventory in provider.inventories.items()}
+            for provider in providers),
+        traits=frozenset(host.properties['traits']),
+        consumers=frozenset().union(
+            *(provider.allocations for provider in providers)),
+        free_s=free_s,
+        parts=frozenset().union(
+            *(provider.inventories for provider in providers[1:])))

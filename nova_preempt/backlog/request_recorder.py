@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing down what has become of requests, and telling it."""
+
+import dataclasses
+import secrets
+
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+
+from nova_preempt import metrics
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import host_choice
+from nova_preempt.core.backlog import request_servers
+from nova_preempt.db import backlog_secrets
+from nova_preempt.db import backlog_store
+from nova_preempt.db import chosen_host_store
+
+LOG = logging.getLogger(__name__)
+
+
+class Records:
+    """Writes verdicts down, once.
+
+    :param database: a nova_preempt.db.Database
+    :param tell: called with a changed core Request and its former state
+    """
+
+    def __init__(self, database, tell):
+        self._db = database
+        self._tell = tell
+
+    def record(self, request, verdict, now):
+        """Write down what has become of a request.
+
+        :param verdict: a core.backlog.boot_outcome.Verdict
+        :returns: whether it was as it is known here, and is changed now
+        """
+        if not verdict.changes(request):
+            return True
+        if not backlog_store.record(self._db, request.uuid, (request.state,),
+                                    now, verdict, decided=request):
+            LOG.info('Request %s has been changed by somebody else.',
+                     request.uuid)
+            return False
+        if verdict.state != request.state:
+            self._told(dataclasses.replace(
+                boot_outcome.after(request, verdict), updated_at=now),
+                request.state)
+        return True
+
+    def body(self, uuid):
+        """The body of a request, None if it was forgotten."""
+        return dict(backlog_store.bodies(self._db, [uuid])).get(uuid)
+
+    def sealed(self, uuid):
+        """The encrypted secrets of a request, None if it has none."""
+        return backlog_secrets.get(self._db, uuid)
+
+    def begin(self, request, boot):
+        """Write down that Nova will be asked.
+
+        :returns: the Request as it is now, None if somebody was faster
+        """
+        forgotten = request_servers.forgotten_boots(request, boot.asked_at)
+        if not backlog_store.begin_boot(
+                self._db, request.uuid, (request.state,), boot,
+                forgotten=forgotten, decided=request):
+            return None
+        since = request.waits_since or request.created_at
+        metrics.BACKLOG_WAITS.observe((boot.asked_at - since).total_seconds())
+        begun = boot_outcome.begun(request, boot, forgotten)
+        self._told(begun, request.state)
+        return begun
+
+    def choose(self, request, boot, hosts, until):
+        """Write the hosts down that were chosen for a boot, under a secret.
+
+        :param hosts: {host: how many servers}
+        :param until: how long they are chosen, naive and in UTC
+        :returns: the scheduler hints with which the boot gets them. None where
+            none were chosen, or they cannot be written down: Nova chooses then
+        """
+        if not hosts:
+            return {}
+        secret = secrets.token_urlsafe()
+        try:
+            chosen_host_store.keep(self._db, secret, host_choice.Choice(
+                request.project_id, request.user_id, boot.flavor_id,
+                boot.count, request.uuid, boot.number, hosts, until))
+        except db_exc.DBError as exc:
+            LOG.warning('Nova chooses hosts for request %(uuid)s: what was '
+                        'chosen cannot be written down: %(exc)s',
+                        {'uuid': request.uuid, 'exc': exc})
+            return {}
+        return {host_choice.HINT: secret}
+
+    def _told(self, request, old_state):
+        metrics.BACKLOG_CHANGES.labels(request.state).inc()
+        LOG.info('Request %(uuid)s of project %(project)s is %(state)s, no '
+                 'longer %(old)s%(reason)s',
+                 {'uuid': request.uuid, 'project': request.project_id,
+                  'state': request.state, 'old': old_state,
+                  # It may have Nova's words, and those a user's.
+                  'reason': f': {" ".join(request.reason.split())}'
+                  if request.reason else '.'})
+        self._tell(request, old_state)

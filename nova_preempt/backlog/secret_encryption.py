@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encrypts the secrets of a request for as long as it waits.
+
+Fernet of the package cryptography: AES in CBC mode with an HMAC. The keys are
+in a file, one a line: the first encrypts, all decrypt. It is read each time,
+so a new key needs no restart.
+"""
+
+import json
+
+from cryptography import fernet
+
+from nova_preempt import exceptions
+from nova_preempt.core.backlog import redaction
+
+
+class NoKey(Exception):
+    """The operator has set no key file."""
+
+
+class BadKeys(Exception):
+    """The key file cannot be used; says why, without what is in it."""
+
+
+class CannotOpen(Exception):
+    """The secrets of a request cannot be decrypted now; says why.
+
+    :ivar detail: the same for the operator, with the path of the key file
+    """
+
+    def __init__(self, text, detail=''):
+        super().__init__(text)
+        self.detail = detail or text
+
+
+def check(conf):
+    """Fail where [backlog]secret_key_file is set and cannot be used.
+
+    Without one the backlog works, and refuses requests with secrets.
+
+    :raises InvalidConfiguration:
+    """
+    if not conf.backlog.enabled:
+        return
+    try:
+        Sealing(conf.backlog).keys()
+    except NoKey:
+        pass
+    except BadKeys as exc:
+        raise exceptions.InvalidConfiguration(str(exc)) from None
+
+
+class Sealing:
+    """Seals the secrets of requests, and opens them.
+
+    :param options: [backlog] of the configuration
+    """
+
+    def __init__(self, options):
+        self._options = options
+
+    def seal(self, request_uuid, secrets):
+        """Return the secrets of a request as an encrypted text.
+
+        :raises NoKey, BadKeys:
+        """
+        # With its uuid: nobody can put it into a request of their own.
+        plain = json.dumps({'request': request_uuid, 'secrets': secrets})
+        return self.keys()[0].encrypt(plain.encode()).decode()
+
+    def open(self, request, sealed):
+        """Return {member of "server": value}, {} if the request has none.
+
+        :param request: a core Request
+        :param sealed: called with its uuid where it has secrets; returns what
+            seal() did, None where nothing is kept any more
+        :raises CannotOpen:
+        """
+        if not redaction.secrets(request.body):
+            return {}
+        token = sealed(request.uuid)
+        if not token:
+            raise CannotOpen('Its password and user data are not there.')
+        try:
+            plain = json.loads(
+                fernet.MultiFernet(self.keys()).decrypt(token.encode()))
+        except fernet.InvalidToken:
+            raise CannotOpen(
+                'Its password and user data cannot be decrypted: they were '
+                'encrypted with another key than those of the service. Its '
+                'operator can put that right.') from None
+        except (NoKey, BadKeys) as exc:
+            text = 'Its password and user data cannot be decrypted now'
+            raise CannotOpen(
+                f'{text}. The operator of the service can put that right.',
+                f'{text}: {exc}') from None
+        if plain['request'] != request.uuid:
+            raise CannotOpen('Its password and user data are those of '
+                             'another request.')
+        return plain['secrets']
+
+    def renewed(self, token):
+        """Return what seal() did, encrypted with the first key.
+
+        The same where it is already.
+
+        :raises CannotOpen: no key opens it
+        :raises NoKey, BadKeys:
+        """
+        keys = self.keys()
+        try:
+            keys[0].decrypt(token.encode())
+        except fernet.InvalidToken:
+            try:
+                return fernet.MultiFernet(keys).rotate(token.encode()).decode()
+            except fernet.InvalidToken:
+                raise CannotOpen('No key opens it.') from None
+        return token
+
+    def keys(self):
+        """Return the keys of the file; the first encrypts, each decrypts.
+
+        :raises NoKey, BadKeys:
+        """
+        path = self._options.secret_key_file
+        if not path:
+            raise NoKey('[backlog]secret_key_file is not set.')
+        try:
+            with open(path, encoding='ascii', errors='replace') as file:
+                lines = [line.strip() for line in file]
+        except OSError as exc:
+            raise BadKeys(f'[backlog]secret_key_file {path}: '
+                          f'{exc.strerror}.') from None
+        keys = []
+        for number, line in enumerate(lines, 1):
+            if line and not line.startswith('#'):
+                try:
+                    keys.append(fernet.Fernet(line))
+                except ValueError:
+                    raise BadKeys(
+                        f'[backlog]secret_key_file {path}: line {number} is '
+                        'no key, which is 32 bytes as URL-safe base64.'
+                    ) from None
+        if not keys:
+            raise BadKeys(f'[backlog]secret_key_file {path}: it has no key.')
+        return keys

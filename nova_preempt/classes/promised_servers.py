@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is promised to servers, as the decisions of a process know it.
+
+The engine that acts writes down how long each server has run and waited (see
+keeper); it is read here in the background, and goes on by the clock until it
+is read again.
+"""
+
+import dataclasses
+import math
+import time
+
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+
+from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.core.classes import availability_margin
+from nova_preempt.core.classes import class_of_server
+from nova_preempt.core.classes.class_dispatch import Claimant
+from nova_preempt.core.classes.promised_availability import Promises
+from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.server_clocks import Event
+from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.scheduling import preemption_policy
+from nova_preempt.core.times import microseconds
+from nova_preempt.db import class_servers
+
+LOG = logging.getLogger(__name__)
+
+# Clocks of servers that nobody has looked at for so long are not gone by any
+# more, in seconds: somebody may have given way and come back meanwhile.
+MAX_AGE_S = 300
+
+#: What requests of a class may end others for: to get to a host, or back.
+OPERATIONS = ('create', 'unshelve')
+
+
+@dataclasses.dataclass(frozen=True)
+class _Known:
+    """What was read last.
+
+    :ivar claimants: {uuid: Claimant}
+    :ivar unsure: the same, as if no clock was known
+    :ivar cells: {uuid: that of its cell}
+    :ivar until: {uuid of a cell: up to when its clocks are gone by}
+    """
+
+    claimants: dict
+    unsure: dict
+    cells: dict
+    until: dict
+
+
+class Promised:
+    """Promises to all servers of a class.
+
+    :param database: a nova_preempt.db.Database
+    :param table: a core.classes.class_table.Table
+    :param clock: returns now, timezone-aware
+    """
+
+    def __init__(self, database, table, clock, monotonic=time.monotonic):
+        self._db = database
+        self._table = table
+        self._names = frozenset(table.names)
+        self._clock = clock
+        self._monotonic = monotonic
+        self._known = _Known({}, {}, {}, {})
+        self._mixed = None        # (claimants, late cells, current())
+        self._told = frozenset()  # late cells
+        self._by_request = {}     # uuid: class name
+
+    def refresh(self):
+        """Read what is known; what cannot be read stays for a while.
+
+        :returns: the uuids of servers that class_of now says otherwise of
+        """
+        try:
+            # First: of what is looked at in between more may be known.
+            now, ago_s = self._monotonic(), class_servers.looked_ago_s(
+                self._db)
+            rows = class_servers.find(self._db)
+            means = class_servers.overheads(self._db)
+            by_request = class_servers.of_requests(self._db)
+        except db_exc.DBError as exc:
+            LOG.warning('Cannot read how long servers of a class have run: '
+                        '%(exc)s. After %(age)s s without, none of them ends '
+                        'for another.', {'exc': exc, 'age': MAX_AGE_S})
+            return set()
+        before, self._by_request = self._by_request, by_request
+        known, found = self._known.claimants, {}
+        costs = availability_margin.Overheads(self._table.overhead_us,
+                                              means_us=means)
+        for uuid, row in rows.items():
+            claimant = self._claimant(row, costs)
+            if claimant is not None:
+                # The same as before is told apart at no cost.
+                old = known.get(uuid)
+                found[uuid] = old if old == claimant else claimant
+        cells = {uuid: rows[uuid].cell_uuid for uuid in found}
+        until = {cell: now + MAX_AGE_S - ago_s.get(cell, math.inf)
+                 for cell in set(cells.values())}
+        if found == known and cells == self._known.cells:
+            self._known = dataclasses.replace(self._known, until=until)
+        else:
+            self._known = _Known(found, {
+                uuid: dataclasses.replace(claimant, clocks=Clocks())
+                for uuid, claimant in found.items()}, cells, until)
+        self._tell(self._late(self._known))
+        return {uuid for uuid, _ in before.items() ^ by_request.items()}
+
+    def _late(self, known):
+        """The uuids of cells that nobody has looked into of late."""
+        now = self._monotonic()
+        return frozenset(cell for cell, until in known.until.items()
+                         if now > until)
+
+    def _tell(self, late):
+        if late - self._told:
+            LOG.warning('No engine has looked at servers of a class in cells '
+                        '%(cells)s for %(age)s s. Until one does none of '
+                        'them ends for another.',
+                        {'cells': ', '.join(sorted(late)), 'age': MAX_AGE_S})
+        self._told = late
+
+    def _claimant(self, row, costs):
+        """None if its class is none that there is."""
+        qos = self._table.classes.find(row.class_name)
+        return qos and Claimant(row.uuid, qos, row.clocks, {},
+                                costs.of(row.kind))
+
+    @property
+    def claimants(self):
+        """{uuid: core Claimant} of all of them, without their resources."""
+        return self._known.claimants
+
+    def current(self):
+        """The same, without clocks that may be wrong by now."""
+        known = self._known
+        late = self._late(known)
+        if not late:
+            return known.claimants
+        mixed = self._mixed
+        # The same as long as nothing changes: others compare it.
+        if mixed is None or mixed[0] is not known.claimants or (
+                mixed[1] != late):
+            mixed = self._mixed = known.claimants, late, {
+                uuid: known.unsure[uuid] if known.cells[uuid] in late
+                else claimant for uuid, claimant in known.claimants.items()}
+        return mixed[2]
+
+    def kept(self):
+        """Return {class name: availability_margin.Kept}, as it stands now."""
+        return availability_margin.kept(
+            self._table.classes,
+            ((item.qos, item.clocks) for item in self.claimants.values()),
+            microseconds(self._clock()))
+
+    @property
+    def is_recent(self):
+        """Whether the clocks of any of them may be gone by."""
+        known = self._known
+        return len(self._late(known)) < len(known.until)
+
+    def promises(self):
+        """The core's Promises, as they stand now."""
+        return Promises(self._table.classes, self.current(),
+                        microseconds(self._clock()))
+
+    def class_of(self, uuid, by_flavor):
+        """The name of the class of a preemptible server, '' if of none.
+
+        :param by_flavor: what its flavor says
+        """
+        return class_of_server.class_of(
+            by_flavor, self._by_request.get(uuid, ''), self._names)
+
+    def rank(self, uuid, extra_specs, operation):
+        """The core's Rank of a request for a preemptible server.
+
+        Without a claim where it has no class, or its clocks are not known:
+        then it ends nobody.
+
+        :param extra_specs: of the flavor that is asked for
+        """
+        if operation not in OPERATIONS:
+            return preemption_policy.PREEMPTIBLE
+        try:
+            claimant = (self._new(uuid, extra_specs) if operation == 'create'
+                        else self._back(uuid))
+        except db_exc.DBError as exc:
+            LOG.warning('Cannot read what is promised to server %(uuid)s, it '
+                        'ends nobody: %(exc)s', {'uuid': uuid, 'exc': exc})
+            return preemption_policy.PREEMPTIBLE
+        if claimant is None or not claimant.is_certain:
+            return preemption_policy.PREEMPTIBLE
+        return preemption_policy.Rank(True, self.promises().claim(claimant))
+
+    def _new(self, uuid, extra_specs):
+        """One that waits from now on."""
+        by_flavor = specs.class_name(extra_specs)
+        name = class_of_server.class_of(by_flavor, '', self._names) or (
+            # Its request is only read where that may matter.
+            class_of_server.class_of(by_flavor, class_servers.of_requests(
+                self._db, [uuid]).get(uuid, ''), self._names))
+        qos = self._table.classes.find(name)
+        now_us = microseconds(self._clock())
+        return qos and Claimant(
+            uuid, qos, Clocks((Event(now_us, Kind.QUEUED),)), {},
+            self._table.overhead_us)
+
+    def _back(self, uuid):
+        """One that has been there before, as it was written down of late."""
+        ago_s = class_servers.looked_ago_s(self._db)
+        row = class_servers.find(self._db, [uuid]).get(uuid)
+        if row is None or ago_s.get(row.cell_uuid, math.inf) > MAX_AGE_S:
+            return None
+        return self._claimant(row, availability_margin.Overheads(
+            self._table.overhead_us,
+            means_us=class_servers.overheads(self._db)))

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""openstack backlog request create, list, show, set, cancel; stats, report.
+
+Times are UTC, as the API has them.
+"""
+
+import argparse
+import logging
+
+from osc_lib import exceptions
+from osc_lib.cli import format_columns
+
+from nova_preempt.client import argtypes
+from nova_preempt.client import base
+from nova_preempt.client import boot_body
+from nova_preempt.client import name_lookup
+from nova_preempt.client import plot
+
+LOG = logging.getLogger(__name__)
+
+_PRIORITIES = ('time', 'reputation', 'cores', 'redundancy')
+# What can be taken from a request again: {argument: field}.
+_UNSET = {'class': 'class_name', 'priorities': 'priorities',
+          'not-before': 'not_before', 'not-after': 'not_after',
+          'longest-wait': 'longest_wait_s', 'back-until': 'back_until',
+          'most-returns': 'most_returns'}
+
+
+def _priority(text):
+    name, value = boot_body.pair(text)
+    if name not in _PRIORITIES or value not in ('1', '2', '3'):
+        raise argparse.ArgumentTypeError(
+            f'{text!r} is none of {", ".join(_PRIORITIES)} with 1, 2 or 3')
+    return name, int(value)
+
+
+# What can be said at first and changed later.
+_WISHES = (
+    base.option('--count', metavar='<number>', type=argtypes.quantity,
+                      help='How many servers (default: 1)'),
+    base.option(
+        '--least-count', metavar='<number>', type=argtypes.quantity,
+        help='So many start together, or none does (default: all)'),
+    base.option('--class', metavar='<class>', dest='class_name',
+                      help='Of service'),
+    base.option(
+        '--priority', metavar='<name=1..3>', action='append', type=_priority,
+        help=f'{", ".join(_PRIORITIES)}: 1 is best effort, 2 advanced, 3 '
+             'premium; may be given several times'),
+    base.option('--not-before', metavar='<time>', type=argtypes.time,
+                      help=f'It is not started earlier ({base.TIME})'),
+    base.option('--not-after', metavar='<time>', type=argtypes.time,
+                      help=f'It is not started later ({base.TIME})'),
+    base.option(
+        '--longest-wait', metavar='<duration>', type=argtypes.duration_s,
+        help='For how long it waits at most: seconds, or like 90m, 4h, 2d'),
+    base.option(
+        '--comes-back', action=argparse.BooleanOptionalAction, default=None,
+        help='Whether it waits again once it was evicted (default: no)'),
+    base.option('--back-until', metavar='<time>', type=argtypes.time,
+                      help=f'It does not come back later ({base.TIME})'),
+    base.option(
+        '--most-returns', metavar='<number>', type=argtypes.quantity,
+        help='How often it comes back at most'))
+
+
+def _wishes(args):
+    return base.given(
+        count=args.count, least_count=args.least_count,
+        class_name=args.class_name,
+        priorities=args.priority and dict(args.priority),
+        not_before=args.not_before, not_after=args.not_after,
+        longest_wait_s=args.longest_wait, comes_back=args.comes_back,
+        back_until=args.back_until, most_returns=args.most_returns)
+
+
+def _request(**more):
+    return base.option('request', metavar='<request>', help='Id or name',
+                       **more)
+
+
+def _id(client, name):
+    return name_lookup.id_by(client.find_backlog_request, 'request', name)
+
+
+class CreateRequest(base.Show):
+    """Leave a request for servers that start when there is room"""
+
+    options = (
+        base.option('name', metavar='<name>', nargs='?',
+                    help='Of the request and its servers'),
+        base.option(
+            '--flavor', metavar='<flavor>', action='append',
+            help='Name or id; several are alternatives, in order of '
+                 'preference'),
+        base.option(
+            '--ladder', metavar='<ladder>',
+            help='In place of --flavor and --count: flavors from which the '
+                 'service chooses by --priority'),
+        boot_body.add,
+        base.option(
+            '--compute-version', metavar='<version>',
+            help='The microversion of Nova that the body is for'),
+        *_WISHES)
+
+    def ask(self, client, args):
+        if args.body is None:
+            for name, found in (('name', args.name),
+                                ('flavor', args.flavor or args.ladder)):
+                if not found:
+                    raise exceptions.CommandError(
+                        f'Without --body there must be a {name}.')
+        flavors = args.flavor and [name_lookup.flavor_id(self, name)
+                                   for name in args.flavor]
+        return client.create_backlog_request(
+            body=boot_body.make(self, args), **base.given(
+                name=args.name, flavors=flavors, ladder=args.ladder,
+                compute_version=args.compute_version), **_wishes(args))
+
+
+class ListRequests(base.ListOfProjects):
+    """List requests for servers, newest first"""
+
+    call = 'backlog_requests'
+    same = ('status',)
+    options = (
+        base.option('--status', metavar='<status>',
+                    choices=argtypes.REQUEST_STATUSES,
+                    help=', '.join(argtypes.REQUEST_STATUSES)),
+        base.option('--user', metavar='<user-id>', help='Of this user'),
+        *base.of_projects('request'))
+    columns = {
+        'ID': 'id', 'Name': 'name', 'Status': 'status', 'Count': 'count',
+        'Position': base.maybe('position'),
+        'Estimate (s)': base.maybe('estimate_s')}
+    more_columns = {
+        'Flavors': base.each('flavors', 'name'), 'Class': 'class_name',
+        'Created At': 'created_at',
+        'Waits For': lambda item: item['waits_for'].get('text', ''),
+        'Servers': base.each('servers', 'id'), 'Project': 'project_id',
+        'User': 'user_id', 'Reason': 'reason'}
+
+    def query(self, args):
+        return {'user_id': args.user}
+
+
+class ShowRequest(base.Show):
+    """Show a request with its servers, and why it waits"""
+
+    options = (_request(),)
+
+    def ask(self, client, args):
+        return client.get_backlog_request(_id(client, args.request))
+
+
+class SetRequest(base.Show):
+    """Change a request that is not over"""
+
+    options = (
+        _request(), base.option('--name', metavar='<name>'), *_WISHES,
+        base.option(
+            '--unset', metavar='<what>', action='append', choices=_UNSET,
+            help=f'Take one of these from it: {", ".join(_UNSET)}; may be '
+                 'given several times'))
+
+    def ask(self, client, args):
+        changes = {**base.given(name=args.name), **_wishes(args)}
+        for name in args.unset or ():
+            changes[_UNSET[name]] = '' if name == 'class' else None
+        if not changes:
+            raise exceptions.CommandError('There is nothing to change.')
+        return client.update_backlog_request(
+            _id(client, args.request), **changes)
+
+
+class CancelRequests(base.Command):
+    """Give requests up; what runs stays, unless --servers is given"""
+
+    options = (_request(nargs='+'), base.option(
+        '--servers', action='store_true', help='Delete their servers, too'))
+
+    def act(self, client, args):
+        self.act_on_each(
+            args.request, 'requests',
+            lambda name: client.cancel_backlog_request(
+                _id(client, name), servers=args.servers, ignore_missing=False))
+
+
+class ShowStatistics(base.List):
+    """Show numbers of requests by class, and how long they waited"""
+
+    options = (base.option(
+        '--hours', metavar='<number>', type=argtypes.quantity,
+        help='How far back waits count (default: 24)'),)
+    columns = {
+        'Class': 'class', 'Requests': 'requests',
+        'By Status': lambda item: format_columns.DictColumn(
+            item['requests_by_status']),
+        'Started': 'started', 'Started per Hour': 'started_per_hour',
+        'Median Wait (s)': base.maybe('median_wait_s'),
+        '95% Wait (s)': base.maybe('p95_wait_s')}
+
+    def ask(self, client, args):
+        found = client.get_backlog_statistics(**base.given(hours=args.hours))
+        return [{**found.total, 'class': '(all)'}, *found.classes]
+
+
+class Report(base.Report):
+    """Show how much the requests of each class ran over time"""
+
+    draw = plot.draw_availability
+
+    def report(self, client, **query):
+        return client.get_backlog_report(**query)
+
+    def with_series(self, found):
+        return found['classes']
+
+
+class ListClasses(base.List):
+    """List the classes of service, the most important first"""
+
+    columns = {
+        'Name': 'name', 'Importance': 'importance',
+        'Availability': 'availability',
+        'Safety Margin (s)': 'safety_margin_s',
+        'Overhead Limit': 'overhead_limit', 'Least Run (s)': 'least_run_s',
+        'Open': 'open'}
+
+    def ask(self, client, args):
+        return client.backlog_classes()
+
+
+class ShowPlan(base.List):
+    """Show which requests would start now, and on which hosts"""
+
+    options = (
+        base.option('--hosts', action='store_true',
+                    help='Show what is used of each host before and '
+                         'after'),
+        base.option(
+            '--plot', metavar='<file>', type=plot.path,
+            help='Draw that into this file, .svg or .png; needs matplotlib '
+                 '(pip install nova-preempt[report])'))
+    columns = {
+        'Request': 'request_id', 'Name': 'name', 'Project': 'project_id',
+        'Flavor': 'flavor', 'Count': 'count',
+        'Hosts': lambda item: format_columns.DictColumn({
+            host['name']: host['count'] for host in item['hosts']}),
+        'Why Nova Chooses': lambda item: item.get('reason', '')}
+
+    def ask(self, client, args):
+        found = client.get_backlog_plan()
+        if found.stopped:
+            LOG.warning('Nothing is started: %s', found.stopped)
+        if args.plot:
+            base.drawn(plot.draw_plan, found.answer(), args.plot)
+        if not args.hosts:
+            return found.starts
+        self.columns = {
+            'Host': 'host', 'Resource Class': 'name', 'Capacity': 'capacity',
+            'Used': 'used', 'Used After': 'used_after'}
+        return [{'host': host['name'], 'name': name, **use}
+                for host in found.hosts
+                for name, use in sorted(host['resources'].items())]

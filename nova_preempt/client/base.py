@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What commands have in common."""
+
+import json
+import logging
+
+from cliff import columns
+from openstack import resource
+from osc_lib import exceptions
+from osc_lib.cli import format_columns
+from osc_lib.command import command
+
+from nova_preempt.client import argtypes
+from nova_preempt.client import name_lookup
+from nova_preempt.client import plot
+
+LOG = logging.getLogger(__name__)
+
+TIME = 'ISO 8601, UTC without an offset'
+
+
+class Json(columns.FormattableColumn):
+    """Nested values: readable in tables, themselves in JSON."""
+
+    def human_readable(self):
+        return json.dumps(self._value, indent=2, sort_keys=True)
+
+
+class Maybe(columns.FormattableColumn):
+    """What may not be known: nothing in tables, null in JSON."""
+
+    def human_readable(self):
+        return '' if self._value is None else str(self._value)
+
+
+def client(command):
+    """The nova_preempt.sdk.v1 Proxy of a command."""
+    return command.app.client_manager.preemption
+
+
+def given(**values):
+    """Those that are not None."""
+    return {name: value for name, value in values.items()
+            if value is not None}
+
+
+def option(*names, **settings):
+    """An argument of a command, to be added to its parser."""
+    return lambda parser: parser.add_argument(*names, **settings)
+
+
+def one_of(*options, required=False):
+    """Arguments of which one can be given."""
+    def add(parser):
+        group = parser.add_mutually_exclusive_group(required=required)
+        for each in options:
+            each(group)
+    return add
+
+
+LIMIT = option('--limit', metavar='<number>', type=argtypes.quantity,
+               help='At most as many')
+INTERVAL = (
+    option('--since', metavar='<time>', type=argtypes.time,
+           help=f'Not earlier ({TIME})'),
+    option('--until', metavar='<time>', type=argtypes.time,
+           help=f'Earlier than this ({TIME})'))
+
+
+class Options:
+    """A command whose arguments are a table.
+
+    :cvar options: what option() and one_of() return, in the order of the help
+    """
+
+    options = ()
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        for add in self.options:
+            add(parser)
+        return parser
+
+
+class Command(Options, command.Command):
+    """A command that shows nothing."""
+
+    def take_action(self, args):
+        self.act(client(self), args)
+
+    def act_on_each(self, names, kind, act):
+        """Do something for each of these names, whatever becomes of others.
+
+        :raises CommandError: it has failed for one
+        """
+        failed = 0
+        for name in names:
+            try:
+                act(name)
+            except Exception as exc:  # noqa: BLE001 - the others have a turn
+                LOG.error('%s: %s', name, exc)
+                failed += 1
+        if failed:
+            raise exceptions.CommandError(
+                f'{failed} of {len(names)} {kind} were not cancelled.')
+
+
+class Show(Options, command.ShowOne):
+    """A command that shows what ask() returns: a resource, or a dict.
+
+    :cvar for_people: whether tables have seconds, and no unknown values
+    """
+
+    for_people = True
+
+    def take_action(self, args):
+        return shown(self.ask(client(self), args),
+                     args if self.for_people else None)
+
+
+class List(Options, command.Lister):
+    """A command that lists what ask() returns.
+
+    :cvar columns: {heading: name of a field, or function of an item}
+    :cvar more_columns: the same of those that --long adds
+    """
+
+    columns = {}
+    more_columns = {}
+
+    def get_parser(self, prog_name):
+        parser = super().get_parser(prog_name)
+        if self.more_columns:
+            parser.add_argument('--long', action='store_true',
+                                help='More columns')
+        return parser
+
+    def take_action(self, args):
+        items = list(self.ask(client(self), args))
+        columns = dict(self.columns)
+        if self.more_columns and args.long:
+            columns.update(self.more_columns)
+        return tuple(columns), [
+            tuple(item[field] if isinstance(field, str) else field(item)
+                  for field in columns.values()) for item in items]
+
+
+class ListOfProjects(List):
+    """A command that lists, page by page, what belongs to projects.
+
+    :cvar call: the name of the method of the client
+    :cvar same: names of arguments that are parameters of this method
+    """
+
+    call = None
+    same = ()
+
+    def ask(self, client, args):
+        ask = getattr(client, self.call)
+        found = list(ask(
+            max_items=args.limit, project_id=args.project
+            and name_lookup.project_id(self, args.project),
+            all_projects=args.all_projects or None, marker=args.marker,
+            **{name: getattr(args, name) for name in self.same},
+            **self.query(args)))
+        if not found and getattr(args, 'host', None):
+            name_lookup.check_host(client, args.host)
+        if not found:
+            self._tell_of_others(args, ask)
+        return found
+
+    def query(self, args):
+        """More parameters of the method."""
+        return {}
+
+    def _tell_of_others(self, args, ask):
+        """Tell people of the items of all projects, if there are some."""
+        if args.all_projects or args.project or args.formatter != 'table':
+            return
+        try:
+            others = list(ask(max_items=1, all_projects=True))
+        except name_lookup.FAILURES:
+            return
+        if others:
+            self.app.stderr.write(
+                'There are none of this project; --all-projects lists those '
+                'of all.\n')
+
+
+def of_projects(kind, whose='Of'):
+    """The options of a ListOfProjects, but for those of what it lists."""
+    return (
+        option('--project', metavar='<project>',
+               help=f'{whose} this project (name or id; administrators)'),
+        option('--all-projects', action='store_true',
+               help='Of all projects (administrators)'),
+        LIMIT,
+        option('--marker', metavar=f'<{kind}-id>',
+               help='Those after this one'))
+
+
+PLOT = option('--plot', metavar='<file>', type=plot.path,
+              help='Draw it into this file, .svg or .png; needs matplotlib '
+                   '(pip install nova-preempt[report])')
+
+
+class Report(Show):
+    """A report over time, which can be drawn.
+
+    :cvar draw: a function of plot
+    """
+
+    options = (*INTERVAL, PLOT, option(
+        '--series', action='store_true', help='Show the points, too'))
+    for_people = False
+    draw = None
+
+    def ask(self, client, args):
+        found = self.report(client, **given(
+            since=args.since, until=args.until)).answer()
+        if args.plot:
+            drawn(type(self).draw, found, args.plot)
+        if not args.series:
+            for item in self.with_series(found):
+                item['points'] = len(item.pop('series'))
+        return found
+
+
+def drawn(draw, found, file):
+    """Draw something into a file.
+
+    :raises CommandError: it cannot be drawn
+    """
+    try:
+        draw(found, file)
+    except (plot.NoPlot, OSError) as exc:
+        raise exceptions.CommandError(str(exc)) from None
+
+
+def maybe(name):
+    """A column of a field that may be unknown."""
+    return lambda item: Maybe(item.get(name))
+
+
+def each(name, key):
+    """A column of a list: what its members have by this key."""
+    return lambda item: format_columns.ListColumn(
+        [member[key] for member in item[name]])
+
+
+def shown(item, args=None):
+    """A resource, or a dict, as what a ShowOne returns.
+
+    :param args: of the command: in a table costs are in seconds, and what is
+        not known is left out; elsewhere all is as the API has it
+    """
+    if isinstance(item, resource.Resource):
+        item = item.answer()
+    if getattr(args, 'formatter', '') == 'table':
+        item = _for_people(item)
+    return zip(*sorted(
+        (name, Json(value) if isinstance(value, dict | list) else
+         Maybe(value)) for name, value in item.items()), strict=True)
+
+
+def _for_people(value):
+    if isinstance(value, list):
+        return [_for_people(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {('cost_s' if name == 'cost_us' else name):
+            (item / 1e6 if name == 'cost_us' and item is not None
+             else _for_people(item)) for name, item in value.items()
+            if item is not None}

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openstack preemption list, show, explain, simulate, stats, chance.
+
+Times are UTC, as the API has them.
+"""
+
+from osc_lib.cli import format_columns
+
+from nova_preempt.client import argtypes
+from nova_preempt.client import base
+from nova_preempt.client import name_lookup
+
+_ZONE = base.option('--availability-zone', metavar='<zone>')
+
+
+def _of_server(name):
+    """A column of the server that was placed, if it is known."""
+    return lambda item: base.Maybe((item['server'] or {}).get(name))
+
+
+def _cost_s(item):
+    cost_us = item.get('cost_us')
+    return base.Maybe(None if cost_us is None else cost_us / 1e6)
+
+
+class ListPreemptions(base.ListOfProjects):
+    """List preemptions, newest first"""
+
+    call = 'preemptions'
+    same = ('flavor', 'status', 'since', 'until', 'host')
+    options = (
+        base.option('--server', metavar='<server>',
+                    help='Of this server (name or id), placed or a victim'),
+        base.option('--victim', metavar='<server>',
+                    help='Of this victim (name or id)'),
+        base.option('--flavor', metavar='<flavor>',
+                    help='With a victim of this flavor (name)'),
+        base.option('--status', metavar='<status>',
+                    choices=argtypes.PREEMPTION_STATUSES,
+                    help='intent, claimed, rolling_back, done, '
+                         'rolled_back, aborted or refused '
+                         '(administrators)'),
+        *base.INTERVAL,
+        base.option('--host', metavar='<host>',
+                    help='On this host (administrators)'),
+        *base.of_projects('preemption', 'With a side in'))
+    columns = {
+        'ID': 'id', 'Created At': 'created_at', 'Status': 'status',
+        'Operation': 'operation', 'Flavor': _of_server('flavor'),
+        'Host': base.maybe('host'), 'Server': _of_server('id'),
+        'Victims': base.each('victims', 'server_id')}
+    more_columns = {
+        'Victim Flavors': lambda item: format_columns.ListColumn(
+            sorted({victim['flavor'] for victim in item['victims']})),
+        'Cost (s)': _cost_s, 'Reason': base.maybe('reason')}
+
+    def query(self, args):
+        return {'server_id': args.server
+                and name_lookup.server_id(self, args.server),
+                'victim_id': args.victim
+                and name_lookup.server_id(self, args.victim)}
+
+
+class ShowPreemption(base.Show):
+    """Show a preemption with its decision record"""
+
+    options = (base.option('preemption', metavar='<preemption-id>'),)
+
+    def ask(self, client, args):
+        return client.get_preemption(args.preemption)
+
+
+class Explain(base.Show):
+    """Ask who would end for a new server of a flavor; nobody does"""
+
+    options = (
+        base.option('flavor', metavar='<flavor>', help='Name or id'), _ZONE,
+        base.option('--host', metavar='<host>',
+                    help='On this host (administrators)'))
+
+    def ask(self, client, args):
+        name_lookup.check_zone(self, args.availability_zone)
+        if args.host:
+            name_lookup.check_host(client, args.host)
+        return client.explain_preemption(args.flavor, **base.given(
+            availability_zone=args.availability_zone, host=args.host))
+
+
+class Simulate(base.Show):
+    """End a preemptible server as a preemption would, to test it
+
+    It gets its notice, and then what its flavor says happens to it. This is
+    no dry run.
+    """
+
+    options = (
+        base.option('server', metavar='<server>', help='Name or id'),
+        base.option('--reason', metavar='<text>',
+                    help='Is kept in the record'))
+
+    def ask(self, client, args):
+        return client.simulate_preemption(
+            name_lookup.server_id(self, args.server), args.reason)
+
+
+def _by_status(name):
+    return lambda item: format_columns.DictColumn(item[name])
+
+
+class ShowStatistics(base.List):
+    """Show numbers of preemptions by the flavor of the victims"""
+
+    options = base.INTERVAL
+    columns = {
+        'Flavor': 'flavor', 'Preemptions': base.maybe('preemptions'),
+        'By Status': _by_status('preemptions_by_status'),
+        'Victims': base.maybe('victims'),
+        'Victims By Status': _by_status('victims_by_status'),
+        'Servers Placed': base.maybe('servers_placed'),
+        'Mean Lifetime (s)': base.maybe('mean_lifetime_s')}
+
+    def ask(self, client, args):
+        found = client.get_preemption_statistics(
+            since=args.since, until=args.until)
+        return [*found.flavors, {'flavor': 'total', **found.total}]
+
+
+class ShowChances(base.List):
+    """Ask how many servers of flavors would find room now"""
+
+    options = (
+        base.option('flavors', metavar='<flavor>', nargs='+',
+                    help='Name or id'),
+        _ZONE)
+    columns = {
+        'Flavor': base.maybe('flavor'),
+        'Availability Zone': base.maybe('availability_zone'),
+        'Preemptible': base.maybe('preemptible'),
+        'Normal': base.maybe('normal')}
+
+    def ask(self, client, args):
+        name_lookup.check_zone(self, args.availability_zone)
+        return client.placement_chances(args.flavors, args.availability_zone)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openstack reservation host, property and limits: what can be reserved."""
+
+from openstack import exceptions as sdk_exc
+from osc_lib import exceptions
+from osc_lib.cli import format_columns
+
+from nova_preempt.client import argtypes
+from nova_preempt.client import base
+from nova_preempt.client import name_lookup
+
+_HOST = base.option('host', metavar='<host>')
+_PROJECT = base.option('project', metavar='<project>', help='Name or id')
+
+
+class ListHosts(base.List):
+    """List hosts and who has reserved them (administrators)"""
+
+    options = (base.LIMIT, base.option(
+        '--marker', metavar='<host>', help='Those after this one'))
+    columns = {
+        'Name': 'name', 'Reservable': 'reservable', 'State': 'state',
+        'Status': 'status', 'Vacant': 'vacant',
+        'Reservations': lambda item: format_columns.ListColumn([
+            f'{its["start_at"]}/{its["end_at"]}'
+            for its in item['reservations']])}
+    more_columns = {
+        'Servers': 'running_servers',
+        'FLOPS per Watt': base.maybe('flops_per_watt'),
+        'Properties': lambda item: base.Json(item['properties'])}
+
+    def ask(self, client, args):
+        return client.hosts(max_items=args.limit, marker=args.marker)
+
+
+class ShowHost(base.Show):
+    """Show a host, its properties and reservations (administrators)"""
+
+    options = (_HOST,)
+
+    def ask(self, client, args):
+        return client.get_host(args.host)
+
+
+class SetHost(base.Show):
+    """Say whether a host can be reserved, and what it has (administrators)"""
+
+    options = (
+        _HOST,
+        base.one_of(
+            base.option('--reservable', dest='reservable',
+                        action='store_const', const=True,
+                        help='It can be reserved'),
+            base.option('--not-reservable', dest='reservable',
+                        action='store_const', const=False,
+                        help='It cannot; what is reserved stays so'),
+            base.option('--default-reservable', action='store_true',
+                        help='As [reservation]reservable_default says')),
+        base.option(
+            '--property', metavar='<name>=<value>', action='append',
+            default=[], type=argtypes.host_property,
+            help='Give it an extra property; a list as JSON (repeat for '
+                 'more)'),
+        base.option(
+            '--unset-property', metavar='<name>', action='append',
+            default=[], help='Take an extra property from it (repeat for '
+                             'more)'))
+
+    def ask(self, client, args):
+        changes = {}
+        if args.default_reservable or args.reservable is not None:
+            changes['reservable'] = args.reservable
+        extra = {**dict(args.property),
+                 **dict.fromkeys(args.unset_property)}
+        if extra:
+            changes['extra'] = extra
+        if not changes:
+            raise exceptions.CommandError('There is nothing to change.')
+        return client.update_host(args.host, **changes)
+
+
+class ListProperties(base.List):
+    """List the properties of hosts that can be asked for"""
+
+    columns = {
+        'Name': 'name', 'Type': 'type',
+        'Values': lambda item: format_columns.ListColumn(
+            list(map(str, item.known_values))),
+        'Hidden': 'hidden'}
+
+    def ask(self, client, args):
+        return client.properties()
+
+
+class SetProperty(base.Show):
+    """Hide a property of hosts from users, or show it (administrators)"""
+
+    options = (
+        base.option('property', metavar='<property>'),
+        base.one_of(
+            base.option('--hidden', dest='hidden', action='store_const',
+                        const=True, help='Users do not see it'),
+            base.option('--visible', dest='hidden', action='store_const',
+                        const=False, help='Users see it'), required=True))
+
+    def ask(self, client, args):
+        return client.update_property(args.property, hidden=args.hidden)
+
+
+class ShowLimits(base.Show):
+    """Show how much a project may reserve"""
+
+    options = (base.option(
+        'project', metavar='<project>', nargs='?',
+        help='Another project (name or id; administrators)'),)
+
+    def ask(self, client, args):
+        try:
+            return client.get_reservation_limits(
+                args.project and name_lookup.project_id(self, args.project))
+        except sdk_exc.InvalidRequest:
+            raise exceptions.CommandError(
+                'Name the project: that of the token is not known.') from None
+
+
+class SetLimits(base.Show):
+    """Give a project limits of its own (administrators)
+
+    -1 is no limit. Limits that are not named stay as they are.
+    """
+
+    options = (
+        _PROJECT,
+        base.option(
+            '--max-reservations', metavar='<number>', type=argtypes.limit,
+            help='How many reservations it may have at a time'),
+        base.option(
+            '--max-hosts', metavar='<number>', type=argtypes.limit,
+            help='How many hosts it may have reserved at any one time'),
+        base.option(
+            '--max-duration', metavar='<duration>', type=argtypes.limit_s,
+            help='How long a reservation may last: seconds, or like 2d'),
+        base.option(
+            '--max-advance', metavar='<duration>', type=argtypes.limit_s,
+            help='How far ahead one may start: seconds, or like 90d'),
+        base.option(
+            '--max-per-day', metavar='<number>', type=argtypes.limit,
+            help='How many reservations it may make within 24 hours'))
+
+    def ask(self, client, args):
+        wanted = base.given(
+            max_created_per_day=args.max_per_day,
+            max_reservations=args.max_reservations,
+            max_hosts=args.max_hosts, max_duration_s=args.max_duration,
+            max_advance_s=args.max_advance)
+        if not wanted:
+            raise exceptions.CommandError('There is nothing to change.')
+        project_id = name_lookup.project_id(self, args.project)
+        own = client.get_reservation_limits(project_id).own
+        return client.set_reservation_limits(project_id, **{**own, **wanted})
+
+
+class UnsetLimits(base.Command):
+    """Take a project's own limits from it (administrators)"""
+
+    options = (_PROJECT,)
+
+    def act(self, client, args):
+        client.delete_reservation_limits(
+            name_lookup.project_id(self, args.project), ignore_missing=False)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openstack reservation create, list, show, set, delete, preview.
+
+Times are UTC, as the API has them.
+"""
+
+from osc_lib import exceptions
+
+from nova_preempt.client import argtypes
+from nova_preempt.client import base
+from nova_preempt.client import name_lookup
+
+# What both a reservation and a preview are asked with.
+_REQUEST = (
+    base.option(
+        '--host-properties', metavar='<filter>', type=argtypes.host_properties,
+        help='Which hosts: JSON such as \'[">=", "$vcpus", 8]\', or @<file> '
+             'with it; see "openstack reservation property list" '
+             '(default: any)'),
+    base.option(
+        '--quantity', metavar='<number>', type=argtypes.quantity, default=1,
+        help='How many hosts (default: 1)'),
+    base.option(
+        '--duration', metavar='<duration>', type=argtypes.duration_s,
+        help='For how long: seconds, or like 90m, 4h, 2d or 1h30m (default: '
+             'from --start to --end)'),
+    base.option(
+        '--start', metavar='<time>', type=argtypes.time,
+        help=f'Not earlier than this (default: now; {base.TIME})'),
+    base.option(
+        '--end', metavar='<time>', type=argtypes.time,
+        help='Over by this (default: any, but with neither --start nor '
+             f'--end it starts now; {base.TIME})'))
+
+# What can be said at first and changed later.
+_CHANGES = (
+    base.option('--name', metavar='<name>'),
+    base.option(
+        '--end-action', choices=['shelve', 'delete'],
+        help='What happens at the end to the servers that run in it'),
+    base.option(
+        '--before-end', metavar='<duration>', type=argtypes.duration_s,
+        help='How long before the end there is notice: seconds, or like 90m'))
+
+
+def _requested(args):
+    return base.given(
+        host_properties=args.host_properties, quantity=args.quantity,
+        duration=args.duration, start_time=args.start, end_time=args.end)
+
+
+def _changes(args):
+    return base.given(name=args.name, end_action=args.end_action,
+                      before_end_s=args.before_end)
+
+
+def _reservation(**more):
+    return base.option('reservation', metavar='<reservation>',
+                       help='Id or name', **more)
+
+
+def _id(client, name):
+    return name_lookup.id_by(client.find_reservation, 'reservation', name)
+
+
+class CreateReservation(base.Show):
+    """Reserve whole hosts, at the earliest time that is possible"""
+
+    options = (*_REQUEST, *_CHANGES)
+
+    def ask(self, client, args):
+        return client.create_reservation(**_requested(args), **_changes(args))
+
+
+class PreviewReservation(base.Show):
+    """Ask when and where hosts could be reserved; none are"""
+
+    options = _REQUEST
+
+    def ask(self, client, args):
+        return client.preview_reservation(**_requested(args))
+
+
+class ListReservations(base.ListOfProjects):
+    """List reservations, newest first"""
+
+    call = 'reservations'
+    same = ('status', 'name', 'since', 'until', 'host')
+    options = (
+        base.option('--status', metavar='<status>',
+                    choices=argtypes.RESERVATION_STATUSES,
+                    help='pending, active, degraded, ended, cancelled or '
+                         'error'),
+        base.option('--name', metavar='<name>'),
+        base.option('--since', metavar='<time>', type=argtypes.time,
+                    help=f'That end after this ({base.TIME})'),
+        base.option('--until', metavar='<time>', type=argtypes.time,
+                    help=f'That start before this ({base.TIME})'),
+        base.option('--host', metavar='<host>',
+                    help='With this host (administrators)'),
+        *base.of_projects('reservation'))
+    columns = {'ID': 'id', 'Name': 'name', 'Status': 'status',
+               'Start': 'start_at', 'End': 'end_at', 'Quantity': 'quantity'}
+    more_columns = {
+        'Hosts': base.each('hosts', 'name'),
+        'Host Properties': lambda item: base.Json(item['host_properties']),
+        'End Action': 'end_action', 'Project': 'project_id',
+        'Reason': 'reason'}
+
+
+class ShowReservation(base.Show):
+    """Show a reservation with its hosts"""
+
+    options = (_reservation(),)
+
+    def ask(self, client, args):
+        return client.get_reservation(_id(client, args.reservation))
+
+
+class SetReservation(base.Show):
+    """Change a reservation, or let it end earlier or later"""
+
+    options = (
+        _reservation(), *_CHANGES,
+        base.option('--end', metavar='<time>', type=argtypes.time,
+                    help=f'When it ends ({base.TIME})'))
+
+    def ask(self, client, args):
+        changes = {**_changes(args), **base.given(end_at=args.end)}
+        if not changes:
+            raise exceptions.CommandError('There is nothing to change.')
+        return client.update_reservation(
+            _id(client, args.reservation), **changes)
+
+
+class DeleteReservations(base.Command):
+    """Cancel reservations; one that is under way ends now"""
+
+    options = (_reservation(nargs='+'),)
+
+    def act(self, client, args):
+        self.act_on_each(
+            args.reservation, 'reservations',
+            lambda name: client.delete_reservation(
+                _id(client, name), ignore_missing=False))

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Trusts of Keystone: acting as a user who has asked for it.
+
+The user's token makes one, as with Heat: the trustee is the user in
+[preemption], who with it gets tokens that are the user's, with the roles that
+the token had, in its project. Such a token cannot be used for another trust.
+"""
+
+import contextlib
+
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading as ks_loading
+from keystoneauth1 import plugin as ks_plugin
+from oslo_log import log as logging
+
+from nova_preempt.conf import preemption
+from nova_preempt.core import credential_masking
+
+LOG = logging.getLogger(__name__)
+
+# Of [preemption]: with a trust it is Keystone that says which project it is.
+_SCOPE = ('project_id', 'project_name', 'project_domain_id',
+          'project_domain_name', 'domain_id', 'domain_name', 'system_scope')
+_ENDPOINT = {'service_type': 'identity', 'version': '3',
+             'interface': ks_plugin.AUTH_INTERFACE}
+# How Keystone says no to who may not do something, or is nobody any more.
+_NO = (ks_exc.Unauthorized, ks_exc.Forbidden, ks_exc.NotFound)
+
+
+class KeystoneError(Exception):
+    """Keystone cannot be asked, or does not know us."""
+
+
+class TrustRefused(Exception):
+    """No trust can be made of this token; says why, and what helps."""
+
+
+class TrustGone(Exception):
+    """User, project, role or trust is no more; with Keystone's words."""
+
+
+class Trusts:
+    """Makes, uses and deletes trusts.
+
+    :param conf: a ConfigOpts with [preemption], whose auth_type has to be one
+        with a password: nothing else can use a trust
+    """
+
+    def __init__(self, conf):
+        self._conf = conf
+        self._service = None
+
+    def create(self, auth_token, project_id, user_id, roles, expires_at=None):
+        """Let the user in [preemption] act as this one, and return the id.
+
+        :param auth_token: the user's, of the project
+        :param roles: names of those that it has
+        :param expires_at: naive, in UTC and in whole seconds
+        :raises TrustRefused: the token is no good for that
+        :raises KeystoneError: nobody knows whether anything was made
+        """
+        with _errors('The service user cannot log in'):
+            session = self._own()
+            trust = {'trustor_user_id': user_id,
+                     'trustee_user_id': session.get_user_id(),
+                     'project_id': project_id, 'impersonation': True,
+                     'allow_redelegation': False,
+                     'roles': [{'name': name} for name in sorted(set(roles))]}
+            if expires_at is not None:
+                trust['expires_at'] = f'{_iso(expires_at)}.000000Z'
+        with _errors('A trust cannot be made'):
+            try:
+                answer = session.post(
+                    '/OS-TRUST/trusts', json={'trust': trust},
+                    endpoint_filter=_ENDPOINT, authenticated=False,
+                    headers={'X-Auth-Token': auth_token})
+            except (*_NO, ks_exc.BadRequest) as exc:
+                raise TrustRefused(_no_trust(exc)) from exc
+        return answer.json()['trust']['id']
+
+    def session(self, trust_id):
+        """A keystoneauth1 Session that is the user, in the user's project.
+
+        :raises TrustGone:
+        :raises KeystoneError: nobody knows
+        """
+        session = self._session(trust_id=trust_id, **dict.fromkeys(_SCOPE))
+        with _errors('The trust cannot be used'):
+            try:
+                session.get_token()
+            except _NO as exc:
+                self.check()
+                # Keystone does not tell which of these it is.
+                raise TrustGone(
+                    'Keystone lets nobody act as the user any more: a role of '
+                    'the user in the project was taken away, or the user, the '
+                    f'project or the trust is gone. {_words(exc)}') from exc
+        return session
+
+    def delete(self, trust_id):
+        """Delete a trust, as the user. Fine if it is gone.
+
+        :raises KeystoneError: it stays, or nobody knows
+        """
+        try:
+            session = self.session(trust_id)
+        except TrustGone as exc:
+            # Of no use as it is, but with the user's role it would be again:
+            # one that we may not delete is not done with.
+            LOG.info('Trust %(trust)s is of no use any more: %(exc)s',
+                     {'trust': trust_id, 'exc': exc})
+            session = self._own()
+        with (_errors(f'Trust {trust_id} stays in Keystone'),
+              contextlib.suppress(ks_exc.NotFound)):
+            session.delete(f'/OS-TRUST/trusts/{trust_id}',
+                           endpoint_filter=_ENDPOINT)
+
+    def list(self):
+        """All trusts of which we are the trustee, as Keystone has them.
+
+        These are many: it is not for every day.
+
+        :raises KeystoneError: nobody knows
+        """
+        with _errors('Trusts cannot be listed'):
+            session = self._own()
+            return session.get(
+                '/OS-TRUST/trusts', params={
+                    'trustee_user_id': session.get_user_id()},
+                endpoint_filter=_ENDPOINT).json()['trusts']
+
+    def _own(self):
+        """A session of the service user."""
+        if self._service is None:
+            self._service = self._session()
+        return self._service
+
+    def check(self):
+        """Whether it is us whom Keystone does not know, or does not answer.
+
+        :raises KeystoneError: it is
+        """
+        with _errors('The service user cannot log in'):
+            self._own().invalidate()
+            self._own().get_token()
+
+    def _session(self, **values):
+        with _errors('[preemption]auth_type cannot use trusts'):
+            try:
+                auth = ks_loading.load_auth_from_conf_options(
+                    self._conf, preemption.GROUP, **values)
+            except TypeError as exc:
+                # Some kinds of credentials know nothing of trusts.
+                raise ks_exc.ClientException(str(exc)) from exc
+            return ks_loading.load_session_from_conf_options(
+                self._conf, preemption.GROUP, auth=auth)
+
+
+def marked(listed, user_id, expires_at):
+    """The ids of the trusts of a user that expire at this second.
+
+    :param listed: what Trusts.list() returned
+    :param expires_at: as for Trusts.create()
+    """
+    return [item['id'] for item in listed if item['trustor_user_id'] == user_id
+            and (item.get('expires_at') or '')[:19] == _iso(expires_at)]
+
+
+def _iso(time):
+    return time.isoformat(timespec='seconds')
+
+
+def _no_trust(exc):
+    return (
+        'With this token nothing can be done in your name later: Keystone '
+        f'says "{_words(exc)}" Use a token that comes from your password and '
+        'has a role in the project; neither one of an application '
+        'credential nor of a trust will do.')
+
+
+def _words(exc):
+    return credential_masking.masked(exc.message or str(exc))
+
+
+@contextlib.contextmanager
+def _errors(what):
+    """Raise KeystoneError where keystoneauth fails."""
+    try:
+        yield
+    except ks_exc.ClientException as exc:
+        raise KeystoneError(f'{what}: {_words(exc)}') from exc

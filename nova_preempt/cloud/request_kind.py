@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What kind of scheduling request this is."""
+
+import urllib.parse
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.compute import task_states
+from nova.compute import vm_states
+import nova.conf
+
+from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import extra_specs as specs
+from nova_preempt.cloud import instances
+import nova_preempt.conf
+from nova_preempt.core import model
+from nova_preempt.core.nested import provider_fit
+from nova_preempt.core.reservation import reservation_hint
+from nova_preempt.core.scheduling import preemption_policy
+
+CONF = nova.conf.CONF
+nova_preempt.conf.register_opts(CONF)
+
+# The hint, as Blazar's filter has it.
+RESERVATION = reservation_hint.HINT
+
+_BY_TASK = {
+    task_states.MIGRATING: 'live_migrate',
+    task_states.UNSHELVING: 'unshelve',
+    task_states.REBUILDING: 'evacuate',
+}
+
+
+def is_preemptible(spec_obj):
+    """Whether the request is for a preemptible server.
+
+    :param spec_obj: a nova.objects.RequestSpec
+    """
+    return specs.flavor_is_preemptible(instances.extra_specs_of(
+        spec_obj.flavor)) or is_hinted(spec_obj)
+
+
+def rank(spec_obj, server_uuid, promised=None, get_operation=str):
+    """The core's rank of the request: who has a lower one gives way.
+
+    :param promised: see nova_preempt.handover.eviction_policy
+    :param get_operation: returns what the request is, if that matters
+    """
+    if not is_preemptible(spec_obj):
+        return preemption_policy.NORMAL
+    if promised is None:
+        return preemption_policy.PREEMPTIBLE
+    return promised.rank(
+        server_uuid, instances.extra_specs_of(spec_obj.flavor),
+        get_operation())
+
+
+def is_hinted(spec_obj):
+    """Whether a hint makes it one, where the operator allows that."""
+    return CONF.preemption.allow_hint and specs.hint_is_preemptible(
+        _hints(spec_obj))
+
+
+def _hints(spec_obj):
+    return (spec_obj.scheduler_hints
+            if 'scheduler_hints' in spec_obj else None) or {}
+
+
+def reservations(spec_obj):
+    """The ids of the reservations that a hint names, mostly none or one."""
+    return reservation_hint.named(_hints(spec_obj))
+
+
+def reservations_of(server_uuid):
+    """The same of the request that a server was booted with, a set.
+
+    None where Nova has no such request.
+    """
+    try:
+        return frozenset(reservations(objects.RequestSpec.get_by_instance_uuid(
+            nova_context.get_admin_context(), server_uuid)))
+    except exception.RequestSpecNotFound:
+        return None
+
+
+def get_operation(context, spec_obj, instance_uuid):
+    """One of nova_preempt.conf.preemption.OPERATIONS.
+
+    The request does not say it; the server's own record does. A rebuild is
+    told apart before (nova.scheduler.utils.request_is_rebuild).
+    """
+    try:
+        mapping = objects.InstanceMapping.get_by_instance_uuid(
+            context, instance_uuid)
+        if mapping.cell_mapping is None:
+            return 'create'
+        found = cell_calls.call(
+            mapping.cell_mapping, instances.read, [instance_uuid],
+            attrs=['flavor'], make=instances.whole)
+    except exception.InstanceMappingNotFound:
+        return 'create'
+    if not found:
+        return 'create'
+    instance, = found
+    if instance.vm_state == vm_states.SHELVED_OFFLOADED:
+        return 'unshelve'
+    if instance.task_state in _BY_TASK:
+        return _BY_TASK[instance.task_state]
+    if instance.task_state == task_states.RESIZE_PREP:
+        same = instance.flavor.flavorid == spec_obj.flavor.flavorid
+        return 'cold_migrate' if same else 'resize'
+    return 'create'
+
+
+def protected_servers(spec_obj):
+    """The uuids of servers that the request itself refers to.
+
+    Where they are decides where the new one may go, so they are never its
+    victims: members of its server group, and the servers in its hints
+    same_host and different_host.
+    """
+    protected = set()
+    group = spec_obj.instance_group
+    if group is not None and 'members' in group:
+        protected.update(group.members or ())
+    hints = _hints(spec_obj)
+    for key in ('same_host', 'different_host'):
+        protected.update(hints.get(key) or ())
+    return protected
+
+
+def has_pci_requests(spec_obj):
+    """Whether it asks for PCI devices, which Nova picks on the host."""
+    return bool('pci_requests' in spec_obj and spec_obj.pci_requests
+                and spec_obj.pci_requests.requests)
+
+
+def why_not_served(spec_obj, pci_in_placement, filters):
+    """Why preemption cannot serve the request, '' if it can.
+
+    Victims end only for what is known to fit afterwards. Of PCI devices that
+    is so where Nova's own filter says it, device by device; and of those that
+    flavors ask for, where Placement counts them.
+
+    :param pci_in_placement: whether Nova's scheduler asks Placement for the
+        devices of a flavor
+    :param filters: names of the filters that are enabled
+    """
+    if not has_pci_requests(spec_obj):
+        return ''
+    if 'PciPassthroughFilter' not in filters:
+        return ('it asks for PCI devices, for which [filter_scheduler]'
+                'enabled_filters would have to have PciPassthroughFilter')
+    if not pci_in_placement and any(
+            asked.source == objects.InstancePCIRequest.FLAVOR_ALIAS
+            for asked in spec_obj.pci_requests.requests):
+        return ('it asks for PCI devices, which are not in Placement: '
+                '[filter_scheduler]pci_in_placement is off')
+    return ''
+
+
+def groups(resources):
+    """The core's Request: what Placement is asked for, in groups.
+
+    What one provider serves is asked of it by provider_query(); then the
+    core's has amounts only.
+
+    :param resources: a nova.scheduler.utils.ResourceRequest
+    """
+    asked = resources.merged_resources()
+    if not resources.get_num_of_suffixed_groups() and (
+            provider_fit.COMMON.issuperset(asked)):
+        return model.Request.of(asked)
+    by_suffix = {}
+    isolate = False
+    subtrees = []
+    for name, value in urllib.parse.parse_qsl(resources.to_querystring()):
+        if name == 'group_policy':
+            isolate = value == 'isolate'
+        elif name == 'same_subtree':
+            subtrees.append(frozenset(value.split(',')))
+        else:
+            for key in _OF_GROUP:
+                if name.startswith(key):
+                    by_suffix.setdefault(name[len(key):], []).append(
+                        (key, value))
+                    break
+    found = model.Request(
+        tuple(_group(suffix, by_suffix[suffix])
+              for suffix in sorted(by_suffix)),
+        isolate, tuple(subtrees))
+    if provider_fit.is_nested(found):
+        return found
+    return model.Request.of(asked)
+
+
+_OF_GROUP = ('resources', 'required', 'member_of', 'in_tree')
+
+
+def _group(suffix, params):
+    amounts, traits, member_of, outside = {}, [], [], set()
+    in_tree = ''
+    for key, value in params:
+        if key == 'resources':
+            amounts.update((name, int(amount)) for name, amount in (
+                item.split(':') for item in value.split(',')))
+        elif key == 'required':
+            traits.extend(value.split(','))
+        elif key == 'member_of':
+            forbids = value.startswith('!')
+            uuids = value.removeprefix('!').removeprefix('in:').split(',')
+            if forbids:
+                outside.update(uuids)
+            else:
+                member_of.append(frozenset(uuids))
+        else:
+            in_tree = value
+    return model.Group(
+        amounts, suffix,
+        frozenset(trait for trait in traits if not trait.startswith('!')),
+        frozenset(trait[1:] for trait in traits if trait.startswith('!')),
+        tuple(member_of), frozenset(outside), in_tree)
+
+
+def provider_query(resources):
+    """The parameters of GET /resource_providers for hosts that may serve it.
+
+    All that the request asks of a host but free space: traits, aggregates,
+    a given host. What Placement asks of the root provider is asked here too,
+    or servers would land on providers that Nova does not own.
+
+    Where a request is served by several providers each of them may have some
+    of the traits: then the core looks at those.
+
+    :param resources: a nova.scheduler.utils.ResourceRequest
+    :returns: [(name, value)]
+    """
+    traits = set()
+    params = []
+    of_root = ('root_required',
+               ) if provider_fit.is_nested(groups(resources)) else (
+                   'required', 'root_required')
+    for name, value in urllib.parse.parse_qsl(resources.to_querystring()):
+        if name in of_root:
+            traits.update(value.split(','))
+        elif name in ('member_of', 'in_tree'):
+            params.append((name, value))
+    if traits:
+        params.append(('required', ','.join(sorted(traits))))
+    return params

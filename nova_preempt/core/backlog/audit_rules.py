@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with a request that nobody puts right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import datetime
+
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import request_servers
+from nova_preempt.core.backlog import request_states
+from nova_preempt.core.observed_server import ObservedServer
+
+#: So long after it was closed a request has nothing left to clear up.
+CLEARED_S = 3600
+
+_THERE = (backlog_model.BUILDING, backlog_model.RUNNING, backlog_model.AWAY)
+
+
+def disagreement(
+    request: backlog_model.Request, seen: Iterable[ObservedServer],
+    victims: Mapping[str, str], now: datetime.datetime,
+    options: boot_outcome.Options, ) -> str:
+    """Say what whoever follows an open request would change, '' = nothing.
+
+    It is what is wrong with one that nobody follows: placing for ever, active
+    without servers, evicted by nobody.
+    """
+    verdict = boot_outcome.expire(request, now) or request_states.judge(
+        request, seen, victims, now, options)
+    if not verdict.changes(request):
+        return ""
+    if verdict.state != request.state:
+        return f"is {request.state}, and {verdict.state} by what Nova has"
+    return f"is {request.state} with other servers than Nova has"
+
+
+def doubled(
+    request: backlog_model.Request, tagged: Mapping[int, Iterable[str]],
+    now: datetime.datetime, ) -> list[str]:
+    """Return the uuids of servers that are too many.
+
+    More than were asked for with a boot, or of a boot that was given up so
+    long ago that nobody looks for them.
+
+    :param tagged: {number of a boot: uuids of the servers with its tag}
+    """
+    boots = {boot.number: boot for boot in request.boots}
+    known = {item.uuid for item in request.servers if item.state in _THERE}
+    found: list[str] = []
+    for number, uuids in sorted(tagged.items()):
+        boot = boots.get(number)
+        # Those that are known have come first.
+        ordered = sorted(uuids, key=lambda uuid: (uuid not in known, uuid))
+        if boot is None or _is_forgotten(boot, now):
+            found += ordered
+        elif boot.state not in request_servers.VOID_BOOTS:
+            found += ordered[boot.count:]
+    return found
+
+
+def _is_forgotten(boot: backlog_model.Boot, now: datetime.datetime) -> bool:
+    age_s = (now - boot.asked_at).total_seconds()
+    return (boot.state in request_servers.VOID_BOOTS
+            and age_s >= request_servers.LATE_S)
+
+
+def is_uncleared(request: backlog_model.Request,
+                 now: datetime.datetime) -> bool:
+    """Whether a closed request has a trust for too long."""
+    age_s = (now - request.updated_at).total_seconds()
+    return (request.state in backlog_model.CLOSED and request.trust_id != ""
+            and age_s >= CLEARED_S)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controller of the backlog: starts requests, and follows what was started.
+
+``follow`` judges each request by what Nova has of its servers: they are built,
+run, were evicted, or could not be placed. A step is a pass over the requests
+that wait: which start, on which hosts, for which hosts are kept, and what the
+others are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+import dataclasses
+import datetime
+from typing import TypeAlias
+
+from nova_preempt.core import times
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import dispatch
+from nova_preempt.core.backlog import pass_values
+from nova_preempt.core.backlog import request_servers
+from nova_preempt.core.backlog import request_states
+from nova_preempt.core.backlog.pass_plans import Start
+from nova_preempt.core.backlog.project_turns import Turn
+from nova_preempt.core.controller import Step
+from nova_preempt.core.model import SECOND
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """The options of an operator.
+
+    :param interval_s: the time from one step to the next
+    """
+
+    dispatch: pass_values.Options = pass_values.Options()  # noqa: RUF009 (frozen)
+    boots: boot_outcome.Options = boot_outcome.Options()  # noqa: RUF009
+    interval_s: int = 10
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Record:
+    """Write down what has become of an open request, and delete servers."""
+
+    request: backlog_model.Request
+    verdict: boot_outcome.Verdict
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Clear:
+    """Clear up after a closed request, its trust last.
+
+    :ivar is_last: whether nothing but the trust is left then
+    """
+
+    request: backlog_model.Request
+    verdict: boot_outcome.Verdict
+    is_last: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Followed:
+    """Result of follow(): how requests have changed.
+
+    :ivar requests: those that are still open
+    :ivar waiting: those of them with servers to start
+    :ivar coming_back: the uuids of servers that were evicted, are kept, and
+        that open requests have come back
+    """
+
+    records: tuple[Record, ...]
+    clears: tuple[Clear, ...]
+    requests: tuple[backlog_model.Request, ...]
+    waiting: tuple[backlog_model.Request, ...]
+    coming_back: frozenset[str]
+
+
+def follow(
+    requests: Collection[backlog_model.Request],
+    closed: Collection[backlog_model.Request],
+    seen: Mapping[str, request_servers.Seen], now_us: int,
+    options: boot_outcome.Options, ) -> Followed:
+    """Return what has become of requests, given what Nova has.
+
+    :param requests: those that are open
+    :param closed: closed ones of which something may be left to clear up
+    :param seen: {uuid of a request: what Nova has of its servers}, without
+        requests of which that is unknown now
+    """
+    now = _naive(now_us)
+    records, followed, cleared = [], [], list(closed)
+    for request in requests:
+        verdict = boot_outcome.expire(request, now)
+        if verdict is None and request.uuid in seen:
+            found = seen[request.uuid]
+            verdict = request_states.judge(
+                request, found.servers, found.victims, now, options)
+        after = request
+        if verdict is not None:
+            if verdict.changes(request) or verdict.deletes:
+                records.append(Record(request, verdict))
+            after = boot_outcome.after(request, verdict)
+        if after.state in backlog_model.OPEN:
+            followed.append(after)
+        elif verdict is not None and not verdict.deletes:
+            cleared.append(dataclasses.replace(after, updated_at=now))
+    return Followed(
+        tuple(records),
+        tuple(
+            Clear(request, *request_states.closing(
+                request,
+                seen.get(request.uuid, request_servers.Seen()).servers, now,
+                options)) for request in cleared
+            if request.uuid in seen or not (request.boots or request.servers)),
+        tuple(followed),
+        tuple(request for request in followed
+              if boot_outcome.is_startable(request, now)),
+        frozenset(uuid for request in followed
+                  for uuid in request_states.coming_back(request, now)))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """The backlog at the time of a pass.
+
+    :ivar ranked: the requests with servers to start, in the operator's order;
+        none while the backlog is paused
+    :ivar requests: all that are open
+    :ivar cloud: None: Nova or Placement cannot tell what capacity there is
+    """
+
+    options: Options
+    ranked: Sequence[backlog_model.Request]
+    requests: Sequence[backlog_model.Request]
+    cloud: pass_values.Cloud | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Memory:
+    """Values that one step keeps for the next.
+
+    :ivar turns: the last turn of each project
+    :ivar unseen: the uuids of requests that the last pass did not get to
+    """
+
+    turns: Mapping[str, Turn] = dataclasses.field(default_factory=dict)
+    unseen: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Note:
+    """Write down what a request waits for."""
+
+    request: backlog_model.Request
+    note: pass_values.Note
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Launch:
+    """Ask Nova for servers."""
+
+    request: backlog_model.Request
+    start: Start
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AskQuota:
+    """Ask Nova what the user of a request may use, for the next pass."""
+
+    request: backlog_model.Request
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Fault:
+    """Log the exception that was raised as a request was looked at."""
+
+    request: backlog_model.Request
+    exception: Exception
+
+
+Intent: TypeAlias = Note | Launch | AskQuota | Fault
+
+
+def step(
+    observed: Observed, memory: Memory, now_us: int ) -> Step[Intent, Memory]:
+    """Return which requests start, and what the others wait for."""
+    now, ranked = _naive(now_us), observed.ranked
+    by_uuid = {request.uuid: request for request in ranked}
+    intents: list[Intent] = []
+    if observed.cloud is None:
+        intents += _notes(ranked, dispatch.unknown_capacity(ranked, now))
+    elif ranked:
+        decided = dispatch.decide(
+            ranked, observed.cloud, now, observed.options.dispatch,
+            request_servers.without_room(
+                observed.requests,
+                {uuid: room.host for room in observed.cloud.rooms
+                 for uuid in room.consumers}, observed.cloud.chosen),
+            memory.unseen, memory.turns)
+        memory = Memory(decided.turns, decided.unseen)
+        intents = [
+            *(Fault(by_uuid[uuid], exc)
+              for uuid, exc in decided.faults.items()),
+            *_notes(ranked, {**decided.notes, **decided.chosen}),
+            *(Launch(by_uuid[start.uuid], start) for start in decided.starts),
+            *(AskQuota(by_uuid[uuid]) for uuid in decided.quotas)]
+    return Step(tuple(intents), memory,
+                now_us + observed.options.interval_s * SECOND)
+
+
+def _notes(
+    waiting: Collection[backlog_model.Request],
+    notes: Mapping[str, pass_values.Note] ) -> list[Note]:
+    """Return what is new of these."""
+    return [
+        Note(request, note) for request in waiting
+        if (note := notes.get(request.uuid)) is not None
+        and (request.position, request.waits_for, request.estimate_s) != (
+            note.position, note.waits_for, note.estimate_s)]
+
+
+def _naive(now_us: int) -> datetime.datetime:
+    return times.at(now_us).replace(tzinfo=None)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which flavor of a ladder a request gets when its turn comes.
+
+The number of cores follows from what is idle and from who else waits (see
+``core/classes/core_allocation.py``); a ladder has a flavor for each number, or
+for some of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog.host_capacity import Room
+from nova_preempt.core.classes import core_allocation
+from nova_preempt.core.model import Resources
+
+#: What flavors ask for that are for hosts of a category.
+TRAITS = {
+    category: f"CUSTOM_REPUTATION_{category.name}"
+    for category in core_allocation.Category
+}
+
+#: The hosts of a category, by the traits that its flavors ask for.
+_Category = tuple[tuple[str, ...], tuple[str, ...]]
+
+_NONE = backlog_model.Priorities()
+
+
+def rungs(
+    flavors: Iterable[backlog_model.Alternative],
+    priorities: backlog_model.Priorities
+) -> tuple[backlog_model.Alternative, ...]:
+    """Return those of a ladder that are for a request, the largest first.
+
+    Those for hosts of the category of its reputation; all of them where the
+    ladder knows no categories.
+    """
+    found = list(flavors)
+    known = set(TRAITS.values())
+    if any(known.intersection(item.required) for item in found):
+        service = core_allocation.Service(priorities.reputation)
+        trait = TRAITS[core_allocation.CATEGORIES[service]]
+        found = [item for item in found if trait in item.required]
+    return tuple(
+        sorted(found, key=lambda item: (-_cores(item.resources), item.name)) )
+
+
+def copies(priorities: backlog_model.Priorities) -> int:
+    """Return how many servers a request is."""
+    return core_allocation.COPIES[
+        core_allocation.Service(priorities.redundancy)]
+
+
+class Ladders:
+    """Chooses among rungs; what is started counts from then on.
+
+    :param rooms: of all hosts
+    :param waiting: all requests that wait, those without a ladder, too
+    :param lead_s: see capacity_tracker.CapacityTracker
+    """
+
+    def __init__(
+        self, rooms: Sequence[Room], waiting: Iterable[backlog_model.Request],
+        lead_s: Callable[[backlog_model.Alternative], float] = lambda _: 0,
+    ) -> None:
+        self._rooms = rooms
+        self._lead_s = lead_s
+        smallest = min((_cores(room.capacity) for room in rooms), default=0)
+        self._limits = core_allocation.bounds(max(1, smallest))
+        self._idle: dict[_Category, int] = {}
+        self._of_all: dict[_Category, int] = {}
+        for request in waiting:
+            if request.ladder:
+                key = _category(request)
+                self._of_all[key] = (
+                    self._of_all.get(key, 0) + _priorities(request).cores)
+
+    def alternatives(
+        self, request: backlog_model.Request
+    ) -> tuple[backlog_model.Alternative, ...]:
+        """Return the one rung for it now; () if all have too many cores.
+
+        Where it has no ladder: what its user has chosen.
+        """
+        if not request.ladder:
+            return request.alternatives
+        cores = core_allocation.cores(
+            _priorities(request).cores, self._of_all[_category(request)],
+            self._idle_cores(request), self._limits, )
+        of = {item.name: item for item in request.alternatives}
+        name = core_allocation.rung(
+            {name: _cores(item.resources) for name, item in of.items()}, cores
+        )
+        return () if name is None else (of[name],)
+
+    def start(
+        self, request: backlog_model.Request,
+        alternative: backlog_model.Alternative, count: int, ) -> None:
+        """Servers of a request start, which waits no more."""
+        if request.ladder:
+            key = _category(request)
+            self._idle[key] -= _cores(alternative.resources) * count
+            self._of_all[key] -= _priorities(request).cores
+
+    def _idle_cores(self, request: backlog_model.Request) -> int:
+        """Of all hosts of its category, less what has started there."""
+        key = _category(request)
+        if key not in self._idle:
+            first = request.alternatives[0]
+            self._idle[key] = sum(
+                max(0, _cores(room.free)) for room in self._rooms
+                if room.is_for(first)
+                and room.is_open(first, self._lead_s(first)) )
+        return self._idle[key]
+
+
+def _priorities(request: backlog_model.Request) -> backlog_model.Priorities:
+    return request.priorities or _NONE
+
+
+def _category(request: backlog_model.Request) -> _Category:
+    first = request.alternatives[0]
+    return first.required, first.forbidden
+
+
+def _cores(resources: Resources) -> int:
+    return resources.get("VCPU", 0) + resources.get("PCPU", 0)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Server groups: where the servers of several requests may be together.
+
+A request names one by a scheduler hint, or has one of its own. What Nova's
+filters refuse is not planned: all servers of an affinity group are on one
+host, and of an anti-affinity group a host has no more than the group allows.
+Soft policies are for Nova's weighers, and nothing is said of them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+import dataclasses
+from typing import TypeGuard
+
+from nova_preempt.core.backlog import allowed_hosts
+from nova_preempt.core.backlog import backlog_model
+
+AFFINITY = "affinity"
+ANTI_AFFINITY = "anti-affinity"
+#: The policies that filters enforce.
+STRICT = (AFFINITY, ANTI_AFFINITY)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Group:
+    """A server group with a strict policy.
+
+    :param uuid: of the group; of the request whose own it is
+    :param policy: one of STRICT
+    :param most: of anti-affinity: servers on a host
+    :param members: the uuids of its servers, of those that are gone too
+    :param elsewhere: whether some are on hosts that are not in use
+    :param project_id: whose it is, '' for anybody's
+    """
+
+    uuid: str
+    policy: str
+    most: int = 1
+    members: frozenset[str] = frozenset()
+    elsewhere: bool = False
+    project_id: str = ""
+
+
+def is_together(group: Group | None) -> TypeGuard[Group]:
+    """Whether servers have to be on one host, by their group if any."""
+    return group is not None and group.policy == AFFINITY
+
+
+def named(request: backlog_model.Request) -> str:
+    """Return the uuid of the group that it names, '' if it names none."""
+    found = allowed_hosts.hints(request.body).get("group")
+    return found if isinstance(found, str) else ""
+
+
+def key(request: backlog_model.Request) -> str:
+    """Return by what its group is found among others, '' if it has none."""
+    return request.uuid if request.apart else named(request)
+
+
+def of(request: backlog_model.Request,
+       known: Mapping[str, Group]) -> Group | None:
+    """Return the group of its servers, None if none is known.
+
+    Nor is one of another project, whether Nova lets it in or not.
+
+    :param known: by key()
+    """
+    found = known.get(key(request))
+    if found is None:
+        return own(request) if request.apart else None
+    return found if found.project_id in ("", request.project_id) else None
+
+
+def own(request: backlog_model.Request) -> Group:
+    """Return the group of a request whose servers are to be apart."""
+    return Group(
+        request.uuid, ANTI_AFFINITY,
+        members=frozenset(server.uuid for server in request.servers), )
+
+
+#: Why others of an affinity group wait until it has a host.
+ASTRAY = (
+    "Others of its server group are started first: it has to be on the same "
+    "host, and nobody knows yet which one that is."
+)
+
+
+def why(group: Group, is_settled: bool, has_some: bool) -> str:
+    """Say why there is no host for servers of a group, though there is room.
+
+    :param is_settled: whether it has servers on a host that is in use
+    :param has_some: whether there is room for one of them, but for fewer
+        than have to start together
+    """
+    if group.policy == ANTI_AFFINITY:
+        if has_some:
+            return (
+                "The hosts that its server group leaves it have room for "
+                "fewer of its servers than have to start together."
+            )
+        return (
+            "There is room only on hosts that have as many servers of its "
+            "server group as they may have."
+        )
+    if is_settled:
+        return "The host of its server group has no room for it now."
+    if group.elsewhere:
+        return "The host of its server group is not in use."
+    return (
+        "No host has room for all of its servers that have to be on the same "
+        "one, as its server group has it."
+    )
+
+
+def too_large(group: Group, is_settled: bool) -> str:
+    """Say why there never is a host for servers of a group.
+
+    :param is_settled: whether it has servers on a host that is in use
+    """
+    if group.policy == ANTI_AFFINITY:
+        return (
+            "The hosts that are in use would have room for fewer of its "
+            "servers than have to start together if they were empty, as many "
+            "on each as its server group has it."
+        )
+    if is_settled:
+        return (
+            "The host of its server group would not have room for it if it "
+            "were empty."
+        )
+    return (
+        "No host that is in use would have room for all of its servers that "
+        "have to be on the same one if it were empty."
+    )
+
+
+def on_hosts(
+    known: Iterable[Group], consumers: Mapping[str, Collection[str]]
+) -> dict[str, dict[str, int]]:
+    """Return {host: {uuid of a group: how many of its servers}}.
+
+    :param consumers: {host: the uuids of who uses something of it}
+    """
+    of_member: dict[str, list[str]] = {}
+    for group in known:
+        for uuid in group.members:
+            of_member.setdefault(uuid, []).append(group.uuid)
+    found: dict[str, dict[str, int]] = {}
+    for host, uuids in consumers.items() if of_member else ():
+        for uuid in of_member.keys() & uuids:
+            there = found.setdefault(host, {})
+            for name in of_member[uuid]:
+                there[name] = there.get(name, 0) + 1
+    return found
+
+
+_NOWHERE: Mapping[int, int] = {}
+
+
+class Seats:
+    """Where the servers of groups are, while a pass gives room away.
+
+    None as a group are servers of no group.
+
+    :param members: of each host, {uuid of a group: how many}
+    """
+
+    def __init__(self, members: Sequence[Mapping[str, int]]) -> None:
+        # {uuid of a group: {number of the host: how many}}
+        self._there: dict[str, dict[int, int]] = {}
+        self._astray: set[str] = set()
+        for number, some in enumerate(members):
+            for uuid, count in some.items():
+                self._there.setdefault(uuid, {})[number] = count
+
+    def copy(self) -> Seats:
+        """Return another with the same."""
+        other = Seats(())
+        other._there = {
+            uuid: dict(hosts) for uuid, hosts in self._there.items()}
+        other._astray = set(self._astray)
+        return other
+
+    def by_host(self) -> dict[int, dict[str, int]]:
+        """Return {number of a host: {uuid of a group: how many}}."""
+        found: dict[int, dict[str, int]] = {}
+        for uuid, hosts in self._there.items():
+            for number, count in hosts.items():
+                found.setdefault(number, {})[uuid] = count
+        return found
+
+    def most(self, group: Group | None, number: int, most: int) -> int:
+        """Return how many more of a group a host takes, of so many."""
+        if group is None:
+            return most
+        if group.policy == ANTI_AFFINITY:
+            there = self._there.get(group.uuid, _NOWHERE).get(number, 0)
+            return min(most, max(0, group.most - there))
+        hosts = self.only(group)
+        return most if hosts is None or number in hosts else 0
+
+    def only(self, group: Group | None) -> Collection[int] | None:
+        """Return the only hosts that it may be on, None if it is any."""
+        if not is_together(group):
+            return None
+        there = self._there.get(group.uuid, _NOWHERE)
+        return there if there or group.elsewhere else None
+
+    def is_settled(self, group: Group | None) -> bool:
+        """Whether the group has servers on a host that is in use."""
+        return group is not None and bool(self._there.get(group.uuid))
+
+    def is_astray(self, group: Group | None) -> bool:
+        """Whether its host is being chosen, and nobody knows it yet."""
+        return (group is not None and group.uuid in self._astray
+                and not self.is_settled(group))
+
+    def add(
+        self, group: Group | None, hosts: Mapping[int, int], is_sure: bool
+    ) -> None:
+        """Put servers there.
+
+        :param hosts: {number: how many}
+        :param is_sure: otherwise Nova may choose others
+        """
+        if group is None:
+            return
+        if is_together(group) and not (is_sure or self.is_settled(group)):
+            self._astray.add(group.uuid)
+            return
+        there = self._there.setdefault(group.uuid, {})
+        for number, count in hosts.items():
+            there[number] = there.get(number, 0) + count

@@ -1,0 +1,378 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For which waiting requests hosts are kept free, how many, and how long.
+
+A large request would wait for ever behind small ones, each of which takes
+what becomes free. So hosts are kept for it (a reserved start, as in EASY
+backfilling: Lifka, JSSPP 1995), within bounds, so that the rest goes on:
+
+1. A request may have hosts kept when it has waited for ``hold_after_s``, and
+   its servers would fit if hosts were empty. It may not while its project's
+   quota is used up, nor if Nova's last answer to it was another one than that
+   there is no host.
+2. ``most_holds`` requests are chosen, in every order of the backlog, and half
+   as many of one project: those of projects that have their turn (4), then
+   those of projects whose last turn began earliest, or that never had one. Of
+   these, requests that have waited longest come first, and those last that
+   Nova found no host for more than three times: Placement does not know why.
+3. Where a request that was chosen finds no room, the hosts that are nearest to
+   having room are kept: for all of its servers that have to start together,
+   or none. For all requests at most a quarter of the hosts in use is kept, for
+   those of one project half of that; and no more of the hosts that have the
+   traits and resource classes that the request asks for. A request that needs
+   more is not chosen. Quarters and halves are rounded up. Hosts of a
+   reservation that the request names do not count, as nobody else may have
+   them.
+4. Projects have turns and rest between them, see ``turns.py``. Where one host
+   alone has these traits and resource classes, it rests as well: it is not
+   kept for others while the project rests for which it was.
+5. At first hosts are kept from requests that rank behind. When they have been
+   kept for a request for ``hold_after_s``, it comes before all others, in
+   every order, as long as it is chosen.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import datetime
+from typing import Any
+
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import quota_check
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
+from nova_preempt.core.backlog.host_capacity import Held
+from nova_preempt.core.backlog.pass_values import Cloud
+from nova_preempt.core.backlog.pass_values import Options
+from nova_preempt.core.backlog.project_turns import Turn
+from nova_preempt.core.backlog.project_turns import Turns
+from nova_preempt.core.backlog.suitable_hosts import fewest
+
+#: One in so many hosts in use may be kept for all requests together, one in so
+#: many of those, and of ``most_holds``, for one project.
+HOSTS_PER_KEPT = 4
+KEPT_PER_PROJECT = 2
+
+#: After more tries for which Nova found no host, where Placement has room, a
+#: request comes after others.
+MOST_TRIES = 3
+
+#: So often it is tried in a pass to keep hosts: each looks at all of them.
+_MOST_TRIALS = 100
+
+#: waits_for tells since when hosts are kept and how many, and Nova's answer.
+KEPT = "kept"
+REFUSED = "refused"
+
+_RESTS = "those of other projects have their turn until {}Z."
+_UNKNOWN_QUOTA = "Nova is being asked for the quota of its user."
+_TOO_MANY = "it needs more than may be kept for one project."
+
+#: Given the hosts that are for a flavor, tells how many of them may be kept.
+Most = Callable[[frozenset[str]], int]
+
+
+class Trial:
+    """Tries for how many requests hosts can be kept, and keeps none.
+
+    :param ledger: the room that there is
+    :param cloud: as the pass sees it
+    """
+
+    def __init__(
+        self, ledger: CapacityTracker, cloud: Cloud, now: datetime.datetime
+    ) -> None:
+        self._ledger = ledger.copy()
+        self._cloud = cloud
+        self._now = now
+        self._left = _MOST_TRIALS
+
+    def could(self, request: backlog_model.Request, most: Most) -> bool:
+        """Tell whether so many hosts would do if they were empty."""
+        return self._left > 0 and any(self._fitting(request, most))
+
+    def hold(self, request: backlog_model.Request,
+             most: Most) -> Collection[str]:
+        """Return the hosts that would be kept beside those before."""
+        count, group = backlog_model.least(request), self._cloud.group(request)
+        for item, hosts in self._fitting(request, most):
+            if not self._left:
+                break
+            self._left -= 1
+            held = self._ledger.hold(item, count, group, hosts)
+            if held is not None:
+                return held.hosts
+        return ()
+
+    def is_too_many(self, request: backlog_model.Request, most: Most) -> bool:
+        """Tell whether each flavor would take more hosts than it may have."""
+        found = self._fewest(request, most)
+        return bool(found) and all(
+            needed > hosts for _item, needed, hosts in found)
+
+    def _fitting(
+        self, request: backlog_model.Request, most: Most
+    ) -> Iterator[tuple[backlog_model.Alternative, int]]:
+        """Go through its flavors for which empty hosts would do.
+
+        :returns: each with how many hosts may be kept
+        """
+        if self._cloud.not_yet(request, self._now) is not None:
+            return
+        count, group = backlog_model.least(request), self._cloud.group(request)
+        for item, needed, hosts in self._fewest(request, most):
+            if needed <= hosts and self._ledger.is_ever(item, count, group):
+                yield item, hosts
+
+    def _fewest(
+        self, request: backlog_model.Request, most: Most
+    ) -> list[tuple[backlog_model.Alternative, int, int]]:
+        """Return its flavors that enough empty hosts have room for.
+
+        :returns: each with how many hosts that are, and how many may be kept
+        """
+        count, group = backlog_model.least(request), self._cloud.group(request)
+        suited = self._ledger.suited
+        return [
+            (item, found, most(suited(item).names))
+            for item in self._cloud.alternatives(request)
+            if (found := fewest(suited(item).largest_open, count, group))]
+
+
+class Keeping:
+    """Chooses in a pass for which requests hosts are kept.
+
+    :param requests: all that wait
+    :param cloud: as the pass sees it
+    :param now: naive, in UTC
+    :param ledger: the room that there is
+    :param turns: the last ones of projects
+    :ivar turns: the Turns of this pass
+    :ivar quotas: the uuids of those that would be chosen if their quotas, by
+        which the next pass goes, allow it
+    """
+
+    def __init__(
+        self, requests: Collection[backlog_model.Request], cloud: Cloud,
+        now: datetime.datetime, options: Options, ledger: CapacityTracker,
+        turns: Mapping[str, Turn], ) -> None:
+        self._now = now
+        self._options = options
+        self.turns = Turns(turns, {request.uuid for request in requests}, now)
+        # By uuid: how many hosts may be kept for those that are chosen, who of
+        # them names a reservation, and why none are for others that have
+        # waited for as long.
+        self._chosen: dict[str, int] = {}
+        self.quotas: list[str] = []
+        self._own: set[str] = set()
+        self._reasons: dict[str, str] = {}
+        self._given = _Given(len(cloud.rooms))
+        self._choose(requests, cloud, Trial(ledger, cloud, now))
+        # From now on those that are kept, not those that would be.
+        self._given = _Given(len(cloud.rooms))
+        self._kept: dict[str, int] = {}
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The uuids of the requests for which hosts are kept."""
+        return tuple(self._kept)
+
+    def ranked(
+        self, requests: Sequence[backlog_model.Request],
+        unseen: Collection[str] = () ) -> list[backlog_model.Request]:
+        """Return requests in the order in which they are looked at.
+
+        :param requests: as the operator's order has them
+        :param unseen: the uuids of those that the last pass did not get to
+        """
+        return sorted(requests, key=lambda request: (
+            not self._is_first(request), request.uuid not in unseen))
+
+    def is_chosen(self, request: backlog_model.Request) -> bool:
+        """Tell whether hosts may be kept for a request."""
+        return request.uuid in self._chosen
+
+    def most(self, request: backlog_model.Request,
+             hosts: frozenset[str]) -> int:
+        """Return how many hosts may be kept for a request that was chosen.
+
+        :param hosts: those that are for its flavor
+        """
+        most = self._chosen[request.uuid]
+        if request.uuid in self._own:
+            return most
+        return min(most, self._given.left(request.project_id, hosts))
+
+    def why_none(self, request: backlog_model.Request) -> str:
+        """Return why none are, '' if it has not waited for long enough."""
+        return self._reasons.get(request.uuid, "")
+
+    def keep(self, request: backlog_model.Request, held: Held) -> None:
+        """Note that hosts are kept for a request."""
+        self._kept[request.uuid] = len(held.hosts)
+        is_shared = request.uuid not in self._own
+        if is_shared:
+            self._given.add(request.project_id, held.hosts)
+        self.turns.keep(request.project_id, request.uuid, held, is_shared,
+                        list(self._chosen).index(request.uuid))
+
+    def remembered(self, request: backlog_model.Request) -> dict[str, Any]:
+        """Return what the next pass has to know, as waits_for has it."""
+        found: dict[str, Any] = {}
+        since = self.turns.since(request.project_id)
+        if since is not None:
+            found[KEPT] = {"since": since.isoformat(),
+                           "hosts": self._kept.get(request.uuid, 0)}
+            held = _held_since(request)
+            if request.uuid in self._kept:
+                held = held or self._now
+            elif request.next_try_at is None or (
+                request.next_try_at <= self._now):
+                held = None  # it pauses for no refusal
+            if held is not None:
+                found[KEPT]["held_since"] = held.isoformat()
+        refused = boot_outcome.refused(request)
+        if refused:
+            found[REFUSED] = refused
+        return found
+
+    def _choose(
+        self, requests: Collection[backlog_model.Request], cloud: Cloud,
+        trial: Trial, ) -> None:
+        of_project: collections.Counter[str] = collections.Counter()
+        most_of_project = _part(self._options.most_holds, KEPT_PER_PROJECT)
+        for request in sorted(
+            filter(self._has_waited, requests),
+            key=lambda item: (
+                self.turns.rank(item.project_id),
+                item.tries > MOST_TRIES, _begun(item), item.serial, item.uuid),
+        ):
+            if of_project.total() >= self._options.most_holds:
+                return
+            project = request.project_id
+            # How many hosts the reservation has that it names, if any.
+            own = next((
+                len(item.hosts) for item in cloud.alternatives(request)
+                if item.hosts is not None), None)
+            most = self._most(project, own)
+            if of_project[project] >= most_of_project or not most:
+                continue
+            until = self.turns.rests_until(project)
+            reason = "" if until is None else _RESTS.format(until)
+            quota: Mapping[str, int] | None = {}
+            if cloud.quotas is not None and not reason and (
+                    trial.could(request, most)):
+                self.quotas.append(request.uuid)
+                quota = cloud.quotas.get((project, request.user_id))
+                reason = quota_check.why_not(request, quota or {})
+            hosts = () if reason else trial.hold(request, most)
+            if hosts:
+                of_project[project] += 1
+                if quota is None and _held_since(request) is None:
+                    # It has its place, and hosts once that is known.
+                    reason = _UNKNOWN_QUOTA
+                else:
+                    self._chosen[request.uuid] = len(hosts)
+                if own is None:
+                    self._given.add(project, hosts)
+                else:
+                    self._own.add(request.uuid)
+            elif not reason and own is None and trial.is_too_many(
+                request, lambda hosts: self._given.shares(len(hosts))[1] ):
+                reason = _TOO_MANY
+            if reason:
+                self._reasons[request.uuid] = (
+                    f" No hosts are kept free for it: {reason}")
+
+    def _most(self, project: str, own: int | None) -> Most | None:
+        """Return what tells how many hosts may be kept for one more request.
+
+        :param own: how many the reservation has that it names, None: it names
+            none
+        :returns: None where it is none of any
+        """
+        if own is not None:
+            return (lambda _: own) if own else None
+        if not self._given.left(project):
+            return None
+
+        def most(hosts: frozenset[str]) -> int:
+            # A single one that was always kept would leave others nothing.
+            if len(hosts) == 1 and not self.turns.is_on(
+                project ) and self.turns.are_resting(hosts):
+                return 0
+            return self._given.left(project, hosts)
+
+        return most
+
+    def _is_first(self, request: backlog_model.Request) -> bool:
+        held = _held_since(request)
+        return (
+            held is not None and request.uuid in self._chosen
+            and _age_s(held, self._now) >= self._options.hold_after_s)
+
+    def _has_waited(self, request: backlog_model.Request) -> bool:
+        waited_s = _age_s(_begun(request), self._now)
+        return waited_s >= self._options.hold_after_s and boot_outcome.refused(
+            request) in ("", boot_outcome.NO_HOST)
+
+
+class _Given:
+    """Hosts that are kept, by project.
+
+    :param hosts: how many are in use
+    """
+
+    def __init__(self, hosts: int) -> None:
+        self._hosts = hosts
+        self._of: dict[str, set[str]] = {}
+
+    def add(self, project: str, hosts: Collection[str]) -> None:
+        """Note that these are kept for a project."""
+        self._of.setdefault(project, set()).update(hosts)
+
+    def left(self, project: str, hosts: frozenset[str] | None = None) -> int:
+        """Return how many more may be kept for a project.
+
+        :param hosts: of these, None: of all
+        """
+        own, all_ = self._of.get(project, set()), set().union(
+            *self._of.values())
+        of_all, of_project = self.shares(self._hosts)
+        left = min(of_all - len(all_), of_project - len(own))
+        if hosts is None:
+            return left
+        of_all, of_project = self.shares(len(hosts))
+        return min(left, of_all - len(all_ & hosts),
+                   of_project - len(own & hosts))
+
+    def shares(self, hosts: int) -> tuple[int, int]:
+        """Return how many may be kept of so many: for all, for a project."""
+        most = _part(min(hosts, self._hosts), HOSTS_PER_KEPT)
+        return most, _part(most, KEPT_PER_PROJECT)
+
+
+def remembered(request: backlog_model.Request) -> dict[str, Any]:
+    """Return the same where no pass can be made: as it was."""
+    found = {name: request.waits_for[name] for name in (KEPT, REFUSED)
+             if name in request.waits_for}
+    refused = boot_outcome.refused(request)
+    return {**found, **({REFUSED: refused} if refused else {})}
+
+
+def _begun(request: backlog_model.Request) -> datetime.datetime:
+    return request.waits_since or request.created_at
+
+
+def _held_since(request: backlog_model.Request) -> datetime.datetime | None:
+    """Return since when hosts are kept for a request, None if they are not."""
+    at = request.waits_for.get(KEPT, {}).get("held_since")
+    return None if at is None else datetime.datetime.fromisoformat(at)
+
+
+def _age_s(at: datetime.datetime, now: datetime.datetime) -> float:
+    return (now - at).total_seconds()
+
+
+def _part(number: int, of: int) -> int:
+    return -(-number // of)  # rounded up

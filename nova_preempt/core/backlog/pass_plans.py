@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of a pass: room for many requests at once, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import dataclasses
+from typing import Any, Protocol
+
+from nova_preempt.core import capacity
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
+from nova_preempt.core.backlog.group_placement import Group
+from nova_preempt.core.backlog.host_capacity import Room
+from nova_preempt.core.backlog.host_capacity import kind
+from nova_preempt.core.backlog.host_capacity import several
+
+#: A pass plans no more often; who comes then is looked for one by one.
+_MOST_PLANS = 16
+
+# Why Nova chooses the hosts of one that starts.
+LADDER = "Which flavor of its ladder it gets depends on who starts before it."
+UPSET = "What was planned for it went to others."
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where servers of a request start.
+
+    :param alternative: which of its flavors they get
+    :param hosts: {host: how many}
+    """
+
+    alternative: backlog_model.Alternative
+    hosts: Mapping[str, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Start:
+    """Boot so many servers of this flavor for a request.
+
+    :param hosts: where, {host: how many of them}, if that was planned, or
+        hosts are kept for others, which Nova does not know of; otherwise it
+        is for Nova to choose
+    :param reason: why it was not, where others are planned
+    """
+
+    uuid: str
+    flavor_id: str
+    count: int
+    hosts: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    reason: str = ""
+
+
+def uses(
+    rooms: Sequence[Room], starts: Iterable[Start],
+    requests: Mapping[str, backlog_model.Request], ) -> list[dict[str, Any]]:
+    """Return what is used of hosts before and after starts, by name.
+
+    Of starts for which no hosts are chosen nobody knows where they will be.
+
+    :param requests: by uuid, those that start
+    """
+    left = {room.host: room for room in rooms}
+    for start in starts:
+        of = {item.flavor_id: item
+              for item in requests[start.uuid].alternatives}
+        for host, count in start.hosts.items():
+            left[host] = dataclasses.replace(left[host], free=capacity.less(
+                left[host].free,
+                several(of[start.flavor_id], count).resources))
+    return [
+        {"name": room.host, "resources": {
+            name: {"capacity": amount,
+                   "used": amount - room.free.get(name, 0),
+                   "used_after": amount - left[room.host].free.get(name, 0)}
+            for name, amount in room.capacity.items()}}
+        for room in sorted(rooms, key=lambda room: room.host)]
+
+
+class Planner(Protocol):
+    """What places many requests together (``core/batch/backlog_batch.py``).
+
+    It need not place whom it could: who is not in its answer is looked for
+    one by one. Nor can it let anybody pass: where one has room without those
+    behind it, that is what it gets, and these are planned anew.
+    """
+
+    def plan(
+        self, requests: Sequence[backlog_model.Request], rooms: Sequence[Room]
+    ) -> Mapping[str, Place | str]:
+        """Return where servers start.
+
+        :param requests: in order
+        :param rooms: of which ``free`` may be given away
+        :returns: {uuid: Place}, of each at least as many as have to start
+            together and at most as many as are missing; or why it has none
+        """
+
+
+class Plans:
+    """What is planned for those whose turn has not come yet.
+
+    :param ledger: the room without regard to plans
+    :param requests: those that may be planned, in order
+    :param window: so many are planned at once
+    :param group_of: returns the server group of a request, None for none
+    :ivar behind: what is left beside all that is planned; None: nothing is
+    """
+
+    def __init__(
+        self, planner: Planner | None, ledger: CapacityTracker,
+        requests: Sequence[backlog_model.Request], window: int,
+        group_of: Callable[[backlog_model.Request],
+                           Group | None] = lambda _: None,
+    ) -> None:
+        self._planner = planner
+        self._ledger = ledger
+        self._requests = requests if planner is not None else ()
+        self._window = window
+        self._group_of = group_of
+        self._at = {
+            request.uuid: number
+            for number, request in enumerate(self._requests)
+        }
+        self._places: dict[str, Place] = {}
+        self._why: dict[str, str] = {}
+        # Up to which request it is planned, and what is left beside that.
+        self._planned = 0
+        self.behind: CapacityTracker | None = None
+        self._plans = 0
+
+    def place(self, request: backlog_model.Request) -> Place | None:
+        """Return where it is to start, None if it has to be looked for."""
+        number = self._at.get(request.uuid)
+        if number is None:
+            return None
+        if self.behind is None or number >= self._planned:
+            self._plan(number)
+        return self._places.pop(request.uuid, None)
+
+    def why(self, request: backlog_model.Request) -> str:
+        """Return why it has no place, '' if nothing was to be planned."""
+        if self._planner is None:
+            return ""
+        if request.uuid not in self._at:
+            return LADDER
+        return self._why.get(request.uuid, UPSET)
+
+    def upset(self) -> None:
+        """Forget all plans: what they are about has been taken, or kept."""
+        self._places.clear()
+        self.behind = None
+
+    def _plan(self, number: int) -> None:
+        self.upset()
+        if self._planner is None or self._plans >= _MOST_PLANS:
+            return
+        self._plans += 1
+        some = self._requests[number: number + self._window]
+        self._planned = number + len(some)
+        found = self._planner.plan(
+            some,
+            self._ledger.left({
+                kind(item): item
+                for request in some for item in request.alternatives
+            }.values()),
+        )
+        self.behind = self._ledger.copy()
+        for request in some:
+            place = found.get(request.uuid)
+            if isinstance(place, Place):
+                self._places[request.uuid] = place
+                self.behind.take_at(
+                    place.alternative, place.hosts, self._group_of(request))
+            elif place:
+                self._why[request.uuid] = place

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values that a pass over the backlog takes and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import group_placement
+from nova_preempt.core.backlog.allowed_hosts import Places
+from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
+from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
+from nova_preempt.core.backlog.flavor_ladders import Ladders
+from nova_preempt.core.backlog.host_capacity import Room
+from nova_preempt.core.backlog.pass_plans import Planner
+from nova_preempt.core.backlog.pass_plans import Start
+from nova_preempt.core.backlog.project_turns import Turn
+from nova_preempt.core.backlog.wait_estimate import Pace
+from nova_preempt.core.backlog.wait_estimate import to_s
+from nova_preempt.core.reservation import leases
+
+# Why a request comes into question for no pass yet.
+RESERVATION = "reservation"  # it names one that does not let it in
+WINDOW = "window"  # it is not to start yet
+
+#: Nova takes about a second for each start, and eight are asked for at a time.
+MOST_STARTS = 100
+MOST_OF_PROJECT = 25
+#: What is kept free is idle until it is enough.
+MOST_HOLDS = 10
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """Options of an operator about passes.
+
+    :param most_starts: so many requests start in one pass
+    :param most_of_project: so many of them are of one project
+    :param hold_after_s: hosts are kept for who has waited for so long
+    :param most_holds: for so many requests at once
+    """
+
+    most_starts: int = MOST_STARTS
+    most_of_project: int = MOST_OF_PROJECT
+    hold_after_s: int = 3600
+    most_holds: int = MOST_HOLDS
+
+
+@dataclasses.dataclass(frozen=True)
+class Cloud:
+    """The cloud as a pass sees it.
+
+    :ivar known_groups: by group_placement.key(); who is in another one is left
+        to Nova, as far as that is concerned
+    :ivar places: what reservations say, None where there are none
+    :ivar departures: for how long servers keep their places
+    :ivar planner: places those together that fit into what is free; without
+        one each gets the first room that is found
+    :ivar pace: at which others were placed lately
+    :ivar chosen: {(uuid of the request, number of the boot): {host: how
+        many}}, where that was planned for servers that are on their way
+    :ivar quotas: {(project, user): the absolute limits of Nova's GET /limits},
+        without users for whom nobody has asked yet; None: there are none
+    :ivar ladders: chooses among the flavors of a request; a pass has its own
+    :ivar is_over: tells whether the time of the pass is over; the first
+        request is looked at in any case
+    """
+
+    rooms: Sequence[Room]
+    known_groups: Mapping[str, group_placement.Group] = dataclasses.field(
+        default_factory=dict)
+    places: Places | None = None
+    departures: ExpectedDepartures = AS_FLAVORS_SAY
+    planner: Planner | None = None
+    pace: Pace | None = None
+    chosen: Mapping[tuple[str, int], Mapping[str, int]] = dataclasses.field(
+        default_factory=dict)
+    quotas: Mapping[tuple[str, str], Mapping[str, int]] | None = None
+    ladders: Ladders | None = None
+    is_over: Callable[[], bool] = lambda: False
+
+    def group(self,
+              request: backlog_model.Request) -> group_placement.Group | None:
+        """Return the server group of a request, None if none is known."""
+        return group_placement.of(request, self.known_groups)
+
+    def answer(self, request: backlog_model.Request) -> leases.Answer | None:
+        """Return where its reservations lead, None if it names none."""
+        return None if self.places is None else self.places.answer(request)
+
+    def alternatives(
+        self, request: backlog_model.Request
+    ) -> tuple[backlog_model.Alternative, ...]:
+        """Return those that come into question, on the hosts that do."""
+        found = request.alternatives
+        if self.ladders is not None:
+            found = self.ladders.alternatives(request)
+        answer = self.answer(request)
+        return found if answer is None else tuple(
+            dataclasses.replace(
+                item, hosts=answer.hosts, own_hosts=answer.own_hosts)
+            for item in found)
+
+    def start(
+        self, request: backlog_model.Request,
+        wanted: backlog_model.Alternative, count: int ) -> None:
+        """Note that servers of a request start."""
+        if self.ladders is not None:
+            self.ladders.start(request, wanted, count)
+
+    def not_yet(
+        self, request: backlog_model.Request, now: datetime.datetime
+    ) -> Mapping[str, Any] | None:
+        """Say why a request cannot start whatever room there is, if so."""
+        if to_s(request.not_before, now):
+            return {
+                "code": WINDOW,
+                "text": f"It is not to start before {request.not_before}.",
+            }
+        answer = self.answer(request)
+        if answer is not None and answer.reason:
+            return {"code": RESERVATION, "text": answer.reason}
+        return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Note:
+    """The reason that the owner of a waiting request reads.
+
+    :param position: in the order, from 1; None if it never was in one
+    :param waits_for: {"code", "text"}; where it is for room also {"lacks":
+        {resource class: amount}, "hosts": {resource class: how many lack it}}
+    :param estimate_s: how long it may still wait, None if nobody knows
+    """
+
+    position: int | None
+    waits_for: Mapping[str, Any]
+    estimate_s: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pass:
+    """Decisions of a pass.
+
+    :param notes: of those that do not start, by uuid
+    :param held: the uuids of those for which hosts are kept
+    :param unseen: the uuids of those that it did not get to
+    :param faults: {uuid: exception} of those that could not be looked at
+    :param chosen: notes of those that start, until they have: a new position
+    :param turns: the last turn of each project, for the next pass
+    :param quotas: the uuids of those for whose users the next pass needs the
+        quotas
+    """
+
+    starts: tuple[Start, ...]
+    notes: Mapping[str, Note]
+    held: tuple[str, ...] = ()
+    unseen: frozenset[str] = frozenset()
+    faults: Mapping[str, Exception] = dataclasses.field(default_factory=dict)
+    chosen: Mapping[str, Note] = dataclasses.field(default_factory=dict)
+    turns: Mapping[str, Turn] = dataclasses.field(default_factory=dict)
+    quotas: tuple[str, ...] = ()

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a request that Nova refused pauses, or is tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+import datetime
+from typing import Any
+import zlib
+
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
+from nova_preempt.core.backlog.pass_values import Cloud
+from nova_preempt.core.backlog.wait_estimate import to_s
+
+RETRY = "retry"  # Nova has refused; it is tried again later
+
+#: Under this name waits_for tells the next pass which hosts have had room
+#: since Nova found none: as a number, and as a bitmap of fixed size.
+SEEN = "seen"
+_BITS = 256
+
+#: New room ends the pause at once after so many tries. After more of them
+#: one in so many parts of the pause has to be over: room that comes and goes,
+#: and that Nova refuses, is not tried in each pass.
+_AT_ONCE = 3
+_PARTS = 8
+
+
+class Pauses:
+    """Tells which requests pause in a pass.
+
+    :param ledger: the room that is left
+    :param cloud: as the pass sees it
+    :param now: naive, in UTC
+    """
+
+    def __init__(
+        self, ledger: CapacityTracker, cloud: Cloud, now: datetime.datetime
+    ) -> None:
+        self._ledger = ledger
+        self._cloud = cloud
+        self._now = now
+        self._bitmaps: dict[frozenset[str], int] = {}
+
+    def why(
+        self, request: backlog_model.Request
+    ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+        """Say why a request is not tried again yet, None if it is.
+
+        Where Nova found no host it is tried before its pause is over once a
+        host has room that had none before. Where no host has room the request
+        waits for that.
+
+        :returns: the reason, and what waits_for remembers as SEEN
+        """
+        seen = None
+        if boot_outcome.refused(request) == boot_outcome.NO_HOST:
+            free, reclaimable = self._rooms(request)
+            rooms = len(free) + len(reclaimable)
+            hosts = self._bitmap(free) | self._bitmap(reclaimable) << _BITS
+            seen, is_new = self._compare(request, rooms, hosts)
+            if not rooms or is_new:
+                return None, seen
+        if request.waits_for.get("code") in boot_outcome.CODES:
+            return request.waits_for, seen
+        return {
+            "code": RETRY,
+            "text": "Nova found no host for it "
+            f"{request.tries} times; it is tried again at "
+            f"{request.next_try_at}.",
+        }, seen
+
+    def _compare(
+        self, request: backlog_model.Request, rooms: int, hosts: int
+    ) -> tuple[Mapping[str, Any], bool]:
+        """Return what to remember, and whether new room ends the pause.
+
+        :param rooms: how many hosts have room
+        :param hosts: the bitmap of these hosts
+        """
+        seen = request.waits_for.get(SEEN)
+        if seen is None:
+            return {"rooms": rooms, "hosts": f"{hosts:x}",
+                    "again": self._again(request).isoformat()}, False
+        before = int(seen["hosts"], 16)
+        again = datetime.datetime.fromisoformat(seen["again"])
+        is_new = rooms > seen["rooms"] or bool(hosts & ~before)
+        return {**seen, "rooms": min(rooms, seen["rooms"]),
+                "hosts": f"{hosts & before:x}"}, is_new and self._now >= again
+
+    def _again(self, request: backlog_model.Request) -> datetime.datetime:
+        """Return from when on new room ends a pause that has just begun."""
+        if request.tries <= _AT_ONCE:
+            return self._now
+        return self._now + datetime.timedelta(
+            seconds=to_s(request.next_try_at, self._now) // _PARTS)
+
+    def _rooms(
+        self, request: backlog_model.Request
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the hosts with free room, and with reclaimable room."""
+        wanted = self._cloud.alternatives(request)
+        return self._hosts(request, [
+            dataclasses.replace(item, preemptible=True) for item in wanted
+        ]), self._hosts(request, wanted)
+
+    def _hosts(
+        self, request: backlog_model.Request,
+        wanted: Sequence[backlog_model.Alternative] ) -> frozenset[str]:
+        group, least = self._cloud.group(request), backlog_model.least(request)
+        missing = backlog_model.missing(request)
+        return frozenset().union(*(
+            self._ledger.hosts(item, group, least) for item in wanted
+            if self._ledger.count(item, missing, group, least)))
+
+    def _bitmap(self, hosts: frozenset[str]) -> int:
+        if hosts not in self._bitmaps:
+            bits = 0
+            for host in hosts:
+                bits |= 1 << zlib.crc32(host.encode()) % _BITS
+            self._bitmaps[hosts] = bits
+        return self._bitmaps[hosts]

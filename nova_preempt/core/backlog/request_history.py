@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What the history of requests tells: how long they waited, how much they ran.
+
+A request waits from when it is queued until servers of it run, however often
+Nova was asked meanwhile. How much it ran is counted by the clocks of
+``core/classes/server_clocks.py``.
+"""
+
+from __future__ import annotations
+
+import bisect
+import collections
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+import dataclasses
+import datetime
+
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.classes import server_clocks
+from nova_preempt.core.times import microseconds
+
+#: What a change to a state tells the clocks; see kinds().
+KINDS: Mapping[str, server_clocks.Kind] = {
+    backlog_model.WAITING: server_clocks.Kind.QUEUED,
+    backlog_model.PLACING: server_clocks.Kind.ALLOCATING,
+    backlog_model.ACTIVE: server_clocks.Kind.RUNNING,
+    backlog_model.PARTLY_ACTIVE: server_clocks.Kind.RUNNING,
+    backlog_model.EVICTED: server_clocks.Kind.EVICTED,
+    **dict.fromkeys(backlog_model.CLOSED, server_clocks.Kind.ENDED),
+}
+#: A request that comes back for years has no more in its history than this.
+MOST_CHANGES = 1000
+_RUNS = (backlog_model.ACTIVE, backlog_model.PARTLY_ACTIVE)
+_TRIED = (backlog_model.WAITING, backlog_model.EVICTED,
+          backlog_model.PARTLY_ACTIVE)
+_US = datetime.timedelta(microseconds=1)
+_SECOND = datetime.timedelta(seconds=1)
+_LONG_AGO = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - as times are here
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class History:
+    """The changes of one request, the oldest first."""
+
+    changes: Sequence[backlog_model.Change]
+    class_name: str = ""
+    not_before: datetime.datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waits:
+    """How long requests waited that have started; None of no request."""
+
+    started: int
+    median_s: int | None
+    p95_s: int | None
+
+
+def waits(
+    histories: Iterable[History], since: datetime.datetime
+) -> Mapping[str, Waits]:
+    """Return the Waits of each class that ended since then.
+
+    The time before ``not_before`` is none in which it waits at first.
+    """
+    found: dict[str, list[int]] = {}
+    for history in histories:
+        for wait_s in _waits_s(history, since):
+            found.setdefault(history.class_name, []).append(wait_s)
+    return {name: summary(values) for name, values in found.items()}
+
+
+def _waits_s(history: History, since: datetime.datetime) -> Iterator[int]:
+    queued: datetime.datetime | None = None
+    first = _first(history)
+    for change in history.changes:
+        if change.state == backlog_model.WAITING and queued is None:
+            queued = max(change.at, first)
+        elif change.state in _RUNS and queued is not None:
+            if change.at >= since:
+                yield max(0, (change.at - queued) // _SECOND)
+            queued = None
+        elif change.state == backlog_model.EVICTED:
+            queued = None
+
+
+def _first(history: History) -> datetime.datetime:
+    """Return from when on it counts: not_before, if that was kept to.
+
+    One that is later than the first start was wished for after that.
+    """
+    placed = (
+        change.at for change in history.changes
+        if change.state == backlog_model.PLACING)
+    first = history.not_before or _LONG_AGO
+    return first if first <= next(placed, first) else _LONG_AGO
+
+
+def summary(values_s: Iterable[int]) -> Waits:
+    """Return median and 95th percentile, both by the nearest rank."""
+    ordered = sorted(values_s)
+    if not ordered:
+        return Waits(0, None, None)
+    return Waits(len(ordered), _ranked(ordered, 50), _ranked(ordered, 95))
+
+
+def _ranked(ordered: Sequence[int], percent: int) -> int:
+    return ordered[-(-len(ordered) * percent // 100) - 1]
+
+
+def tries_in_vain(
+    changes: Sequence[backlog_model.Change], before: datetime.datetime
+) -> list[int]:
+    """Return the indexes of what may be forgotten of a history.
+
+    A try that was over before then, and left the request as it was. What it
+    took counts as time that it waited from then on; how long it ran, and all
+    in all, stays as it is.
+    """
+    found: list[int] = []
+    index = 1
+    while index + 1 < len(changes) and changes[index + 1].at < before:
+        state = changes[index - 1].state
+        if (
+            state in _TRIED and changes[index].state == backlog_model.PLACING
+            and changes[index + 1].state == state):
+            found += index, index + 1
+            index += 2
+        else:
+            index += 1
+    return found
+
+
+def condensed(
+    changes: Sequence[backlog_model.Change],
+    not_before: datetime.datetime | None = None,
+) -> tuple[int, tuple[backlog_model.Change, ...]]:
+    """Return how many of the oldest are to be replaced, and by which three.
+
+    None, unless there are more than MOST_CHANGES; then all but about half as
+    many, up to an eviction. How long it waited, was on its way and ran until
+    then stays as it is, to the second, as if it had done each at one go.
+    """
+    if len(changes) > MOST_CHANGES:
+        for number in range(len(changes) - MOST_CHANGES // 2, 3, -1):
+            if (
+                changes[number].state == backlog_model.EVICTED
+                and changes[number - 1].state in _RUNS):
+                return number, _sums(
+                    changes[:number], changes[number].at, not_before )
+    return 0, ()
+
+
+def _sums(
+    changes: Sequence[backlog_model.Change], until: datetime.datetime,
+    not_before: datetime.datetime | None,
+) -> tuple[backlog_model.Change, ...]:
+    history = History(changes, not_before=not_before)
+    times = clocks_of(history).at(microseconds(until))
+    begun = changes[0].at
+    placed = max(begun, _first(history)) + times.waiting_us * _US
+    return (
+        backlog_model.Change(begun, backlog_model.WAITING, changes[0].reason),
+        backlog_model.Change(placed, backlog_model.PLACING),
+        backlog_model.Change(
+            placed + times.binding_us * _US, backlog_model.ACTIVE,
+            f"What was until {until} is kept as sums.", ),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Course:
+    """How much the requests of a class ran, all in all and part by part."""
+
+    requests: int
+    total: server_clocks.Times
+    parts: Sequence[server_clocks.Times]
+
+
+def courses(
+    histories: Iterable[History], since: datetime.datetime,
+    until: datetime.datetime, parts: int, ) -> Mapping[str, Course]:
+    """Return the Course of each class between two times.
+
+    The parts are of the same length but for a microsecond.
+    """
+    length_us = (until - since) // _US
+    edges = [length_us * n // parts for n in range(parts + 1)]
+    requests: collections.Counter[str] = collections.Counter()
+    # Of a class and of each part: how long requests were what.
+    sums: dict[str, list[collections.Counter[server_clocks.Kind]]] = {}
+    for history in histories:
+        spans = [
+            (kind, start, end)
+            for kind, start, end in _spans(history, since, until)
+            if end > start]
+        if not spans:
+            continue
+        requests[history.class_name] += 1
+        found = sums.setdefault(
+            history.class_name,
+            [collections.Counter() for _part in range(parts)])
+        for kind, start, end in spans:
+            for number in range(bisect.bisect(edges, start) - 1, parts):
+                if edges[number] >= end:
+                    break
+                found[number][kind] += (
+                    min(end, edges[number + 1]) - max(start, edges[number]))
+    return {name: Course(
+        requests[name], _times(sum(found, collections.Counter())),
+        [_times(each) for each in found]) for name, found in sums.items()}
+
+
+def _times(sums: Mapping[server_clocks.Kind, int]) -> server_clocks.Times:
+    found = server_clocks.Times()
+    for kind, amount_us in sums.items():
+        found = found.later(kind, amount_us)
+    return found
+
+
+def kinds(changes: Iterable[backlog_model.Change]) -> Iterator[
+    server_clocks.Kind]:
+    """Go through what changes tell the clocks.
+
+    While more servers are started for one that runs in part, it runs.
+    """
+    runs_in_part = False
+    for change in changes:
+        runs_in_part = change.state == backlog_model.PARTLY_ACTIVE or (
+            runs_in_part and change.state == backlog_model.PLACING)
+        yield server_clocks.Kind.RUNNING if runs_in_part else KINDS[
+            change.state]
+
+
+def clocks_of(history: History) -> server_clocks.Clocks:
+    """Return the clocks of a request: how long it ran, waited, and started.
+
+    As of its last change; from then on the clock of its state counts. A try
+    that was over at once is none: of one instant the clocks, which know no
+    order of events, would take it for the last.
+    """
+    first = _first(history)
+    told: list[server_clocks.Event] = []
+    for change, kind in zip(
+        history.changes, kinds(history.changes), strict=True ):
+        event = server_clocks.Event(microseconds(max(change.at, first)), kind)
+        if (
+            len(told) > 1
+            and told[-1] == server_clocks.Event(
+                event.at_us, server_clocks.Kind.ALLOCATING)
+            and told[-2].kind is kind):
+            told.pop()
+        else:
+            told.append(event)
+    return server_clocks.Clocks(told)
+
+
+def _spans(
+    history: History, since: datetime.datetime, until: datetime.datetime
+) -> Iterator[tuple[server_clocks.Kind, int, int]]:
+    """Go through what it was from when to when, in microseconds since."""
+    first = _first(history)
+    ends = [*(change.at for change in history.changes[1:]), until]
+    for change, end, kind in zip(
+        history.changes, ends, kinds(history.changes), strict=False ):
+        start = max(change.at, first)
+        if kind is not server_clocks.Kind.ENDED:
+            yield (
+                kind,
+                (max(start, since) - since) // _US,
+                (min(end, until) - since) // _US,
+            )

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What may be asked of a request that waits, and what is refused at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+import dataclasses
+import datetime
+from typing import Any
+
+from nova_preempt.core.backlog import allowed_hosts
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.classes import class_of_server
+from nova_preempt.core.reservation import reservation_hint
+
+
+class Refused(Exception):
+    """Says what is wrong with which field."""
+
+    def __init__(self, field: str, text: str) -> None:
+        super().__init__(f"{field}: {text}")
+        self.field = field
+        self.text = text
+
+
+# Characters of the id of a flavor, as Nova has it.
+_MAX_ID = 255
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Counts:
+    """How many servers; with fewer than ``least`` none is started."""
+
+    most: int
+    least: int
+
+
+def counts(
+    count: int | None, least_count: int | None, server: Mapping[str, Any],
+    max_count: int, ) -> Counts:
+    """Return how many are asked for.
+
+    What is asked of us goes before what is in Nova's own body, and that means
+    what it does for Nova. A ``count`` alone is all or nothing.
+
+    :param server: Nova's, with or without min_count and max_count
+    :param max_count: what the operator allows
+    :raises Refused:
+    """
+    fewest = _number(server, "min_count")
+    most = count or _number(server, "max_count") or fewest or least_count or 1
+    least = next(
+        some for some in (least_count, fewest, count, 1) if some is not None)
+    field = "count" if count else "body.server.max_count"
+    if most > max_count:
+        raise Refused(field, f"{most} is more than {max_count}, the most")
+    if least > most:
+        raise Refused(
+            "least_count" if least_count else "body.server.min_count",
+            f"{least} is more than {most}, what is asked for")
+    return Counts(most, least)
+
+
+def _number(server: Mapping[str, Any], name: str) -> int | None:
+    """Return a count of Nova's, which takes text as well."""
+    value = server.get(name)
+    if value is None:
+        return None
+    field = f"body.server.{name}"
+    try:
+        found = int(value)
+        # What Nova's schema, which does not see it, would refuse.
+        if isinstance(value, bool) or (
+            not (value.isascii() and value.isdecimal())
+            if isinstance(value, str) else found != value):
+            raise ValueError(value)
+    except (TypeError, ValueError, OverflowError):
+        raise Refused(field, f"{value!r} is not an integer") from None
+    if found < 1:
+        raise Refused(field, f"{found} is less than 1")
+    return found
+
+
+def flavors(
+    wanted: Sequence[str] | None, server: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return the ids of flavors in order of preference.
+
+    Those of the request; the one in Nova's body where it has none.
+
+    :raises Refused: there is none, or one twice, or the one in the body is
+        not among them
+    """
+    own = server.get("flavorRef")
+    own = None if own is None else str(own)
+    if own is not None and len(own) > _MAX_ID:
+        raise Refused("body.server.flavorRef", f"it is longer than {_MAX_ID}")
+    found = tuple(wanted or ()) or ((own,) if own else ())
+    if not found:
+        raise Refused("flavors", "neither it nor body.server.flavorRef is set")
+    if len(set(found)) < len(found):
+        raise Refused("flavors", "one of them is there twice")
+    if own is not None and own not in found:
+        raise Refused("body.server.flavorRef", f"{own} is not among flavors")
+    return found
+
+
+def check_ladder(
+    ladder: str, priorities: backlog_model.Priorities | None,
+    others: Mapping[str, Any], server: Mapping[str, Any], ) -> None:
+    """Refuse what a ladder decides, where it is said as well.
+
+    :param others: what else the request says, by field
+    :raises Refused:
+    """
+    if not ladder:
+        return
+    if priorities is None:
+        raise Refused("ladder", "it needs priorities")
+    said = [field for field in ("flavors", "count", "least_count")
+            if others.get(field) is not None]
+    said += [f"body.server.{name}" for name in (
+        "flavorRef", "min_count", "max_count") if name in server]
+    if said:
+        raise Refused(said[0], "with a ladder it follows from priorities")
+
+
+def check_change(request: backlog_model.Request,
+                 values: Mapping[str, Any]) -> None:
+    """Refuse to change what a ladder has decided.
+
+    How many servers it is, and on which hosts, is settled with the request.
+
+    :param values: those that are new, by name
+    :raises Refused:
+    """
+    if not values.keys() & {"priorities", "count", "least_count"}:
+        return
+    before = request.priorities
+    priorities = values.get("priorities", before)
+    check_ladder(request.ladder, priorities, values, {})
+    if not request.ladder or before is None:
+        return
+    for name in ("redundancy", "reputation"):
+        now = getattr(before, name)
+        if getattr(priorities, name) != now:
+            raise Refused(
+                f"priorities.{name}",
+                f"with a ladder it cannot be changed, and is {now}")
+
+
+def check_group(ladder: str, body: Mapping[str, Any]) -> None:
+    """Refuse a server group where the request has one of its own.
+
+    :param body: Nova's, with its hints beside the server
+    :raises Refused:
+    """
+    for name, hints in body.items():
+        if ladder and name != "server" and isinstance(
+            hints, Mapping ) and "group" in hints:
+            raise Refused(
+                f"body.{name}.group",
+                "with a ladder the servers have a group of their own")
+
+
+def check_reservations(body: Mapping[str, Any]) -> None:
+    """Refuse a hint that names no reservations, whatever there are.
+
+    :param body: Nova's, with its hints beside the server
+    :raises Refused:
+    """
+    for name in allowed_hosts.HINTS:
+        try:
+            reservation_hint.named(body.get(name))
+        except reservation_hint.InvalidHint as exc:
+            raise Refused(
+                f"body.{name}.{reservation_hint.HINT}", str(exc)) from None
+
+
+def check_server(server: Mapping[str, Any], count: int) -> None:
+    """Refuse what cannot be asked of Nova through a request that waits.
+
+    Or what Nova refuses where there are several servers.
+
+    :raises Refused:
+    """
+    if server.get("return_reservation_id"):
+        raise Refused(
+            "body.server.return_reservation_id",
+            "a request has an id of its own, and shows its servers")
+    if count == 1:
+        return
+    if server.get("hostname"):
+        raise Refused(
+            "body.server.hostname", f"{count} servers cannot share one")
+    networks = server.get("networks")
+    for network in networks if isinstance(networks, list) else ():
+        for name in ("port", "fixed_ip"):
+            if isinstance(network, Mapping) and network.get(name):
+                raise Refused(
+                    "body.server.networks",
+                    f"{count} servers cannot share one {name}")
+
+
+def check_wishes(
+    values: Mapping[str, Any], now: datetime.datetime,
+    classes: Collection[str], changed: Collection[str] | None = None,
+) -> None:
+    """Refuse wishes that make no sense together, or not any more.
+
+    :param values: of a backlog_model.Request, as it would be, by name
+    :param classes: those that may be asked for
+    :param changed: those values that are new, None for all: what was right
+        once may stay
+    :raises Refused:
+    """
+    name = values.get("class_name")
+    new = set(values if changed is None else changed)
+    if name and "class_name" in new and name not in classes:
+        known = ", ".join(sorted(classes))
+        raise Refused(
+            "class",
+            f"{name!r} is none that may be asked for, but these are: {known}"
+            if known
+            else f"{name!r} may not be asked for, nor any other class")
+    not_before, not_after = values.get("not_before"), values.get("not_after")
+    for field in ("not_after", "back_until"):
+        at = values.get(field)
+        if at is not None and field in new and at <= now:
+            raise Refused(field, f"{at.isoformat()}Z is in the past")
+    if not_before and not_after and not_after <= not_before:
+        raise Refused(
+            "not_after", f"{not_after.isoformat()}Z is not after not_before, "
+            f"{not_before.isoformat()}Z")
+    longest_s = values.get("longest_wait_s")
+    if (longest_s is not None and not_before
+            and new & {"longest_wait_s", "not_before"}
+            and (not_before - values.get("created_at", now)).total_seconds()
+            >= longest_s):
+        raise Refused(
+            "longest_wait_s",
+            f"{longest_s} s after it is made are over before not_before, "
+            f"{not_before.isoformat()}Z")
+    if not values.get("comes_back"):
+        for field in ("back_until", "most_returns"):
+            if values.get(field) is not None:
+                raise Refused(field, "it needs comes_back to be true")
+
+
+def class_of(
+    name: str, alternatives: Iterable[backlog_model.Alternative],
+    known: Collection[str], ) -> str:
+    """Return of which class the servers of a request are, '' for none.
+
+    The one that it names, or else that of its flavors, as core.classes.
+    membership has it for each server.
+
+    :param known: the classes that there are
+    :raises Refused: its flavors are of another class, or of several, or not
+        preemptible
+    """
+    found = set()
+    for item in alternatives:
+        own = class_of_server.class_of(item.class_name, "", known)
+        if name and not item.preemptible:
+            raise Refused(
+                "class",
+                f"servers of {name!r} are preemptible, and those of flavor "
+                f"{item.name} are not")
+        if name and own not in ("", name):
+            raise Refused("class", f"flavor {item.name} is of class {own!r}")
+        found.add(class_of_server.class_of(item.class_name, name, known))
+    if len(found) > 1:
+        classes = ", ".join(each or "none" for each in sorted(found))
+        raise Refused("flavors", f"they are of several classes: {classes}")
+    return found.pop() if found else ""
+
+
+def check_limits(limits: Mapping[str, tuple[int, int]]) -> str:
+    """Return why a project may leave no further request, '' if it may.
+
+    :param limits: {name: (used, allowed)}; allowed -1 is no limit
+    """
+    for name, (used, allowed) in limits.items():
+        if 0 <= allowed <= used:
+            return (
+                f"The limit {name} would be exceeded: {allowed} allowed, "
+                f"{used} used, 1 asked for.")
+    return ""
+
+
+def starts_from_volume(server: Mapping[str, Any]) -> bool:
+    """Tell whether the root disks of such servers are volumes.
+
+    As Nova's compute API does: without an image, or where the first device
+    to boot from is one.
+    """
+    if not server.get("imageRef"):
+        return True
+    devices = server.get("block_device_mapping_v2")
+    return any(
+        isinstance(device, Mapping) and str(device.get("boot_index")) == "0"
+        and device.get("destination_type") == "volume"
+        for device in (devices if isinstance(devices, list) else ()) )

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The servers of a request: their boots, tags and states.
+
+A boot is written down before Nova is asked for it, with the tag that its
+servers will have. So whoever looks later, after a crash too, finds by the tag
+what was made, and knows from the time of the boot whether more may come.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Mapping
+import dataclasses
+import datetime
+
+from nova_preempt.core import victim_status
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import group_placement
+from nova_preempt.core.observed_server import ObservedServer
+
+#: How long servers are looked for that nobody expects any more, in seconds.
+LATE_S = 86400
+
+#: Boots of which servers may still come.
+OPEN_BOOTS = (backlog_model.ASKING, backlog_model.ASKED)
+#: Boots that should have no servers.
+VOID_BOOTS = (backlog_model.LOST, backlog_model.REFUSED)
+
+_ON_ITS_WAY = (None, backlog_model.BUILDING)
+_DELETED = ("deleted", "soft-delete")
+_KEPT = ("shelved", "shelved_offloaded", "stopped")
+#: Of a server that was ended, and is kept.
+_KEPT_VICTIM = (
+    victim_status.SHELVED, victim_status.STOPPED, victim_status.LEFT)
+#: Of a server that was ended for good, or is about to be.
+_LOST_VICTIM = (
+    victim_status.PENDING, victim_status.NOTICED, victim_status.ENDING,
+    victim_status.GONE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Seen:
+    """The servers of a request as they were found.
+
+    :ivar victims: {uuid: status} of those that have given way
+    """
+
+    servers: tuple[ObservedServer, ...] = ()
+    victims: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+def tag(uuid: str, number: int) -> str:
+    """The tag of the servers of a boot."""
+    return f"backlog:{uuid}:{number}"
+
+
+def untag(text: str) -> tuple[str, int] | None:
+    """(uuid of the request, number of the boot) of a tag, if it is one."""
+    kind, _, rest = text.partition(":")
+    uuid, _, number = rest.rpartition(":")
+    if kind != "backlog" or not uuid or not number.isdecimal():
+        return None
+    return uuid, int(number)
+
+
+def boot_of(request: backlog_model.Request, server: ObservedServer) -> int:
+    """Return the number of the boot that a server is of, 0 if of none.
+
+    The owner of a server may take its tag away.
+    """
+    for item in request.servers:
+        if item.uuid == server.uuid:
+            return item.boot
+    for text in server.tags:
+        owner = untag(text)
+        if owner and owner[0] == request.uuid:
+            return owner[1]
+    return 0
+
+
+def next_boot(
+    request: backlog_model.Request, flavor_id: str, count: int,
+    now: datetime.datetime, ) -> backlog_model.Boot:
+    """The boot to write down before Nova is asked."""
+    number = max((boot.number for boot in request.boots), default=0) + 1
+    return backlog_model.Boot(number, tag(request.uuid, number), flavor_id,
+                              count, now)
+
+
+def forgotten_boots(
+    request: backlog_model.Request, now: datetime.datetime ) -> list[int]:
+    """The numbers of boots of too long ago to matter, with no servers left.
+
+    These came to nothing, or have ended. They are not looked for any more.
+    The last boot stays: the next has the number after it.
+    """
+    used = {item.boot for item in request.servers}
+    return [
+        boot.number for boot in request.boots[:-1]
+        if boot.state not in OPEN_BOOTS and boot.number not in used
+        and (now - boot.asked_at).total_seconds() >= LATE_S]
+
+
+OnTheirWay = tuple[backlog_model.Alternative, int, Mapping[str, int], str]
+
+
+def without_room(
+    requests: Iterable[backlog_model.Request], placed: Mapping[str, str],
+    chosen: Mapping[tuple[str, int], Mapping[str, int]] | None = None,
+) -> list[OnTheirWay]:
+    """Return how many servers of which flavors have nothing yet.
+
+    Nova was asked for them, and has not allocated anything: what they need
+    still seems free.
+
+    :param requests: all that are open
+    :param placed: {uuid of who has allocations: on which host}
+    :param chosen: {(uuid of the request, number of the boot): {host: how
+        many}}, where that was planned
+    :returns: (flavor, how many, the hosts that were chosen for the boot
+        without those of its servers that are there, group_placement.key())
+    """
+    found: list[OnTheirWay] = []
+    for request in requests:
+        of = {item.flavor_id: item for item in request.alternatives}
+        for boot in request.boots:
+            if boot.state not in OPEN_BOOTS or boot.flavor_id not in of:
+                continue
+            known = [item for item in request.servers
+                     if item.boot == boot.number]
+            count = boot.count - sum(
+                item.state != backlog_model.BUILDING or item.uuid in placed
+                for item in known)
+            if count > 0:
+                left = collections.Counter(
+                    (chosen or {}).get((request.uuid, boot.number), {}))
+                left.subtract(placed[item.uuid] for item in known
+                              if item.uuid in placed)
+                found.append((of[boot.flavor_id], count, dict(+left),
+                              group_placement.key(request)))
+    return found
+
+
+def is_late(request: backlog_model.Request, now: datetime.datetime) -> bool:
+    """Tell whether a closed request was to be cleared up long ago."""
+    return (now - request.updated_at).total_seconds() >= LATE_S
+
+
+def sought_tags(request: backlog_model.Request,
+                now: datetime.datetime) -> list[str]:
+    """The tags of servers that may have come without being known."""
+    known = collections.Counter(server.boot for server in request.servers)
+    return [
+        boot.tag for boot in request.boots
+        if (boot.state in OPEN_BOOTS and known[boot.number] < boot.count)
+        or (boot.state in VOID_BOOTS
+            and (now - boot.asked_at).total_seconds() < LATE_S)]
+
+
+def sought_servers(request: backlog_model.Request) -> list[str]:
+    """The uuids of servers to look at.
+
+    Of a request that is closed only what is still to be cleared up.
+    """
+    states: tuple[str, ...] = (
+        backlog_model.BUILDING, backlog_model.RUNNING, backlog_model.AWAY,
+        backlog_model.ERROR, backlog_model.UNPLACED)
+    if request.state in backlog_model.CLOSED and not request.ends_servers:
+        states = backlog_model.BUILDING, backlog_model.UNPLACED
+    return [item.uuid for item in request.servers if item.state in states]
+
+
+def server_state(
+    before: str | None, seen: ObservedServer | None, victim: str | None
+) -> str:
+    """The state of a server.
+
+    :param before: its state until now, None if it is new
+    :param seen: what Nova has of it, None if it does not exist
+    :param victim: the status of it as one that gives way, None if it is none
+    """
+    if before == backlog_model.UNPLACED:
+        return before
+    if seen is None or seen.vm_state in _DELETED:
+        if before in (backlog_model.GONE, backlog_model.ENDED):
+            return before
+        # Its owner cannot delete a stopped victim, which is locked.
+        is_lost = victim in _LOST_VICTIM or (
+            before == backlog_model.AWAY and victim == victim_status.STOPPED)
+        return backlog_model.ENDED if is_lost else backlog_model.GONE
+    if seen.vm_state == "building" and before in _ON_ITS_WAY:
+        return backlog_model.BUILDING
+    if seen.vm_state == "error" and before in (*_ON_ITS_WAY,
+                                               backlog_model.ERROR):
+        came_to_nothing = (before != backlog_model.ERROR
+                           and seen.launched_at is None
+                           and is_for_now(seen.fault))
+        return (backlog_model.UNPLACED if came_to_nothing
+                else backlog_model.ERROR)
+    if seen.vm_state in _KEPT and victim in _KEPT_VICTIM:
+        return backlog_model.AWAY
+    return backlog_model.RUNNING
+
+
+def may_have_given_way(seen: ObservedServer | None) -> bool:
+    """Whether it takes more than what is seen to tell why a server stopped."""
+    return seen is None or seen.vm_state in (*_DELETED, *_KEPT)
+
+
+def is_for_now(fault: str) -> bool:
+    """Whether what Nova says may be otherwise the next time.
+
+    No host, builds that failed on each host that was tried, and a quota that
+    was used up while the server was placed. Nothing: Nova says that a server
+    is in error before it says why (nova/scheduler/utils.py,
+    set_vm_state_and_notify), and never says it of those that were being built
+    when their compute service was stopped.
+    """
+    text = fault.lower()
+    return not text or any(words in text for words in (
+        "no valid host", "exceeded maximum number of retries",
+        "exhausted all hosts", "quota exceeded"))
+
+
+def status(request: backlog_model.Request, over: str,
+           fault: str) -> tuple[str, str]:
+    """Return state and reason of a request that is open.
+
+    :param over: why it does not come back, '' if it may
+    :param fault: why a server in error is
+    """
+    states = [item.state for item in request.servers]
+    if any(boot.state in OPEN_BOOTS for boot in request.boots):
+        return backlog_model.PLACING, ""
+    lacks = backlog_model.missing(request)
+    if backlog_model.RUNNING in states:
+        if backlog_model.ERROR in states:
+            return backlog_model.PARTLY_ACTIVE, fault
+        if backlog_model.AWAY in states or lacks:
+            return backlog_model.PARTLY_ACTIVE, ""
+        return backlog_model.ACTIVE, ""
+    if backlog_model.AWAY in states:
+        return backlog_model.EVICTED, "Its servers gave way, and are kept."
+    if lacks:
+        if backlog_model.ENDED in states:
+            return backlog_model.EVICTED, "Its servers gave way."
+        return backlog_model.WAITING, ""
+    if backlog_model.ERROR in states:
+        return backlog_model.FAILED, fault
+    if over:
+        return (backlog_model.EXPIRED if request.comes_back
+                else backlog_model.DONE), over
+    return backlog_model.DONE, "Its servers were deleted."

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts that are for servers of a kind, whatever is in use of them now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import group_placement
+from nova_preempt.core.backlog.group_placement import Group
+from nova_preempt.core.backlog.host_capacity import Room
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Suited:
+    """Hosts for servers of a kind; a host goes by its number.
+
+    :ivar ever: how many servers each host would take if it were empty
+    :ivar open: the hosts that are for them, and that power and reservations
+        let them on
+    :ivar names: the names of those that have some of each resource
+    :ivar largest: how many servers each would take, descending
+    :ivar largest_open: the same of open hosts
+    """
+
+    ever: tuple[int, ...]
+    open: frozenset[int]
+    names: frozenset[str]
+    largest: tuple[int, ...]
+    largest_open: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, alternative: backlog_model.Alternative, rooms: Sequence[Room],
+        lead_s: Callable[[backlog_model.Alternative], float], ) -> Suited:
+        """Look at all hosts.
+
+        :param lead_s: for how long a server of a flavor has to have its host
+            before that is reserved for others
+        """
+        needs_s = lead_s(alternative)
+        is_open = frozenset(
+            number for number, room in enumerate(rooms)
+            if room.is_for(alternative) and room.is_open(alternative, needs_s))
+        ever = [room.times_ever(alternative) for room in rooms]
+        return cls(
+            tuple(ever), is_open,
+            frozenset(rooms[number].host for number in is_open
+                      if rooms[number].has_kind(alternative)),
+            tuple(sorted(ever, reverse=True)),
+            tuple(sorted((ever[number] for number in is_open), reverse=True)))
+
+
+def fewest(
+    largest: Sequence[int], count: int, group: Group | None = None ) -> int:
+    """Return how many hosts so many servers need at least.
+
+    :param largest: how many each host takes, the largest first
+    :param group: the servers are of it
+    :returns: 0 where there are not enough hosts
+    """
+    most, at_once = count, 1
+    if group_placement.is_together(group):
+        at_once = count
+    elif group is not None:
+        most = group.most
+    for hosts, times in enumerate(largest, 1):
+        if times < at_once:
+            return 0
+        count -= min(most, times)
+        if count <= 0:
+            return hosts
+    return 0
+
+
+def spread(
+    count: int, most: Mapping[int, int], hosts: Sequence[int]
+) -> dict[int, int]:
+    """Return how many servers each host gets, one more in each round.
+
+    :param most: how many each may have
+    :param hosts: the first to get one first
+    :returns: of none where there is not room for all
+    """
+    found: dict[int, int] = {}
+    if count > sum(most[number] for number in hosts):
+        return found
+    some = list(hosts)[:count]
+    while some:
+        for number in some:
+            found[number] = found.get(number, 0) + 1
+        count -= len(some)
+        some = [number for number in some
+                if found[number] < most[number]][:count]
+    return found

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests of the backlog as a batch."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import dataclasses
+
+from nova_preempt.core import capacity
+from nova_preempt.core.backlog import allowed_hosts
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import group_placement
+from nova_preempt.core.backlog.group_placement import Group
+from nova_preempt.core.backlog.host_capacity import Room
+from nova_preempt.core.backlog.pass_plans import Place
+from nova_preempt.core.batch import affinity_groups
+from nova_preempt.core.batch import batch_model
+from nova_preempt.core.batch.solver_choice import Placer
+
+# Why one is left to the search one by one.
+BOUND = (
+    "Its scheduler hints, availability zone or host say where it may be, "
+    "which Nova alone knows."
+)
+TIME = "The time for placing requests together was over."
+NO_ROOM = "What is free has no room for it beside those that come first."
+
+
+class Planner:
+    """Places those that wait together (``core/backlog/pass_plans.py``).
+
+    Everybody by the first of its alternatives, then who is left by the second
+    into what is left then, and so on; all into what is free. Left to the
+    search one by one are: room that preemptible servers have to leave, what
+    hosts have in parts, and whom Nova places by more than amounts, traits
+    and strict server groups: by another hint or an availability zone, which
+    nobody here looks into.
+
+    :param next_placer: returns what places the next batch, None if there is
+        no time left for one
+    :param known: the server groups of requests, by group_placement.key()
+    """
+
+    def __init__(
+        self, next_placer: Callable[[], Placer | None],
+        known: Mapping[str, Group] | None = None, ) -> None:
+        self._next_placer = next_placer
+        self._known = known or {}
+
+    def plan(
+        self, requests: Sequence[backlog_model.Request], rooms: Sequence[Room],
+    ) -> Mapping[str, Place | str]:
+        """Return {uuid: where, and in which flavor, or why nowhere}."""
+        parts = frozenset[str]().union(*(room.parts for room in rooms))
+        planned: dict[str, Place | str] = {
+            request.uuid: self._why_alone(request, parts)
+            for request in requests
+        }
+        left = [item for item in requests if not planned[item.uuid]]
+        planned.update(dict.fromkeys((item.uuid for item in left), NO_ROOM))
+        batch = _Batch(self._known, rooms)
+        number = 0
+        while left:
+            wanted = batch.wanted(left, number)
+            placer = self._next_placer() if wanted else None
+            if wanted and placer is None:
+                planned.update(
+                    dict.fromkeys((item.uuid for item in left), TIME))
+                break
+            if placer is not None:
+                planned.update(batch.place(placer, wanted, number))
+            number += 1
+            left = [
+                request for request in left
+                if isinstance(planned[request.uuid], str)
+                and len(request.alternatives) > number]
+        return planned
+
+    def _why_alone(
+        self, request: backlog_model.Request, parts: frozenset[str] ) -> str:
+        """Say why it is not for a batch, '' if it is."""
+        server = request.body.get("server", {})
+        hints = set(allowed_hosts.hints(request.body))
+        if group_placement.of(request, self._known) is not None:
+            hints.discard("group")
+        if hints or any(
+            server.get(name)
+            for name in ("availability_zone", "host", "hypervisor_hostname") ):
+            return BOUND
+        found = parts.intersection(
+            name for item in request.alternatives for name in item.resources)
+        if found:
+            return (
+                f"It asks for {', '.join(sorted(found))}, which hosts have "
+                "in several parts: Nova looks which of them has how much."
+            )
+        return ""
+
+
+class _Batch:
+    """What is left of the rooms, and where servers of groups are."""
+
+    def __init__(
+        self, known: Mapping[str, Group], rooms: Sequence[Room] ) -> None:
+        self._known = known
+        self._rooms = {room.host: room for room in rooms}
+        # {uuid of a group: {host: how many}}
+        self._members: dict[str, dict[str, int]] = {}
+        for room in rooms:
+            for uuid, count in room.members.items():
+                self._members.setdefault(uuid, {})[room.host] = count
+
+    def wanted(
+        self, requests: Sequence[backlog_model.Request], number: int
+    ) -> dict[str, tuple[backlog_model.Request, int]]:
+        """Return those for which there may be room, and for how many.
+
+        What no host has room for is not worth a solver's time, and may be
+        more than one can count.
+
+        :param number: of the alternative
+        """
+        most = _most(self._rooms.values())
+        found = {
+            request.uuid: (request, backlog_model.missing(request))
+            for request in requests
+            if capacity.fits(request.alternatives[number].resources, most)
+        }
+        near: dict[str, list[backlog_model.Request]] = {}
+        for request, _count in found.values():
+            group = self._group(request)
+            if group is not None and group.policy == group_placement.AFFINITY:
+                near.setdefault(group.uuid, []).append(request)
+        rooms = affinity_groups.Rooms(list(self._rooms.values()))
+        for uuid, some in near.items():
+            counts = rooms.fitting([
+                affinity_groups.Wish(
+                    request.alternatives[number],
+                    backlog_model.missing(request),
+                    backlog_model.least(request), ) for request in some
+            ], self._only(self._known[uuid]))
+            for request, count in zip(some, counts, strict=True):
+                found[request.uuid] = request, count
+        return {uuid: item for uuid, item in found.items() if item[1]}
+
+    def place(
+        self, placer: Placer,
+        wanted: Mapping[str, tuple[backlog_model.Request, int]], number: int,
+    ) -> dict[str, Place]:
+        """Place them by one of their alternatives."""
+        totals = collections.Counter[str]()
+        for request, count in wanted.values():
+            totals[group_placement.key(request)] += count
+        found = placer.place(
+            [
+                self._request(order, request, count, number, totals)
+                for order, (request, count) in enumerate(wanted.values())],
+            [
+                batch_model.HostState(
+                    room.host, room.free, room.capacity, traits=room.traits)
+                for room in self._rooms.values()],
+            self._members, )
+        planned = {}
+        for uuid, hosts in found.placed.items():
+            request, _count = wanted[uuid]
+            alternative = request.alternatives[number]
+            planned[uuid] = Place(alternative, hosts)
+            self._take(alternative, hosts)
+            group = self._group(request)
+            if group is not None:
+                there = self._members.setdefault(group.uuid, {})
+                for host, some in hosts.items():
+                    there[host] = there.get(host, 0) + some
+        return planned
+
+    def _group(self, request: backlog_model.Request) -> Group | None:
+        return group_placement.of(request, self._known)
+
+    def _only(self, group: Group) -> Collection[str] | None:
+        """Return the hosts that an affinity group has to be on, if any."""
+        there = self._members.get(group.uuid, {})
+        return there if there or group.elsewhere else None
+
+    def _take(
+        self, alternative: backlog_model.Alternative, hosts: Mapping[str, int]
+    ) -> None:
+        for host, count in hosts.items():
+            room = self._rooms[host]
+            self._rooms[host] = dataclasses.replace(
+                room, free=capacity.less(room.free, {
+                    name: amount * count
+                    for name, amount in alternative.resources.items()
+                }))
+
+    def _request(
+        self, order: int, request: backlog_model.Request, count: int,
+        number: int, totals: Mapping[str, int], ) -> batch_model.Request:
+        """Return what one asks for in the batch.
+
+        Few groups are limits: one that has no more servers than a host takes
+        of it is none, and what is of no group is of the same class.
+
+        :param totals: how many servers of each group are wanted
+        """
+        asked = request.alternatives[number]
+        near = ""
+        apart: tuple[batch_model.Apart, ...] = ()
+        hosts: frozenset[str] | None = None
+        group = self._group(request)
+        there = self._members.get(group.uuid, {}) if group is not None else {}
+        if group is None:
+            pass
+        elif group.policy == group_placement.ANTI_AFFINITY:
+            if there or totals[group.uuid] > group.most:
+                apart = (batch_model.Apart(group.uuid, group.most),)
+        elif there or totals[group.uuid] > 1:
+            near = group.uuid
+            hosts = frozenset(there) or None
+        return batch_model.Request(
+            request.uuid, order, asked.resources, count,
+            count if near else backlog_model.least(request), hosts=hosts,
+            traits=frozenset(asked.required),
+            forbidden=frozenset(asked.forbidden), together=near, apart=apart, )
+
+
+def _most(rooms: Iterable[Room]) -> dict[str, int]:
+    """Return the most of each resource class that a host has free."""
+    most: dict[str, int] = {}
+    for room in rooms:
+        for name, amount in room.free.items():
+            most[name] = max(amount, most.get(name, 0))
+    return most

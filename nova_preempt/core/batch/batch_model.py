@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a batch is told, and what it answers.
+
+Amounts are whole numbers in the unit of their resource class. Scores are
+whole too, in millionths, so that each solver finds the same best sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+import dataclasses
+
+from nova_preempt.core.model import Resources
+
+# Modes.
+EXACT = "exact"
+GREEDY = "greedy"
+MODES = (EXACT, GREEDY)
+
+# Scores.
+DP = "dp"
+ML = "ml"
+WEIGHTS = "weights"
+SCORES = (DP, ML, WEIGHTS)
+
+# Which method found what is answered.
+PROGRAM = "program"
+
+#: A batch is cut into parts of no more servers than this, whatever is set:
+#: sums of that many scores are exact in the numbers of each solver.
+MOST_AT_ONCE = 8192
+#: What the integer program settles in its time on some thousand hosts.
+BATCH_SIZE = 1000
+#: A score is no farther from 0.
+MOST_SCORE = 2**40
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Apart:
+    """A group (anti-affinity) of which a host takes no more than ``most``."""
+
+    group: str
+    most: int = 1
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            msg = f"most of group {self.group} is {self.most}, at least 1"
+            raise ValueError(msg)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Request:
+    """Servers of one flavor that somebody waits for.
+
+    :param order: its place among all that wait, the lowest comes first
+    :param resources: what one of its servers asks for
+    :param count: so many servers, or fewer if ``least`` is less
+    :param least: so many start together, or none does
+    :param hosts: the names of those that it may be on, None: any
+    :param traits: what its host must have
+    :param forbidden: traits that its host must not have
+    :param together: the group (affinity) whose members are all on one host,
+        '' for none; if some run already, ``hosts`` has theirs
+    :param apart: groups whose members are not; of those that run the batch
+        is told beside its requests
+    :raises ValueError: counts that make no sense
+    """
+
+    uuid: str
+    order: int
+    resources: Resources
+    count: int = 1
+    least: int = 1
+    hosts: frozenset[str] | None = None
+    traits: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+    together: str = ""
+    apart: tuple[Apart, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.least <= self.count:
+            msg = (
+                f"request {self.uuid}: least is {self.least} and count "
+                f"{self.count}, it must be 1 <= least <= count")
+            raise ValueError(msg)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HostState:
+    """A host as the placement of a batch sees it.
+
+    :param free: what nobody uses
+    :param capacity: what an empty one has
+    :param weight: how good it is by the weights of one-by-one placement, in
+        millionths; what the score "weights" goes by
+    """
+
+    name: str
+    free: Resources
+    capacity: Resources
+    traits: frozenset[str] = frozenset()
+    weight: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """How a batch is placed.
+
+    :param mode: "exact": by an integer program, which is never worse than
+        one by one; "greedy": one by one in order, each where the score is
+        best
+    :param score: "dp" or "ml" as published, or "weights" of hosts
+    :param most_at_once: servers; more are placed in parts, one after another
+    :param time_limit_s: exact: of the solver, for all parts together
+    :param gap: exact: the sum of scores may be lower by such a share
+    :raises ValueError: an unknown name, or a number that makes no sense
+    """
+
+    mode: str = EXACT
+    score: str = DP
+    most_at_once: int = BATCH_SIZE
+    time_limit_s: float = 2.0
+    gap: float = 2e-3
+
+    def __post_init__(self) -> None:
+        for name, known in (("mode", MODES), ("score", SCORES)):
+            if getattr(self, name) not in known:
+                msg = (
+                    f"{name} is {getattr(self, name)!r}, it must be one of "
+                    f"{', '.join(known)}")
+                raise ValueError(msg)
+        for name, low, high in (
+            ("most_at_once", 1, MOST_AT_ONCE),
+            ("time_limit_s", 0.001, 3600),
+            ("gap", 0, 1),
+        ):
+            if not low <= getattr(self, name) <= high:
+                msg = (
+                    f"{name} is {getattr(self, name)}, it must be from {low} "
+                    f"to {high}")
+                raise ValueError(msg)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """How one part of a batch was placed.
+
+    :param servers: how many were asked for in it
+    :param method: "program" or "greedy"
+    :param optimal: whether nothing better exists, by what ``Options`` asks
+        for and up to its gap
+    """
+
+    servers: int
+    method: str
+    optimal: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Result:
+    """Where requests are placed.
+
+    :param placed: {uuid: {host: how many of its servers}}
+    :param unplaced: the uuids of the others
+    :param score: the sum over all servers of their score when their part
+        began
+    """
+
+    placed: Mapping[str, Mapping[str, int]]
+    unplaced: tuple[str, ...]
+    score: int
+    parts: tuple[Part, ...] = ()

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The best placement of one part of a batch, several servers on a host.
+
+#. Place one by one, in order: what is found later is compared with that.
+#. If somebody was left out, look for a placement of more: whoever comes first
+   of those left out is added to those that are placed, and the program asked
+   whether that is possible; if it is, the next ones are tried with it, twice
+   as many each time; if it is not, nobody else who asks for that much or more
+   will be.
+#. With that settled the program maximises the sum of scores.
+
+Of all placements the best is taken, so none is worse than the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import dataclasses
+
+import numpy as np
+
+from nova_preempt.core import capacity
+from nova_preempt.core.batch import batch_model
+from nova_preempt.core.batch import greedy_solver
+from nova_preempt.core.batch.free_capacity import NO
+from nova_preempt.core.batch.free_capacity import Table
+from nova_preempt.core.batch.free_capacity import Where
+from nova_preempt.core.batch.greedy_solver import Found
+from nova_preempt.core.batch.greedy_solver import Unit
+from nova_preempt.core.batch.integer_program import Program
+
+#: What part of the time who is placed may take, and one question of it.
+_COUNTS_SHARE = 0.5
+_QUESTION_SHARE = 0.25
+
+
+def place(
+    table: Table, units: Sequence[Unit], options: batch_model.Options,
+    left_s: Callable[[], float], ) -> Found:
+    """Place units, and take them from the table.
+
+    :param left_s: how long the solver may still take
+    """
+    found = _Search(table, units, left_s).run(options.gap)
+    table.move(found.where)
+    return found
+
+
+class _Search:
+    """What is known so far of one part."""
+
+    def __init__(
+        self, table: Table, units: Sequence[Unit], left_s: Callable[[], float],
+    ) -> None:
+        self._table = table
+        self._units = units
+        self._left_s = left_s
+        self._limit_s = left_s()
+        self._best = greedy_solver.place(table.copy(), units)
+
+    def run(self, gap: float) -> Found:
+        """Return the best placement that there is time for."""
+        can = np.flatnonzero((self._table.scores > NO).any(axis=1))
+        # Of one server at most there is nothing to choose.
+        is_proven = sum(
+            unit.size for unit in self._units if unit.f in can) <= 1
+        if not is_proven and self._left_s() > 0:
+            program = Program(self._table, self._units)
+            is_proven = (all(self._best.placed) or self._add_in_order(program))
+            answer = program.best_scores(self._best.placed, self._left_s, gap)
+            if answer.where is not None:
+                self._keep(answer.placed, answer.where)
+            is_proven = is_proven and answer.proven
+        return dataclasses.replace(self._best, optimal=is_proven)
+
+    def _keep(self, placed: tuple[bool, ...], where: Where) -> None:
+        """Keep the better one: by who is placed in order, then by score."""
+        found = Found(
+            placed, where, self._table.score(where), batch_model.PROGRAM)
+        self._best = max(
+            self._best, found, key=lambda one: (one.placed, one.score))
+
+    def _add_in_order(self, program: Program) -> bool:
+        """Place who comes first; say whether nobody was left out too early.
+
+        Each question settles whether one more can be placed, or adds some.
+        """
+        # None: not settled yet.
+        settled: list[bool | None] = [None] * len(self._units)
+        proven, step = True, len(self._units)
+        while (first := self._first_left_out(settled)) is not None:
+            seconds = min(
+                self._limit_s * _QUESTION_SHARE,
+                self._left_s() - self._limit_s * (1 - _COUNTS_SHARE))
+            if seconds <= 0:
+                return False
+            tried = [number for number in range(first, len(settled))
+                     if settled[number] is None][:step]
+            added = {*tried}
+            answer = program.ask(
+                [item is True or number in added
+                 for number, item in enumerate(settled)],
+                [item is not False for item in settled], seconds)
+            if answer.where is not None:
+                self._grow(answer.where, answer.placed)
+                step *= 2
+            elif len(tried) > 1:
+                # Not even all of them: one, then twice as many each time.
+                is_all = len(tried) == len(settled) - first
+                step = 1 if is_all else len(tried) // 2
+            else:
+                proven = proven and answer.proven
+                self._close(first, settled)
+        return proven
+
+    def _first_left_out(self, settled: list[bool | None]) -> int | None:
+        """Settle who is placed; return the first of whom nothing is known."""
+        for number, placed in enumerate(self._best.placed):
+            if settled[number] is None:
+                if not placed:
+                    return number
+                settled[number] = True
+        return None
+
+    def _grow(self, where: Where, placed: tuple[bool, ...]) -> None:
+        """Keep this, with whoever else has room then."""
+        trial = self._table.copy()
+        trial.move(where)
+        more = greedy_solver.place(trial, self._units, placed)
+        self._keep(more.placed, capacity.total((where, more.where)))
+
+    def _close(self, first: int, settled: list[bool | None]) -> None:
+        """Nobody else who asks for as much is placed any more."""
+        f, size = self._units[first].f, self._units[first].size
+        # Classes whose servers fit only where those of f do.
+        problem = self._table.problem
+        harder = (problem.demand >= problem.demand[f]).all(axis=1)
+        harder &= (problem.allowed <= problem.allowed[f]).all(axis=1)
+        for number in range(first, len(settled)):
+            unit = self._units[number]
+            if settled[number] is None and (
+                (harder[unit.f] and unit.size >= size)
+                or (unit.base >= 0 and settled[unit.base] is False)):
+                settled[number] = False

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Place units one by one, each where its score is best.
+
+A request for ``count`` servers of which ``least`` start together is one unit
+of that size, and one of size 1 for each further server. Units come in order.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping, Sequence
+import dataclasses
+
+from nova_preempt.core.batch import batch_model
+from nova_preempt.core.batch.free_capacity import NO
+from nova_preempt.core.batch.free_capacity import Table
+from nova_preempt.core.batch.free_capacity import Where
+from nova_preempt.core.batch.request_kinds import Bundle
+from nova_preempt.core.batch.request_kinds import Class
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unit:
+    """Requests that are placed together or not at all.
+
+    :param f: the class
+    :param bundle: the number of the bundle that it belongs to
+    :param base: the number of the unit without which this one is not placed,
+        -1 if there is none
+    """
+
+    f: int
+    size: int
+    bundle: int
+    base: int = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """A placement.
+
+    :param placed: of each unit, whether it is
+    :param optimal: whether it is known that nothing better exists
+    """
+
+    placed: tuple[bool, ...]
+    where: Where
+    score: int
+    method: str
+    optimal: bool = False
+
+    def hosts_of(
+        self, units: Sequence[Unit] ) -> dict[int, collections.Counter[int]]:
+        """Return {bundle: {host: how many}}.
+
+        Of a class, units in order get hosts in order of their names.
+        """
+        left: dict[int, list[tuple[int, int]]] = {}
+        for (f, j), count in sorted(self.where.items(), reverse=True):
+            left.setdefault(f, []).append((j, count))
+        given: dict[int, collections.Counter[int]] = {}
+        for unit, placed in zip(units, self.placed, strict=True):
+            wanted = unit.size if placed else 0
+            while wanted:
+                j, count = left[unit.f].pop()
+                some = min(wanted, count)
+                if count > some:
+                    left[unit.f].append((j, count - some))
+                given.setdefault(unit.bundle, collections.Counter())[j] += some
+                wanted -= some
+        return given
+
+
+def make_units(
+    bundles: Sequence[Bundle], class_of: Mapping[Class, int] ) -> list[Unit]:
+    """Return the units of some bundles, in order."""
+    units: list[Unit] = []
+    for number, bundle in enumerate(bundles):
+        f, base = class_of[bundle.kind], len(units)
+        units.append(Unit(f, bundle.least, number))
+        units += (bundle.count - bundle.least) * [Unit(f, 1, number, base)]
+    return units
+
+
+def place(
+    table: Table, units: Sequence[Unit], skip: Sequence[bool] = () ) -> Found:
+    """Place units in order, each with regard to those before it.
+
+    Takes them from the table. Nobody who is placed later has room that one
+    who is not could have had. O(servers * hosts).
+
+    :param skip: of each unit, whether it is placed already
+    """
+    before = Table(table.problem, table.free, table.scores.copy())
+    where = collections.Counter[tuple[int, int]]()
+    placed = list(skip) or [False] * len(units)
+    # Of a class, from which size on there is no room any more.
+    closed: dict[int, int] = {}
+    for number, unit in enumerate(units):
+        if placed[number] or (unit.base >= 0 and not placed[unit.base]):
+            continue
+        if unit.size < closed.get(unit.f, unit.size + 1):
+            hosts = _hosts_for(table, unit)
+            placed[number] = len(hosts) == unit.size
+            if placed[number]:
+                where.update((unit.f, j) for j in hosts)
+            else:
+                closed[unit.f] = unit.size
+    return Found(tuple(placed), where, before.score(where), batch_model.GREEDY)
+
+
+def _hosts_for(table: Table, unit: Unit) -> list[int]:
+    """Take the best hosts for a unit, or none if not all of it has room."""
+    taken: list[int] = []
+    while len(taken) < unit.size and table.scores.shape[1]:
+        # Of equal ones the first by name.
+        j = int(table.scores[unit.f].argmax())
+        if table.scores[unit.f, j] == NO:
+            for number in taken:
+                table.take(unit.f, number, -1)
+            return []
+        table.take(unit.f, j)
+        taken.append(j)
+    return taken

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well a server is placed on a host.
+
+A score is a function of what a class of requests asks for and what hosts have
+free, each as a share of what the largest host has in all. The larger is the
+better; costs on the arcs of a flow are scores less than nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+import dataclasses
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nova_preempt.core.batch import batch_model
+
+Array: TypeAlias = npt.NDArray[Any]
+
+_MILLION = 10**6
+
+
+def _dot_product(demand: Array, free: Array) -> Array:
+    """Sum of demand times what is free ("dp"): alike shapes meet."""
+    # Not as a product of matrices, which adds up in an order of its own.
+    found = np.zeros((len(demand), len(free)))
+    for k in range(demand.shape[1]):
+        found += demand[:, k, None] * free[None, :, k]
+    return found
+
+
+def _most_loaded(demand: Array, free: Array) -> Array:
+    """Sum of demand by what is free ("ml"): little is left."""
+    found = np.zeros((len(demand), len(free)))
+    for k in range(demand.shape[1]):
+        some = free[:, k] > 0
+        found[:, some] += demand[:, k, None] / free[None, some, k]
+    return found
+
+
+_FUNCTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
+    batch_model.DP: _dot_product,
+    batch_model.ML: _most_loaded,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Scorer:
+    """What is placed well.
+
+    :param demand: [f, k], of the largest capacity
+    :param largest: [k], the largest capacity of a host
+    :param rest: [j, k], what hosts have beyond whole units
+    :param function: makes scores of two such shares; None: weights alone
+    :param weights: [j], of hosts
+    """
+
+    demand: Array
+    largest: Array
+    rest: Array
+    function: Callable[[Array, Array], Array] | None
+    weights: Array
+
+    def of(self, free: Array, columns: Any = slice(None)) -> Array:
+        """Return scores in millionths, [f, j].
+
+        :param free: [j, k] of these hosts, in whole units; what comes after
+            resource classes does not count
+        :param columns: which hosts these are
+        """
+        if self.function is None:
+            weights = self.weights[columns]
+            return np.broadcast_to(
+                weights, (len(self.demand), len(weights))).copy()
+        shares = free[:, :len(self.largest)] + self.rest[columns]
+        scores = self.function(self.demand, shares / self.largest)
+        # What is not possible is struck out by the caller.
+        most = float(batch_model.MOST_SCORE)
+        millionths = np.clip(scores * _MILLION, -most, most)
+        found: Array = np.rint(millionths).astype(np.int64)
+        return found
+
+
+def make(
+    name: str, demand: Array, largest: Array, rest: Array,
+    hosts: Sequence[batch_model.HostState], ) -> Scorer:
+    """Return the scorer of this name.
+
+    :param demand: [f, k] in the units of ``largest`` and ``rest``
+    :raises ValueError: a weight of a host is too large
+    """
+    for host in hosts:
+        if abs(host.weight) > batch_model.MOST_SCORE:
+            msg = (
+                f"weight of {host.name} is {host.weight}, it must be within "
+                f"{batch_model.MOST_SCORE} of 0")
+            raise ValueError(msg)
+    weights = np.array([host.weight for host in hosts], dtype=np.int64)
+    return Scorer(
+        demand / largest, largest, rest, _FUNCTIONS.get(name), weights )

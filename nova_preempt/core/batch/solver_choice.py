@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make what places a batch, and place servers that are all alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+import importlib
+from typing import Protocol
+
+from nova_preempt.core.batch import batch_model
+from nova_preempt.core.model import Resources
+
+AFFINITY = "affinity"
+ANTI_AFFINITY = "anti-affinity"
+
+_UUID = "servers"
+_GROUP = "group"
+
+
+class NotInstalled(Exception):
+    """A library is missing that the options need."""
+
+    def __init__(self, library: str, extra: str, needed_by: str) -> None:
+        super().__init__(
+            f"{needed_by} needs {library}, which cannot be imported: install "
+            f"nova-preempt[{extra}]" )
+        self.library = library
+        self.extra = extra
+
+
+class Placer(Protocol):
+    """What places a batch."""
+
+    def place(
+        self, requests: Iterable[batch_model.Request],
+        hosts: Iterable[batch_model.HostState],
+        members: Mapping[str, Mapping[str, int]] | None = None,
+    ) -> batch_model.Result:
+        """Say which request gets which host, see batch_placement.Batch."""
+
+
+def make(
+    options: batch_model.Options, monotonic: Callable[[], float] | None = None
+) -> Placer:
+    """Return what places batches by these options.
+
+    To be called when a service starts: what is missing is found here.
+
+    :param monotonic: a clock in seconds, by which all solvers of a batch
+        share its time limit. Without one each of them may take all of it.
+    :raises NotInstalled: numpy or scipy is missing
+    """
+    needed = [("numpy", "batch", f"mode {options.mode}")]
+    if options.mode != batch_model.GREEDY:
+        needed.append(("scipy.optimize", "batch", f"mode {options.mode}"))
+    for library, extra, needed_by in needed:
+        try:
+            importlib.import_module(library)
+        except ImportError as exc:
+            raise NotInstalled(library, extra, needed_by) from exc
+    from nova_preempt.core.batch import batch_placement
+
+    return batch_placement.Batch(options, monotonic)
+
+
+def place_alike(
+    placer: Placer, wanted: Resources, count: int,
+    hosts: Iterable[batch_model.HostState], policy: str = "", most: int = 1,
+) -> Mapping[str, int]:
+    """Return {host: how many of some servers}, {} if not all have room.
+
+    :param wanted: by each
+    :param policy: of their server group, as Nova calls it
+    :param most: of anti-affinity: on a host
+    """
+    found = placer.place([batch_model.Request(
+        _UUID, 0, wanted, count, count,
+        together=_GROUP if policy == AFFINITY else "",
+        apart=(batch_model.Apart(_GROUP, most),) if policy == ANTI_AFFINITY
+        else (), )], hosts)
+    return found.placed.get(_UUID, {})

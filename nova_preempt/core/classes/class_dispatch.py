@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""One pass over requests that wait: who goes where, and who ends for it.
+
+Algorithm 1 of M. Carvalho et al. (JISA 11, 2020), and the scheduler by
+priority alone that they compare it with. A pass is to be made when a request
+comes, when one ends, when a host was added, and else once a period
+(margin.PASS_PERIOD_S). A preemption is no reason for one: whoever gave way
+waits for the next.
+
+Nothing is done here but decided: equal requests, hosts and time give equal
+placements, in whatever order they come.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Collection, Iterable, Mapping, Sequence
+import dataclasses
+import fractions
+import functools
+import operator
+from typing import TypeAlias
+
+from nova_preempt.core import capacity
+from nova_preempt.core import lazy_ordering
+from nova_preempt.core.classes.availability_margin import Classes
+from nova_preempt.core.classes.availability_margin import QosClass
+from nova_preempt.core.classes.availability_margin import Standing
+from nova_preempt.core.classes.class_policies import Held
+from nova_preempt.core.classes.class_policies import Key
+from nova_preempt.core.classes.class_policies import Rule
+from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.model import Resources
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claimant:
+    """A request, which waits or has a host.
+
+    ``overhead_us``: how long it takes to get it to a host again, in
+    microseconds.
+    """
+
+    uuid: str
+    qos: QosClass
+    clocks: Clocks
+    resources: Resources
+    overhead_us: int = 0
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether its clocks tell all, as far as can be seen."""
+        return self.clocks.kind is not None and not self.clocks.has_gap
+
+    def stand(self, classes: Classes, now_us: int) -> Standing:
+        """Return where it stands now."""
+        return classes.stand(
+            self.uuid, self.qos, self.clocks, now_us, self.overhead_us)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RoundHost:
+    """A host, and those on it that take part.
+
+    ``capacity`` is without what others use there.
+    """
+
+    uuid: str
+    capacity: Resources
+    claimants: tuple[Claimant, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Placement:
+    """A request gets a host, once the victims there have ended.
+
+    ``victims`` are in order of uuid.
+    """
+
+    uuid: str
+    host: str
+    victims: tuple[str, ...] = ()
+
+
+def one_round(waiting: Collection[Claimant], hosts: Collection[RoundHost],
+              classes: Classes, rule: Rule,
+              now_us: int) -> tuple[Placement, ...]:
+    """Return who gets which host now, in the order of the decisions.
+
+    1. What waits is sorted.
+    2. A request goes to the host with the best allocation score, if there is
+       one with room.
+    3. Else, on each host, those end whom the rule says, of those whom it may
+       preempt; it goes where that costs least, then to where the fewest end,
+       then where the score is best.
+    4. Whoever got no host waits on, and so does who gave way.
+
+    Of all that is equal the smaller uuid comes first. O(P H k log k) for P
+    requests, H hosts and k claimants on each.
+    """
+
+    def hold(claimant: Claimant) -> Held:
+        return Held(claimant.stand(classes, now_us), claimant.resources, rule)
+
+    there = [
+        _Host(host, map(hold, host.claimants))
+        for host in sorted(hosts, key=operator.attrgetter("uuid"))]
+    queue = sorted(
+        map(hold, waiting), key=lambda held: rule.order(held.standing))
+    placed = []
+    for one in queue:
+        found = _roomiest(there, one) or _cheapest(there, one)
+        if found is not None:
+            host, victims = found
+            host.replace(victims, one)
+            placed.append(Placement(
+                one.standing.uuid, host.uuid,
+                tuple(sorted(each.standing.uuid for each in victims))))
+    return tuple(placed)
+
+
+def foremost(waiting: Iterable[Claimant], classes: Classes, rule: Rule,
+             now_us: int, most: int) -> list[Claimant]:
+    """Return those that may be among the first so many that get a host.
+
+    Where so many that are alike come first one more of them is not looked at:
+    either all of those get one, or there is none for their like, but for what
+    others may leave over. So a pass over very many looks at few.
+    """
+    ordered = sorted(
+        waiting, key=lambda one: rule.order(one.stand(classes, now_us)))
+    kinds: collections.Counter[object] = collections.Counter()
+    found = []
+    for one in ordered:
+        kind = one.qos.name, tuple(sorted(one.resources.items()))
+        kinds[kind] += 1
+        if kinds[kind] <= most:
+            found.append(one)
+    return found
+
+
+class _Host:
+    """A host during a pass."""
+
+    def __init__(self, host: RoundHost, held: Iterable[Held]) -> None:
+        self.uuid = host.uuid
+        self.held = {each.standing.uuid: each for each in held}
+        self._capacity = host.capacity
+        self.free = capacity.less(
+            host.capacity,
+            capacity.total(each.resources for each in self.held.values()))
+
+    def replace(self, victims: Iterable[Held], newcomer: Held) -> None:
+        """Put somebody here, in the place of others."""
+        for victim in victims:
+            del self.held[victim.standing.uuid]
+            self.free = capacity.total((self.free, victim.resources))
+        self.held[newcomer.standing.uuid] = newcomer
+        self.free = capacity.less(self.free, newcomer.resources)
+
+    def score(
+        self, resources: Resources, freed: Iterable[Resources] = ()
+    ) -> fractions.Fraction:
+        """Return how well a request would fit here."""
+        free = capacity.total((self.free, *freed))
+        return allocation_score(resources, free, self._capacity)
+
+    def preemptible(self, one: Held) -> list[Held]:
+        """Return who may be preempted for a request."""
+        may_preempt, standing = one.rule.may_preempt, one.standing
+        return [
+            each for each in self.held.values()
+            if may_preempt(standing, each.standing)]
+
+
+def allocation_score(
+    resources: Resources, free: Resources, has: Resources
+) -> fractions.Fraction:
+    """Return how well a request fits on a host with room, from 0 to 10.
+
+    The mean of what Kubernetes 1.9 calls LeastRequested (the mean share that
+    stays free) and BalancedAllocation (the shares in use are the same): the
+    larger the better.
+
+    :param free: what is free before
+    :param has: what there is in all
+    """
+    return _score(tuple(
+        (amount, free.get(name, 0), has.get(name, 0))
+        for name, amount in sorted(resources.items()) if amount))
+
+
+@functools.lru_cache(maxsize=4096)
+def _score(amounts: tuple[tuple[int, int, int], ...]) -> fractions.Fraction:
+    """Return it for (wanted, free, capacity) of each class."""
+    if not amounts:
+        return fractions.Fraction(10)
+    left = [fractions.Fraction(free - wanted, has)
+            for wanted, free, has in amounts]
+    mean = sum(left, fractions.Fraction()) / len(left)
+    return 5 * (mean + 1 - (max(left) - min(left)))
+
+
+_Found: TypeAlias = "tuple[_Host, Sequence[Held]] | None"
+
+
+def _roomiest(hosts: Iterable[_Host], one: Held) -> _Found:
+    """Return the best of the hosts with room."""
+    best = max(
+        (host for host in hosts if capacity.fits(one.resources, host.free)),
+        key=lambda host: host.score(one.resources), default=None)
+    return None if best is None else (best, ())
+
+
+def _cheapest(hosts: Iterable[_Host], one: Held) -> _Found:
+    """Return the best of the hosts where others may end."""
+    preemptible: dict[str, list[Held]] = {}
+
+    def bound(host: _Host) -> Key | None:
+        held = preemptible[host.uuid] = host.preemptible(one)
+        return (one.rule.floor(held),) if held else None
+
+    def exact(host: _Host) -> tuple[Key, Sequence[Held]] | None:
+        missing = _missing(one.resources, host.free)
+        victims = one.rule.victims(preemptible[host.uuid], missing)
+        if victims is None:
+            return None
+        freed = [each.resources for each in victims]
+        key = (
+            one.rule.cost(victims), len(victims),
+            -host.score(one.resources, freed), host.uuid)
+        return key, victims
+
+    for _, host, victims in lazy_ordering.ascending(hosts, bound, exact):
+        return host, victims
+    return None
+
+
+def _missing(resources: Resources, free: Mapping[str, int]) -> Resources:
+    return {
+        name: amount
+        for name, amount in capacity.less(resources, free).items()
+        if amount > 0 and resources.get(name, 0) > 0}

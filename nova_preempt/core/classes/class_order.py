@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Which of many requests of classes comes first, all of them at once.
+
+The order of availability_margin.Standing.order, for as many as wait in a
+backlog. Beside requests of a class there are others: normal ones come first,
+as they end whomever they need anyway, and preemptible ones of no class come
+last, the oldest first each, for nothing is promised to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+import operator
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from nova_preempt.core.array_conversion import as_list
+from nova_preempt.core.classes.availability_margin import Classes
+
+_Array: TypeAlias = npt.NDArray[Any]
+
+#: In place of the rank of a class: of normal requests, and of those that are
+#: preemptible and of no class.
+NORMAL = -1
+NO_CLASS = -2
+
+# What sums and products of 64 bits stay below.
+_LIMIT = 2**62
+
+
+class Claim(NamedTuple):
+    """A request that waits.
+
+    ``rank``: of its class, see Classes.rank(). ``running_us`` and
+    ``total_us``: for how long it has run, and was there at all.
+    ``overhead_us``: how long it takes to get it to a host. ``serial``: of
+    those admitted at one time the smaller one came first.
+    """
+
+    uuid: str
+    rank: int
+    running_us: int
+    total_us: int
+    overhead_us: int
+    admitted_us: int
+    serial: int = 0
+
+
+_NUMBERS = Claim._fields[1:]
+
+
+def ordered(classes: Classes, claims: Iterable[Claim]) -> list[str]:
+    """Return the uuids, the one that comes first being the first.
+
+    O(n log n), and exact: what 64 bits cannot hold is slower.
+    """
+    claims = tuple(claims)
+    try:
+        rank, *times, serial = (_column(claims, name) for name in _NUMBERS)
+        band, q, admitted = _columns(classes, rank, *times)
+    except OverflowError:
+        return [claim.uuid for claim in sorted(
+            claims, key=lambda claim: _key(classes, claim))]
+    order = np.lexsort((serial, admitted, q, band))
+    # Uuids first: in this order, claims are all over the memory.
+    uuids = [claim.uuid for claim in claims]
+    found = [uuids[number] for number in order.tolist()]
+    alike = (
+        (np.diff(band[order]) == 0)
+        & (np.diff(q[order]) == 0) & (np.diff(admitted[order]) == 0)
+        & (np.diff(serial[order]) == 0))
+    return _by_uuid(found, alike) if alike.any() else found
+
+
+def _column(claims: Sequence[Claim], name: str) -> _Array:
+    """Return one number of each; OverflowError if one is too large."""
+    place = Claim._fields.index(name)
+    return np.fromiter(
+        map(operator.itemgetter(place), claims), np.int64, len(claims))
+
+
+def _columns(classes: Classes, rank: _Array, running: _Array, total: _Array,
+             overhead: _Array,
+             admitted: _Array) -> tuple[_Array, _Array, _Array]:
+    """Return the band, Q and time of admission of each."""
+    # Of no class is whoever has the last of these, NORMAL and NO_CLASS.
+    factors, margins = _within_limit(classes, running, total, overhead)
+    has_class = rank >= 0
+    q = running * factors[rank] - (total + overhead) * classes.scale
+    q[~has_class] = 0
+    band = np.where(q < margins[rank], rank, len(classes)) + 1
+    band[rank == NORMAL] = 0
+    band[rank == NO_CLASS] = len(classes) + 2
+    return band, q, admitted
+
+
+def _within_limit(classes: Classes, *times: _Array) -> _Array:
+    """Return the numbers of classes; OverflowError if Q may be too large."""
+    most_us = sum(int(column.max(initial=0)) for column in times)
+    most = max(classes.scale, *(factor for factor, _ in classes.scaled()))
+    if most_us * most >= _LIMIT:
+        raise OverflowError
+    return np.array([*classes.scaled(), (0, 0), (0, 0)]).T
+
+
+def _key(classes: Classes, claim: Claim) -> tuple[int, int, int, int, str]:
+    if claim.rank < 0:
+        band = 0 if claim.rank == NORMAL else len(classes) + 2
+        return band, 0, claim.admitted_us, claim.serial, claim.uuid
+    factor, margin = classes.scaled()[claim.rank]
+    q = (
+        claim.running_us * factor
+        - (claim.total_us + claim.overhead_us) * classes.scale)
+    band = claim.rank if q < margin else len(classes)
+    return band + 1, q, claim.admitted_us, claim.serial, claim.uuid
+
+
+def _by_uuid(found: list[str], alike: _Array) -> list[str]:
+    """Put those that have nothing else to tell them apart in order.
+
+    :param alike: of each but the last, whether the next one is like it
+    """
+    ends = [*as_list(np.flatnonzero(~alike) + 1), len(found)]
+    start = 0
+    for end in ends:
+        if end - start > 1:
+            found[start:end] = sorted(found[start:end])
+        start = end
+    return found

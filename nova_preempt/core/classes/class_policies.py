@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""What schedulers of classes differ in: who is next, and who ends for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+import dataclasses
+import functools
+from typing import Any, Protocol, TypeAlias
+
+from nova_preempt.core import victims as searches
+from nova_preempt.core.classes import availability_margin
+from nova_preempt.core.classes import victim_harm
+from nova_preempt.core.classes.availability_margin import Classes
+from nova_preempt.core.classes.availability_margin import Standing
+from nova_preempt.core.model import Candidate, Resources
+
+#: Smaller is better.
+Key: TypeAlias = tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Held:
+    """Who has a host, or is to get one, during a pass."""
+
+    standing: Standing
+    resources: Resources
+    rule: Rule
+
+    @functools.cached_property
+    def price(self) -> int:
+        """What its end costs, asked for once."""
+        return self.rule.price(self.standing)
+
+
+class Rule(Protocol):
+    """What schedulers differ in."""
+
+    def price(self, standing: Standing) -> int:
+        """Return the cost of one victim, 0 if it is not one to be added."""
+
+    def order(self, standing: Standing) -> Key:
+        """What waiting requests are sorted by; no two have the same."""
+
+    def may_preempt(self, one: Standing, other: Standing) -> bool:
+        """Tell whether a request may end another; a strict order."""
+
+    def victims(
+        self, held: Sequence[Held], missing: Resources
+    ) -> Sequence[Held] | None:
+        """Return who gives way on a host, None if not all make room."""
+
+    def cost(self, victims: Iterable[Held]) -> Key:
+        """Return what hosts are compared by."""
+
+    def floor(self, held: Sequence[Held]) -> Key:
+        """Return what one or more of these cost at least, () if unknown."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ByPromise:
+    """Whoever is nearest to a broken promise is next.
+
+    ``exact``: the best victims of a host, and the host where they are best,
+    by the same cost; else the published way to choose, see harm.py.
+    """
+
+    classes: Classes
+    exact: bool = True
+
+    def price(self, standing: Standing) -> int:
+        return victim_harm.folded(self.classes, standing)
+
+    def order(self, standing: Standing) -> Key:
+        return standing.order
+
+    def may_preempt(self, one: Standing, other: Standing) -> bool:
+        return availability_margin.may_preempt(one, other)
+
+    def victims(
+        self, held: Sequence[Held], missing: Resources
+    ) -> Sequence[Held] | None:
+        if not self.exact:
+            return reprieve(held, missing, self.order)
+        found = searches.cheapest_victims(
+            (Candidate(each.standing.uuid, each.resources, each.price)
+             for each in held), missing)
+        if found is None:
+            return None
+        chosen = {each.uuid for each in found.victims}
+        return [each for each in held if each.standing.uuid in chosen]
+
+    def cost(self, victims: Iterable[Held]) -> Key:
+        if self.exact:
+            return (sum(each.price for each in victims),)
+        return victim_harm.published(
+            self.classes, (each.standing for each in victims))
+
+    def floor(self, held: Sequence[Held]) -> Key:
+        if self.exact:
+            return (min(each.price for each in held),)
+        return ()
+
+
+def reprieve(
+    held: Sequence[Held], missing: Resources, order: Callable[[Standing], Key]
+) -> Sequence[Held] | None:
+    """Return the victims on a host by the published search, see harm.py."""
+    found = victim_harm.reprieve(
+        [(each.standing, each.resources) for each in held], missing, order)
+    if found is None:
+        return None
+    chosen = {each.uuid for each in found}
+    return [each for each in held if each.standing.uuid in chosen]

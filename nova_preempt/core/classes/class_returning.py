@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controller of returns of servers of a class of service.
+
+The pass of M. Carvalho et al. (JISA 11, 2020), over those that gave way. It
+says who is asked to come; where it comes to, and who ends for it there, the
+scheduler decides as for any request of a class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import dataclasses
+
+from nova_preempt.core import capacity
+from nova_preempt.core import times
+from nova_preempt.core.classes import class_dispatch
+from nova_preempt.core.classes import class_policies
+from nova_preempt.core.classes.availability_margin import Classes
+from nova_preempt.core.controller import Step
+from nova_preempt.core.eviction.return_controller import Shelved
+from nova_preempt.core.model import SECOND, Provider, Resources, Server
+from nova_preempt.core.scheduling.eviction_budgets import Budgets
+from nova_preempt.core.scheduling.preemption_policy import Policy
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Evictable:
+    """The servers of a class that run, and may end for others.
+
+    :ivar hosts: (name, provider, the preemptible servers there) of each host
+    :ivar claimants: what is known for certain of them, by uuid
+    :ivar busy: uuids of those that end already, or lately did not
+    """
+
+    hosts: Iterable[tuple[str, Provider, Iterable[Server]]]
+    claimants: Mapping[str, class_dispatch.Claimant]
+    policy: Policy
+    budgets: Budgets | None
+    busy: Collection[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """Shelved servers of a class, and what a pass over them asks.
+
+    :ivar most: how many may be asked to come
+    :ivar claimants: {uuid: what was promised to it, and what it got}
+    :ivar room: see return_controller.Observed.room()
+    :ivar may_preempt: tells whether others may end for them
+    :ivar evictable: returns the Evictable
+    """
+
+    waiting: Sequence[Shelved]
+    most: int
+    claimants: Mapping[str, class_dispatch.Claimant]
+    room: Callable[[Shelved], Mapping[str, Resources]]
+    may_preempt: Callable[[], bool]
+    evictable: Callable[[], Evictable]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Terms:
+    """The operator's table of classes.
+
+    :ivar period_s: how often others may end for those that wait
+    """
+
+    classes: Classes
+    period_s: int
+
+
+def step(
+    terms: Terms, observed: Observed, memory: int | None, now_us: int
+) -> Step[class_dispatch.Placement, int | None]:
+    """Return the placements of those that are to be asked to come, in order.
+
+    Who gets what is free, and once a period also who gets what others hold.
+
+    :param memory: when others last could end for those that wait
+    """
+    waiting, most = observed.waiting, observed.most
+    if not waiting or most <= 0:
+        return Step((), memory)
+    rooms, spared = _rooms(observed)
+    placed = _round(terms, observed, spared, rooms, now_us)
+    if (
+            len(placed) < min(most, len(waiting))
+            and _is_time(memory, terms.period_s, now_us)
+            and observed.may_preempt()):
+        memory = now_us
+        # Who would take what is kept free is in nobody's way.
+        placed = (*_round(terms, observed, waiting, {
+            **rooms, **_hosts(observed.evictable(), now_us)}, now_us), *placed)
+    found: dict[str, class_dispatch.Placement] = {}
+    for each in placed:
+        found.setdefault(each.uuid, each)
+    return Step(tuple(found.values())[:most], memory)
+
+
+def _is_time(passed_us: int | None, period_s: int, now_us: int) -> bool:
+    """Tell whether the last pass is long enough ago, or later than now."""
+    return passed_us is None or not (
+        0 <= now_us - passed_us < period_s * SECOND)
+
+
+def _round(terms: Terms, observed: Observed, waiting: Iterable[Shelved],
+           hosts: Mapping[str, class_dispatch.RoundHost],
+           now_us: int) -> tuple[class_dispatch.Placement, ...]:
+    rule = class_policies.ByPromise(terms.classes)
+    claimants = observed.claimants
+    # Some may be forgotten meanwhile.
+    known = [
+        dataclasses.replace(claimants[each.uuid], resources=each.resources)
+        for each in waiting if each.uuid in claimants]
+    first = class_dispatch.foremost(known, terms.classes, rule, now_us,
+                                    observed.most)
+    return class_dispatch.one_round(
+        first, [*hosts.values()], terms.classes, rule, now_us)
+
+
+def _rooms(
+    observed: Observed,
+) -> tuple[dict[str, class_dispatch.RoundHost], list[Shelved]]:
+    """Return the hosts with room and nobody on them, and for whom it is."""
+    rooms: dict[str, Resources] = {}
+    found: dict[object, Mapping[str, Resources]] = {}
+    spared = []
+    for each in observed.waiting:
+        size = tuple(sorted(each.resources.items()))
+        if size not in found:
+            found[size] = observed.room(each)
+            for host, free in found[size].items():
+                # It may have changed since it was asked for another one.
+                rooms[host] = capacity.least(rooms.get(host, free), free)
+        if found[size]:
+            spared.append(each)
+    return {host: class_dispatch.RoundHost(host, free)
+            for host, free in rooms.items()}, spared
+
+
+def _hosts(evictable: Evictable,
+           now_us: int) -> dict[str, class_dispatch.RoundHost]:
+    """Return the hosts with servers that may end."""
+    now = times.at(now_us)
+    claimants, budgets = evictable.claimants, evictable.budgets
+    found = {}
+    for name, provider, servers in evictable.hosts:
+        there = tuple(
+            dataclasses.replace(
+                claimants[server.uuid],
+                resources=provider.allocations[server.uuid])
+            for server in servers if server.uuid in claimants
+            and server.uuid in provider.allocations
+            and server.uuid not in evictable.busy
+            and claimants[server.uuid].is_certain
+            and evictable.policy.may_give_way(server, now)
+            and (budgets is None or budgets.allows(server)))
+        if there:
+            free = {each: provider.free(each) for each in provider.inventories}
+            found[name] = class_dispatch.RoundHost(
+                name,
+                capacity.total((free, *(each.resources for each in there))),
+                there)
+    return found

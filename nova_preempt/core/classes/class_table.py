@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The table of classes as an operator writes it.
+
+Each class is {field: text}. What is not said follows from how long it takes to
+get a server back to a host, see margin.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+import dataclasses
+import fractions
+import re
+from typing import Any
+
+from nova_preempt.core.classes import availability_margin
+from nova_preempt.core.classes.availability_margin import Classes
+from nova_preempt.core.classes.availability_margin import QosClass
+from nova_preempt.core.model import SECOND
+
+_REQUIRED = ("name", "importance", "availability")
+_OPTIONAL = ("safety_margin_s", "overhead_limit", "least_run_s", "open")
+FIELDS = (*_REQUIRED, *_OPTIONAL)
+
+# It is in extra specs, URLs and columns.
+_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_FLAGS = {"true": True, "false": False}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Table:
+    """The classes that there are, and what is known of all of them.
+
+    ``open``: the names of those that any user may ask for; others are had
+    with a flavor that names them. ``overhead_us``: what it is taken to cost
+    to get a server back before it was seen. ``pass_period_s``: how often to
+    look for somebody to preempt.
+    """
+
+    classes: Classes
+    open: frozenset[str] = frozenset()
+    overhead_us: int = availability_margin.OVERHEAD_S * SECOND
+    pass_period_s: int = availability_margin.PASS_PERIOD_S
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the classes, the most important first."""
+        return tuple(qos.name for qos in self.classes)
+
+    @property
+    def hasty(self) -> tuple[str, ...]:
+        """Whose safety margin ends before the next pass: seen too late."""
+        return tuple(
+            qos.name for qos in self.classes
+            if qos.safety_margin_s < self.pass_period_s)
+
+
+def parse(entries: Iterable[Mapping[str, str]],
+          pass_period_s: int = availability_margin.PASS_PERIOD_S) -> Table:
+    """Return the table that is written down.
+
+    :param entries: a class each
+    :raises ValueError: says what is wrong with which field of which class
+    """
+    classes, opened = [], set()
+    for number, entry in enumerate(entries, start=1):
+        try:
+            fields = _fields(entry, pass_period_s)
+            is_open = _flag(entry, "open")
+        except ValueError as exc:
+            raise ValueError(
+                f"class {entry.get('name') or f'number {number}'}: {exc}"
+            ) from None
+        qos = QosClass(**fields)
+        classes.append(qos)
+        if is_open:
+            opened.add(qos.name)
+    return Table(
+        Classes(*classes), frozenset(opened),
+        availability_margin.OVERHEAD_S * SECOND, pass_period_s)
+
+
+def _fields(entry: Mapping[str, str], pass_period_s: int ) -> dict[str, Any]:
+    unknown = sorted(entry.keys() - set(FIELDS))
+    if unknown:
+        raise ValueError(
+            f"{unknown[0]} is no field, but {', '.join(FIELDS)} are")
+    missing = [field for field in _REQUIRED if not entry.get(field)]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing")
+    if not _NAME.fullmatch(entry["name"]):
+        raise ValueError(
+            "a name has 1 to 64 letters, digits, dots, hyphens and "
+            "underscores, and begins with a letter or a digit")
+    return {
+        "name": entry["name"],
+        "importance": _whole(entry, "importance"),
+        "availability": _share(entry, "availability"),
+        "safety_margin_s": _whole(entry, "safety_margin_s", pass_period_s),
+        "overhead_limit": _share(entry, "overhead_limit"),
+        "least_run_s": _whole(entry, "least_run_s",
+                              availability_margin.LEAST_RUN_S),
+    }
+
+
+def _flag(entry: Mapping[str, str], field: str) -> bool:
+    text = entry.get(field, "false")
+    if text not in _FLAGS:
+        raise ValueError(f"{field} is {text!r}, it must be true or false")
+    return _FLAGS[text]
+
+
+def _whole(entry: Mapping[str, str], field: str, default: int = 0) -> int:
+    text = entry.get(field)
+    if text is None:
+        return default
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(
+            f"{field} is {text!r}, it must be a whole number") from None
+
+
+def _share(entry: Mapping[str, str], field: str) -> fractions.Fraction:
+    """Return it exactly as written: 0.9 is 9/10. 1 if it is missing."""
+    text = entry.get(field, "1")
+    try:
+        return fractions.Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(
+            f"{field} is {text!r}, it must be a number such as 0.95") from None

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""How long a request has run, waited and been on its way to a host.
+
+The three clocks of M. Carvalho et al. (JISA 11, 2020, doi
+10.1186/s13174-020-00129-0) count over all incarnations of a request, from its
+admission to its end: R while a server of it runs, W while it is queued, at
+first and after it gave way, and B while it is allocated, resumed or built.
+What is promised to it is a share of R in all three. No clock counts while its
+owner has put it aside: who wants nothing waits for nothing.
+
+Times are whole microseconds since the epoch. Events are told by notifications,
+which may come late, twice or in any order: the clocks after a number of events
+are the same however these came. Which was lost nobody can tell, but that one
+was can often be seen (``has_gap``); then a complete list repairs it.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Mapping
+import dataclasses
+import enum
+import fractions
+import itertools
+import operator
+
+
+class Kind(enum.IntEnum):
+    """What has happened; one follows the other, round and round."""
+
+    QUEUED = 0
+    ALLOCATING = 1  # it has a host, and does not run there yet
+    RUNNING = 2
+    EVICTED = 3  # it gave way, and waits again
+    ENDED = 4  # for good
+    ASIDE = 5  # its owner does without it for now
+
+
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
+class Event:
+    """What has happened when, in microseconds since the epoch."""
+
+    at_us: int
+    kind: Kind
+
+
+#: What may come after what; anything else tells of a lost event.
+_NEXT: Mapping[Kind | None, frozenset[Kind]] = {
+    None: frozenset((Kind.QUEUED,)),
+    Kind.EVICTED: frozenset(
+        (Kind.QUEUED, Kind.ALLOCATING, Kind.ENDED, Kind.ASIDE)),
+    Kind.QUEUED: frozenset((Kind.ALLOCATING, Kind.ENDED, Kind.ASIDE)),
+    # A host may turn out to be of no use.
+    Kind.ALLOCATING: frozenset(
+        (Kind.RUNNING, Kind.QUEUED, Kind.EVICTED, Kind.ENDED, Kind.ASIDE)),
+    Kind.RUNNING: frozenset((Kind.EVICTED, Kind.ENDED, Kind.ASIDE)),
+    Kind.ENDED: frozenset(),
+    Kind.ASIDE: frozenset(
+        (Kind.QUEUED, Kind.ALLOCATING, Kind.RUNNING, Kind.ENDED)),
+}
+
+
+#: In which no clock counts.
+_STOPPED = frozenset((Kind.ENDED, Kind.ASIDE))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Times:
+    """What the clocks show, in microseconds; none is negative."""
+
+    running_us: int = 0
+    waiting_us: int = 0
+    binding_us: int = 0
+
+    @property
+    def total_us(self) -> int:
+        """Since its admission."""
+        return self.running_us + self.waiting_us + self.binding_us
+
+    @property
+    def availability(self) -> fractions.Fraction:
+        """The share of time that it ran (Equation 1); 0 of no time."""
+        return _share(self.running_us, self.total_us)
+
+    def later(self, kind: Kind | None, elapsed_us: int) -> Times:
+        """Return them after so long in the state that an event leads to."""
+        if kind is Kind.RUNNING:
+            return Times(
+                self.running_us + elapsed_us, self.waiting_us, self.binding_us)
+        if kind is Kind.ALLOCATING:
+            return Times(
+                self.running_us, self.waiting_us, self.binding_us + elapsed_us)
+        if kind is None or kind in _STOPPED:
+            return self
+        return Times(
+            self.running_us, self.waiting_us + elapsed_us, self.binding_us)
+
+
+def _share(part: int, whole: int) -> fractions.Fraction:
+    return fractions.Fraction(part, whole) if whole else fractions.Fraction()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a request stands right after an event.
+
+    ``kind`` is what it told, None before all. ``since_us``: when that began;
+    ``last_us``: of the last event, which may have told the same again.
+    ``gaps``: how often an event came that cannot come after the one before.
+    """
+
+    kind: Kind | None = None
+    times: Times = Times()
+    admitted_us: int = 0
+    since_us: int = 0
+    last_us: int = 0
+    gaps: int = 0
+
+    def after(self, event: Event) -> Mark:
+        """Return where it stands after one more, which is not earlier."""
+        if self.kind is None:
+            return Mark(
+                event.kind, Times(), event.at_us, event.at_us, event.at_us,
+                int(event.kind is not Kind.QUEUED))
+        if self.kind is Kind.ENDED:
+            return self
+        again = event.kind is self.kind
+        return Mark(
+            event.kind,
+            self.times.later(self.kind, event.at_us - self.last_us),
+            self.admitted_us, self.since_us if again else event.at_us,
+            event.at_us,
+            self.gaps + (not again and event.kind not in _NEXT[self.kind]))
+
+
+_NOTHING = Mark()
+
+
+def _fold(events: Iterable[Event], mark: Mark) -> Mark:
+    """Return where a request stands after events, which are ascending.
+
+    What is told of the same instant is taken in the order in which it can
+    have happened after what was before.
+    """
+    for _, instant in itertools.groupby(
+            events, key=operator.attrgetter("at_us")):
+        before = _place(mark.kind)
+        for event in sorted(
+                instant, key=lambda event: _distance(before, event.kind)):
+            mark = mark.after(event)
+    return mark
+
+
+def _place(kind: Kind | None) -> Kind:
+    """Return where of the round somebody stands."""
+    if kind is None:
+        return Kind.EVICTED
+    return Kind.QUEUED if kind is Kind.ASIDE else kind
+
+
+def _distance(before: Kind, after: Kind) -> int:
+    """Return how many steps of the round lie between; the end is last."""
+    if after in _STOPPED:
+        return len(Kind) - (after is Kind.ASIDE)
+    return (after - before - 1) % Kind.ENDED
+
+
+class Clocks:
+    """Those of one request; never changed.
+
+    ``events``: those that are known and not settled, ascending. Two are equal
+    if the same is known.
+    """
+
+    __slots__ = ("_base", "_mark", "events")
+
+    def __init__(
+            self, events: Iterable[Event] = (), base: Mark = _NOTHING) -> None:
+        self.events = tuple(sorted(set(events)))
+        self._base = base
+        self._mark = _fold(self.events, base)
+
+    # -- what is asked ----------------------------------------------------
+
+    @property
+    def mark(self) -> Mark:
+        """Where it stands: all that the clocks show follows from it."""
+        return self._mark
+
+    @property
+    def kind(self) -> Kind | None:
+        """What was told last, None if nothing was."""
+        return self._mark.kind
+
+    @property
+    def admitted_us(self) -> int:
+        """When it was admitted; 0 if nothing is known of it."""
+        return self._mark.admitted_us
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether what is known cannot be all; see repaired()."""
+        return self._mark.gaps > 0
+
+    def at(self, now_us: int) -> Times:
+        """Return what the clocks show.
+
+        :param now_us: where it is earlier than the last event, for a clock
+            was set back, the clocks show what they did then
+        """
+        mark = self._mark
+        return mark.times.later(mark.kind, max(0, now_us - mark.last_us))
+
+    def ran_us(self, now_us: int) -> int:
+        """Return for how long the present incarnation runs, 0 if none does."""
+        mark = self._mark
+        if mark.kind is not Kind.RUNNING:
+            return 0
+        return max(0, now_us - mark.since_us)
+
+    # -- what happens -----------------------------------------------------
+
+    def applied(self, *events: Event) -> Clocks:
+        """Return the clocks as they are with these events, too.
+
+        In any order, and as often as they come. What is no later than what
+        has been settled is taken to be counted already.
+        """
+        clocks = self
+        for event in events:
+            clocks = clocks._one(event)
+        return clocks
+
+    def _one(self, event: Event) -> Clocks:
+        if self._base.kind is not None and event.at_us <= self._base.last_us:
+            return self
+        if self.events and event.at_us <= self.events[-1].at_us:
+            return Clocks((*self.events, event), self._base)
+        # It is the latest, as they mostly are: go on from where it stands.
+        clocks = Clocks.__new__(Clocks)
+        clocks.events = (*self.events, event)
+        clocks._base = self._base
+        clocks._mark = self._mark.after(event)
+        return clocks
+
+    def repaired(self, complete: Iterable[Event], until_us: int) -> Clocks:
+        """Return the clocks by a complete list of what has happened.
+
+        :param complete: all events up to that time, since its admission;
+            they take the place of all that was known up to then
+        :param until_us: what is known to have happened later stays
+        """
+        return Clocks(
+            (
+                *(event for event in complete if event.at_us <= until_us),
+                *(event for event in self.events if event.at_us > until_us)) )
+
+    def settled(self, until_us: int) -> Clocks:
+        """Return the same clocks without the events up to that time.
+
+        So the list does not grow for ever. Times are kept, but what comes
+        later and tells of the time before is not believed any more.
+        """
+        place = bisect.bisect_right(
+            self.events, until_us, key=lambda event: event.at_us)
+        return Clocks(
+            self.events[place:], _fold(self.events[:place], self._base))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Clocks):
+            return NotImplemented
+        return (self.events, self._base) == (other.events, other._base)
+
+    def __hash__(self) -> int:
+        return hash((self.events, self._base))
+
+    def __repr__(self) -> str:
+        return f"Clocks({self.events!r}, {self._base!r})"

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Which of those that run give way on a host, by what it does to promises.
+
+Of one victim that counts, level by level (M. Carvalho et al., JISA 11, 2020):
+what lacks of the margin of an urgent one, in the class of its importance, the
+most important class first; and at last all margins together. A set of victims
+is the better the less it harms an important class, and then the more is left
+of what its members may still lose.
+
+Two ways to choose victims on a host:
+
+* reprieve() is the published one. All who may be preempted are taken, and
+  given back one by one, the most precious first, as long as the rest makes
+  room. Hosts are compared by published().
+* folded() makes one cost of the levels, for core.victims, which finds the best
+  of all sets. The published last level is no cost: the more victims with time
+  left, the better it is, and the best set would be everybody. So each victim
+  costs a horizon there, less its margin: fewer victims first, then the larger
+  margins. No level is negative then, and no sum of a level reaches the unit of
+  the next (see LEVEL_BITS), so that sums of the folded costs compare as the
+  sums of the levels do, one after the other, on a host and between hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from nova_preempt.core import capacity
+from nova_preempt.core.classes.availability_margin import Classes
+from nova_preempt.core.classes.availability_margin import QosClass
+from nova_preempt.core.classes.availability_margin import Standing
+
+#: No margin counts more, in microseconds: 13 months.
+HORIZON_US = 2**45
+#: A level of one victim is at most twice the horizon, and 1,023 victims are
+#: more than there are on a host.
+LEVEL_BITS = 56
+
+Levels: TypeAlias = tuple[int, ...]
+
+
+def levels(classes: Classes, standing: Standing) -> Levels:
+    """Return what a victim costs, in microseconds and none negative.
+
+    By class, the most important first, and at last by the margin; lexically
+    smaller is better.
+    """
+    margin_us = _within_horizon(standing.margin // classes.scale)
+    costs = [0] * len(classes)
+    if margin_us < 0:
+        costs[classes.rank(standing.qos)] = -margin_us
+    return (*costs, HORIZON_US - margin_us)
+
+
+def _within_horizon(margin_us: int) -> int:
+    return min(max(margin_us, -HORIZON_US), HORIZON_US)
+
+
+def fold(costs: Iterable[int]) -> int:
+    """Return one number that orders as the levels do, and so do sums."""
+    folded = 0
+    for level in costs:
+        folded = folded << LEVEL_BITS | level
+    return folded
+
+
+def folded(classes: Classes, standing: Standing) -> int:
+    """Return the cost of a victim, to be added up and compared."""
+    return fold(levels(classes, standing))
+
+
+def dearest(classes: Classes, qos: QosClass) -> int:
+    """Return the most that a victim of a class can cost."""
+    costs = [0] * len(classes)
+    costs[classes.rank(qos)] = HORIZON_US
+    return fold((*costs, 2 * HORIZON_US))
+
+
+def published(classes: Classes, victims: Iterable[Standing]) -> Levels:
+    """Return what hosts are compared by in the text: the smaller the better.
+
+    Exact: in microseconds times the scale of the classes. The text has the
+    reciprocals of such sums, which tells nobody what is best where there is
+    no victim to add up; the best host for a class is one that harms nobody of
+    it.
+    """
+    harms = dict.fromkeys((qos.name for qos in classes), 0)
+    total = 0
+    for standing in victims:
+        total += standing.margin
+        if standing.margin < 0:
+            harms[standing.qos.name] -= standing.margin
+    return (*harms.values(), -total)
+
+
+Key = TypeVar("Key")
+
+
+def reprieve(
+    victims: Sequence[tuple[Standing, Mapping[Key, int]]],
+    missing: Mapping[Key, int],
+    order: Callable[[Standing], Any] = lambda standing: standing.order,
+) -> tuple[Standing, ...] | None:
+    """Return who gives way on a host, None if not even all make room.
+
+    Not the best, but nobody of them can be spared.
+
+    :param victims: who may be preempted, and what the end of each frees
+    :param missing: what has to be freed
+    :param order: of the most precious is the smallest
+    """
+    freed = capacity.total(amounts for _, amounts in victims)
+    if not capacity.fits(missing, freed):
+        return None
+    spare = capacity.less(freed, missing)
+    chosen = []
+    for standing, amounts in sorted(
+            victims, key=lambda victim: order(victim[0])):
+        needed = {key: amounts.get(key, 0) for key in missing}
+        if capacity.fits(needed, spare):
+            spare = capacity.less(spare, needed)
+        else:
+            chosen.append(standing)
+    return tuple(sorted(chosen, key=lambda standing: standing.uuid))

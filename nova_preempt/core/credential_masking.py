@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is left of a text when the credentials in it are taken out.
+
+Errors of libraries quote addresses, and an address may hold a password: as
+its user's part, as operators write them, or as a parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import re
+import urllib.parse
+
+MASK = "***"
+
+# Up to the last @ before a space or a quote: a password may hold an @, or a
+# slash, which no address may, and the complaint about that quotes it.
+_USER = re.compile(r"""([A-Za-z][\w+.-]*://)[^\s"'<>]*@""")
+_PARAMETER = re.compile(
+    r"""([?&;][\w.-]*
+        (?:passw|pwd|secret|token|api_?key|credential)[\w.-]*=)
+        [^\s&;#"'<>]+""",
+    re.IGNORECASE | re.VERBOSE, )
+
+
+def masked(text: object, *addresses: str) -> str:
+    """Return the text without credentials.
+
+    :param text: or an exception
+    :param addresses: that it may be about: their passwords are taken out
+        wherever they stand, also alone
+    """
+    found = str(text)
+    for secret in sorted(
+        {part for address in addresses for part in _secrets(address)}, key=len,
+        reverse=True, ):
+        found = found.replace(secret, MASK)
+    found = _USER.sub(rf"\1{MASK}@", found)
+    return _PARAMETER.sub(rf"\1{MASK}", found)
+
+
+def _secrets(address: str) -> Iterator[str]:
+    """Go through the secrets of an address, as written and as meant."""
+    user = _USER.search(address)
+    if user:
+        _scheme, _, password = user[0].partition("://")[2].partition(":")
+        yield from _spellings(password[:-1])
+    for parameter in _PARAMETER.finditer(address):
+        yield from _spellings(parameter[0].removeprefix(parameter[1]))
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    for spelling in (
+        secret, urllib.parse.unquote(secret),
+        urllib.parse.unquote_plus(secret)):
+        if spelling:
+            yield spelling

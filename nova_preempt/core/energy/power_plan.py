@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which hosts are powered on and off.
+
+The published rules of Rossigneux et al., corrected: their loops have both
+inequalities turned around, and the second one never ends when no host is
+eligible. The published text takes the number of hosts that are needed from a
+forecast and the reservations; the spare hosts, the minimums, the limits and
+the hosts that are left alone come on top.
+"""
+
+import collections
+from collections.abc import Callable, Collection, Iterable, Mapping
+import dataclasses
+import math
+
+#: How often hosts without servers are noted, as published.
+NOTE_INTERVAL_S = 60
+#: Not noted for longer than so many intervals is not in a row.
+GAP = 2.5
+
+
+@dataclasses.dataclass(frozen=True)
+class PowerHost:
+    """A host that may be switched, or counts at least.
+
+    Hosts that are of no use now, since an operator has disabled them or they
+    have failed, and those that are being powered off are not to be among
+    those that decide() is given.
+
+    :param on: whether it is on, or booting
+    :param busy: whether servers are on it, or on their way to it
+    :param idle_intervals: how often in a row it was noted as idle
+    :param efficiency: FLOPS per watt, None if unknown
+    :param reserved: whether a reservation of it runs, or begins within the
+        horizon
+    :param due: whether it must be on now, since that begins within the time
+        of a boot
+    :param excluded: whether it is never to be switched
+    :param aggregates: the host aggregates that it is in
+    """
+
+    name: str
+    on: bool
+    busy: bool = False
+    idle_intervals: int = 0
+    efficiency: float | None = None
+    reserved: bool = False
+    due: bool = False
+    excluded: bool = False
+    aggregates: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+    """What is asked of every decision.
+
+    :param idle_intervals: how often in a row a host must have been noted as
+        idle before it is powered off
+    :param spare: hosts that are on beyond those that are needed, and so many
+        at least have neither servers nor a reservation: what is reserved is
+        spare for nobody
+    :param minimum: hosts that are on in any case
+    :param minimum_of: the same by aggregate; those that are not in it have
+        no minimum
+    :param max_wakes: hosts that may be powered on now, None for any number
+    :param max_sleeps: hosts that may be powered off now, likewise
+    """
+
+    idle_intervals: int = 5
+    spare: int = 0
+    minimum: int = 0
+    minimum_of: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    max_wakes: int | None = None
+    max_sleeps: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Switches:
+    """Names of hosts, in the order in which they are to be switched.
+
+    :param wake: to be powered on
+    :param sleep: to be powered off
+    :param required: how many hosts were to be on
+    """
+
+    wake: tuple[str, ...] = ()
+    sleep: tuple[str, ...] = ()
+    required: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """A reservation of a host that is asleep.
+
+    :param in_s: in how many seconds it begins
+    :param lead_s: how long before that the host has to be woken
+    """
+
+    name: str
+    in_s: float
+    lead_s: float
+
+
+def queue_s(number: int, per_minute: int, step_s: float) -> float:
+    """How long it takes until so many hosts have been woken, in seconds.
+
+    :param step_s: after how long it is seen at the latest that a minute is
+        over
+    """
+    return number // per_minute * (60 + step_s)
+
+
+def due(starts: Iterable[Start], per_minute: int,
+        step_s: float) -> tuple[str, ...]:
+    """Names of hosts that have to wake now for all to be up in time.
+
+    Only so many may be woken in a minute, and the first to be needed go
+    first: so those before one whose turn would come too late are due with
+    it.
+
+    :param step_s: see queue_s()
+    """
+    ordered = sorted(starts, key=lambda start: (start.in_s, start.name))
+    last = max((position for position, start in enumerate(ordered, 1)
+                if start.in_s <= start.lead_s + queue_s(
+                    position - 1, per_minute, step_s)), default=0)
+    return tuple(start.name for start in ordered[:last])
+
+
+def max_gap_s(step_interval_s: float) -> float:
+    """For how long hosts may not be noted and be idle in a row all the same.
+
+    :param step_interval_s: how often it is looked whether it is time
+    """
+    return GAP * max(NOTE_INTERVAL_S, step_interval_s)
+
+
+def count_idle(noted: Mapping[str, int],
+               idle: Collection[str]) -> dict[str, int]:
+    """For how many intervals in a row, this one among them, hosts are idle.
+
+    :param noted: how many there were before, of hosts that were noted no
+        longer ago than max_gap_s()
+    :param idle: the names of hosts that are idle now; all others begin anew
+    """
+    return {name: 1 + noted.get(name, 0) for name in idle}
+
+
+def required_hosts(hosts: Iterable[PowerHost], forecast: float,
+                   policy: Policy) -> int:
+    """How many hosts are to be on.
+
+    :param forecast: how many will have servers; a part of one is a whole one
+    """
+    reserved = sum(host.reserved for host in hosts)
+    return max(policy.minimum,
+               max(math.ceil(forecast), reserved) + policy.spare)
+
+
+def decide(hosts: Collection[PowerHost], forecast: float,
+           policy: Policy) -> Switches:
+    """What to power on and off now.
+
+    1. on: hosts whose reservation is about to begin;
+    2. on: hosts of aggregates that have fewer than their minimum;
+    3. on: hosts until as many are on as are required. In 2 and 3 those with a
+       reservation within the horizon come first, then the most efficient;
+    4. on: hosts that are not reserved, until as many are idle as are to be
+       spare;
+    5. off: as long as more are on than are required, and more idle than are
+       to be spare, the least efficient of those that have been idle long
+       enough, unless they are reserved or their aggregate needs them. What 1
+       to 4 power on does not count here: it is not up yet.
+
+    What is not known to be efficient comes last in 2 to 4, and first in 5.
+    O(n log n + n a) for n hosts in a aggregates each.
+
+    :param forecast: see required_hosts()
+    """
+    required = required_hosts(hosts, forecast, policy)
+    return Switches(_wake(hosts, required, policy),
+                    _sleep(hosts, required, policy), required)
+
+
+def _wake(hosts: Collection[PowerHost], required: int,
+          policy: Policy) -> tuple[str, ...]:
+    on = _On(hosts, policy)
+    asleep = sorted((host for host in hosts
+                     if not host.on and not host.excluded),
+                    key=lambda host: (not host.reserved, *_best_first(host)))
+    rules: tuple[Callable[[PowerHost], bool], ...] = (
+        lambda host: host.due, on.lacks, lambda host: on.total < required,
+        lambda host: on.spare < policy.spare and _is_spare(host))
+    woken: dict[str, None] = {}
+    for wanted in rules:
+        for host in asleep:
+            if host.name not in woken and wanted(host):
+                woken[host.name] = None
+                on.count(host, 1)
+    return tuple(woken)[:policy.max_wakes]
+
+
+def _sleep(hosts: Collection[PowerHost], required: int,
+           policy: Policy) -> tuple[str, ...]:
+    on = _On(hosts, policy)
+    idle = sorted((host for host in hosts if _may_sleep(host, policy)),
+                  key=_worst_first)
+    put: list[str] = []
+    for host in idle:
+        if on.total <= required or on.spare <= policy.spare:
+            break
+        if not on.needs(host):
+            put.append(host.name)
+            on.count(host, -1)
+    return tuple(put[:policy.max_sleeps])
+
+
+def _is_spare(host: PowerHost) -> bool:
+    """Whether it has all its room for whoever comes, once it is on."""
+    return not (host.busy or host.reserved or host.due)
+
+
+def _may_sleep(host: PowerHost, policy: Policy) -> bool:
+    return (host.on and not host.busy and not host.reserved
+            and not host.due and not host.excluded
+            and host.idle_intervals >= policy.idle_intervals)
+
+
+def _efficiency(host: PowerHost) -> float:
+    return -math.inf if host.efficiency is None else host.efficiency
+
+
+def _best_first(host: PowerHost) -> tuple[float, str]:
+    return -_efficiency(host), host.name
+
+
+def _worst_first(host: PowerHost) -> tuple[float, str]:
+    return _efficiency(host), host.name
+
+
+class _On:
+    """How many hosts are on, in all and by aggregate."""
+
+    def __init__(self, hosts: Iterable[PowerHost], policy: Policy) -> None:
+        self._minimum_of = policy.minimum_of
+        self._of: collections.Counter[str] = collections.Counter()
+        self.total = 0
+        self.spare = 0
+        for host in hosts:
+            if host.on:
+                self.count(host, 1)
+
+    def count(self, host: PowerHost, number: int) -> None:
+        self.total += number
+        self.spare += number * _is_spare(host)
+        for aggregate in host.aggregates:
+            self._of[aggregate] += number
+
+    def lacks(self, host: PowerHost) -> bool:
+        """Whether an aggregate of the host has too few that are on."""
+        return any(self._of[aggregate] < self._minimum_of.get(aggregate, 0)
+                   for aggregate in host.aggregates)
+
+    def needs(self, host: PowerHost) -> bool:
+        """Whether an aggregate of the host has none to spare."""
+        return any(self._of[aggregate] <= self._minimum_of.get(aggregate, 0)
+                   for aggregate in host.aggregates)

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The next step of a host that is powered off or on.
+
+    on -> emptying -> sleeping -> asleep -> waking -> on
+                          \\                   \\-> failed -> waking
+                           \\-> failed
+
+next_step() is asked again and again. Where it has to know more, its answer is
+to look for that; so nothing is read in vain, and what a host may lose a server
+by is read right before.
+"""
+
+import dataclasses
+import enum
+
+ON = 'on'
+EMPTYING = 'emptying'      # its service is disabled, if nothing comes to it...
+SLEEPING = 'sleeping'      # ...it is powered off
+ASLEEP = 'asleep'
+WAKING = 'waking'          # powered on, its service has still to report
+FAILED = 'failed'          # did not boot, or go off, in time
+STATES = (ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED)
+
+#: How the reason of a compute service that we have disabled begins. What an
+#: operator has disabled says something else, and is left alone.
+REASON = 'nova-preempt-engine: '
+
+#: Those in which a host will be on for whoever needs it.
+COMING = (EMPTYING, SLEEPING, ASLEEP, WAKING)
+#: Those, and the one in which it may be.
+NOT_ON = (*COMING, FAILED)
+
+
+#: How long after its service was disabled a host must still be empty: what a
+#: request that was being scheduled takes to show.
+EMPTY_CHECKS_S = 10
+#: How long a host may take to shut down before it is switched off hard.
+POWER_OFF_TIMEOUT_S = 300
+#: How long it may take until a host that was switched is seen to be so.
+POWER_SWITCH_TIMEOUT_S = 60
+#: How many boots in a row are tried before a host is marked as failed.
+BOOTS = 2
+#: How long after it has failed a host is tried again.
+FAILED_RETRY_S = 3600
+
+
+class Power(enum.Enum):
+    """What the controller of a host says."""
+
+    NOT_ASKED = 'not asked'
+    UNKNOWN = 'unknown'        # it does not answer
+    ON = 'on'
+    OFF = 'off'
+
+
+class Act(enum.Enum):
+    """What is to be done now."""
+
+    WAIT = 'nothing'
+    ASK_POWER = 'ask the controller'
+    LOOK = 'read its service and what is on it, anew'
+    DISABLE = 'disable its service'
+    SHUT_DOWN = 'let it shut down'
+    SWITCH_OFF = 'switch it off hard'
+    POWER_ON = 'power it on'
+    MOVE = 'write another state'
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """An act, and the state that a MOVE is to.
+
+    :param enable: whether its service is enabled first
+    :param cycle: whether it is switched off hard then, to boot anew
+    :param boots: how many boots were begun, in that state
+    """
+
+    act: Act
+    state: str = ''
+    reason: str = ''
+    enable: bool = False
+    cycle: bool = False
+    boots: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What is known of a host.
+
+    :param age_s: how long it has been in its state
+    :param closed_s: how long this process has seen its service disabled in
+        it; what is known of before may have changed
+    :param up: whether its service reports
+    :param reported: whether that was since it came into the state
+    :param disabled: whether its service is
+    :param ours: whether that was us
+    :param boots: how many boots were begun since it was on last
+    :param shut_down: whether it was asked to shut down, and had its time
+    :param cut: whether it was switched off hard just now
+    :param empty: whether nothing at all is on it, None before a LOOK
+    :param running: whether Nova's cell has servers there, likewise
+    :param error: what went wrong last, for people
+    """
+
+    state: str
+    age_s: float
+    closed_s: float
+    up: bool
+    reported: bool
+    disabled: bool
+    ours: bool
+    boots: int = 0
+    shut_down: bool = False
+    cut: bool = False
+    power: Power = Power.NOT_ASKED
+    empty: bool | None = None
+    running: bool | None = None
+    error: str = ''
+
+    @property
+    def is_operators(self) -> bool:
+        return self.disabled and not self.ours
+
+
+_WAIT = Step(Act.WAIT)
+_ASK = Step(Act.ASK_POWER)
+_LOOK = Step(Act.LOOK)
+
+
+def next_step(facts: Facts, boot_timeout_s: float) -> Step:
+    """Return what to do with a host now; see the module.
+
+    :param boot_timeout_s: how long it may need to boot
+    """
+    rule = _RULES.get(facts.state)
+    return rule(facts, boot_timeout_s) if rule else _WAIT
+
+
+def is_limited(step: Step, facts: Facts) -> bool:
+    """Whether a step counts among the wakes that a minute allows.
+
+    A host that is on already draws no more by it.
+    """
+    return step.state == WAKING and (step.cycle or facts.power is not Power.ON)
+
+
+def adopted(up: bool) -> str:
+    """The state of a host that we have disabled, as nothing else is known.
+
+    One that is up only has to be enabled. All others sleep: they are woken
+    when they are needed, and no more at once than may be.
+    """
+    return WAKING if up else ASLEEP
+
+
+def _move(state: str, reason: str, *, enable: bool = False,
+          cycle: bool = False, boots: int = 0) -> Step:
+    return Step(Act.MOVE, state, reason, enable, cycle, boots)
+
+
+def _keep(facts: Facts, reason: str, error: str = '') -> Step:
+    """Let servers come to it again."""
+    return _move(ON, f'{reason}: {error}' if error else reason,
+                 enable=facts.ours)
+
+
+def _empty(facts: Facts, boot_timeout_s: float) -> Step:
+    """Disable its service; power it off if it stays empty."""
+    if facts.is_operators or not facts.up:
+        return _keep(facts, 'its service was disabled or is down')
+    if facts.age_s >= boot_timeout_s:
+        # Nova refuses to disable it, say, or Placement does not answer.
+        return _keep(facts, 'it could not be made sure that it is empty',
+                     facts.error)
+    if not facts.disabled:
+        return _disable(facts)
+    if facts.closed_s < EMPTY_CHECKS_S:
+        return _WAIT
+    if facts.empty is None:
+        return _LOOK
+    if not facts.empty:
+        return _keep(facts, 'a server has come to it')
+    return _move(SLEEPING, '')
+
+
+def _disable(facts: Facts) -> Step:
+    """A host whose controller cannot help is not taken from anybody."""
+    if facts.power is Power.NOT_ASKED:
+        return _ASK
+    if facts.power is Power.UNKNOWN:
+        return _keep(facts, 'its controller does not answer', facts.error)
+    if facts.power is Power.OFF:
+        return _keep(facts, 'its controller says that it is off, and its '
+                     'service reports: it may be that of another host')
+    return Step(Act.DISABLE)
+
+
+def _sleep(facts: Facts, boot_timeout_s: float) -> Step:
+    """Let it shut down; switch it off hard if it does not.
+
+    Whatever has come to it meanwhile is looked for before each. It is too
+    late to turn back, since the host may be shutting down: once it is off,
+    what has come wakes it, and if it stays on it is open again.
+    """
+    if facts.power is Power.NOT_ASKED:
+        return _ASK
+    if facts.power is Power.OFF:
+        return _move(ASLEEP, '')
+    if _is_stuck(facts, boot_timeout_s):
+        return _keep(facts, 'it could not be powered off', facts.error)
+    if facts.power is Power.UNKNOWN:
+        return _lost(facts, boot_timeout_s)
+    if not facts.ours or facts.cut:
+        return _WAIT
+    if facts.empty is None:
+        return _LOOK
+    if not facts.empty:
+        return _WAIT
+    return Step(Act.SWITCH_OFF if facts.shut_down else Act.SHUT_DOWN)
+
+
+def _lost(facts: Facts, boot_timeout_s: float) -> Step:
+    """Count on it no more where its controller has died meanwhile."""
+    if facts.age_s < POWER_OFF_TIMEOUT_S + boot_timeout_s:
+        return _WAIT
+    return _move(FAILED, 'nobody can tell whether it is off, since its '
+                 f'controller does not answer: {facts.error}')
+
+
+def _is_stuck(facts: Facts, boot_timeout_s: float) -> bool:
+    """Whether it is on after all, as far as anybody can tell."""
+    if facts.age_s < POWER_OFF_TIMEOUT_S + POWER_SWITCH_TIMEOUT_S:
+        return False
+    # Its service tells where its controller does not.
+    return facts.up or (facts.power is Power.ON and facts.age_s >= (
+        POWER_OFF_TIMEOUT_S + boot_timeout_s))
+
+
+def _asleep(facts: Facts, boot_timeout_s: float) -> Step:
+    """See whether somebody else needs it or has woken it."""
+    if facts.power is Power.NOT_ASKED:
+        return _ASK
+    on = facts.power is Power.ON
+    if facts.is_operators:
+        return _move(ON, 'somebody has powered it on') if on else _WAIT
+    if not facts.disabled:
+        return _move(WAKING, 'its compute service was enabled')
+    if on:
+        # Whoever it was may still work on it, so it is not cycled.
+        return _move(WAKING, 'somebody else has powered it on', boots=BOOTS)
+    if facts.empty is None:
+        return _LOOK
+    return _WAIT if facts.empty else _move(WAKING, 'a server has come to it')
+
+
+def _wake(facts: Facts, boot_timeout_s: float) -> Step:
+    """Power it on, and let servers come once its service reports."""
+    if facts.is_operators:
+        return _move(ASLEEP, 'an operator has disabled its service')
+    if facts.reported:
+        return _move(ON, '', enable=facts.ours)
+    if facts.power is Power.NOT_ASKED:
+        return _ASK
+    if facts.age_s < boot_timeout_s:
+        return Step(Act.POWER_ON) if facts.power is Power.OFF else _WAIT
+    if facts.power is Power.ON and facts.boots + 1 < BOOTS:
+        if facts.running is None:
+            return _LOOK
+        if facts.ours and not facts.running:
+            return _move(
+                WAKING, 'it is powered off and on, since its compute service '
+                f'has not reported within {boot_timeout_s:g} s',
+                cycle=True, boots=facts.boots + 1)
+    why = facts.error or 'its compute service has not reported'
+    return _move(FAILED, f'it did not boot within {boot_timeout_s:g} '
+                 f's: {why}')
+
+
+def _failed(facts: Facts, boot_timeout_s: float) -> Step:
+    """Take it back if it came late; else try again much later."""
+    if facts.is_operators:
+        return _WAIT
+    late = facts.age_s >= FAILED_RETRY_S
+    if not late and not facts.reported:
+        return _WAIT
+    if facts.power is Power.NOT_ASKED:
+        return _ASK
+    if facts.reported and facts.power is not Power.OFF:
+        return _move(WAKING, 'it has booted late', boots=BOOTS)
+    if not late or facts.power is Power.UNKNOWN:
+        return _WAIT
+    if facts.power is Power.ON:
+        return _move(WAKING, 'it is tried again')
+    return _move(ASLEEP, 'it had failed to boot')
+
+
+_RULES = {EMPTYING: _empty, SLEEPING: _sleep, ASLEEP: _asleep,
+          WAKING: _wake, FAILED: _failed}

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controller of maximum run times: ends the servers that reached theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+import dataclasses
+from typing import Protocol
+
+from nova_preempt.core import actions
+from nova_preempt.core import eligibility
+from nova_preempt.core import times
+from nova_preempt.core.controller import Step
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.model import Server as Record
+
+
+class Server(eligibility.Server, actions.ClassTerms, Protocol):
+    """The fields that decide whether a server can end at its limit."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """Servers that may have a maximum run time.
+
+    :ivar default_limit_s: the operator's limit of all servers, 0 for none
+    :ivar action: returns what the terms of a server say
+    """
+
+    servers: Iterable[Record]
+    default_limit_s: int
+    action: Callable[[Record], str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class End:
+    """Give notice to a server that has run for its limit."""
+
+    server: Record
+    limit_s: int
+
+
+def limit_s(of_flavor: int | None, of_all: int) -> int:
+    """Return how long a server may run, 0 for as long as it likes.
+
+    :param of_flavor: what its flavor says, None if nothing
+    :param of_all: what the operator says of all
+    """
+    return of_all if of_flavor is None else of_flavor
+
+
+def left_s(
+    server: Server, limit_s: int, action: str, uptime_us: int ) -> int | None:
+    """Return in how many seconds a server has run for as long as it may.
+
+    None if it may run on, or cannot end as it is, or must not: see
+    actions.why_kept(). No lock of its owner lengthens that, whoever's locks
+    count otherwise.
+
+    :param action: what its terms say: delete, shelve or stop
+    """
+    if (
+            limit_s <= 0 or server.vm_state not in eligibility.RUNNING
+            or actions.why_kept(server, action)
+            or eligibility.Rules().why_not(server, action)):
+        return None
+    return max(0, limit_s - uptime_us // SECOND)
+
+
+def step(observed: Observed, memory: None, now_us: int) -> Step[End, None]:
+    """Return the servers to end now, and when the next one is due."""
+    ends, due_us = [], []
+    for server in observed.servers:
+        limit = limit_s(server.maximum_runtime_s, observed.default_limit_s)
+        # Most servers have none, and the rest takes a while.
+        if not limit:
+            continue
+        since_us = times.microseconds(server.launched_at)
+        left = left_s(
+            server, limit, observed.action(server), max(0, now_us - since_us))
+        if left == 0:
+            ends.append(End(server, limit))
+        elif left is not None:
+            due_us.append(since_us + limit * SECOND)
+    return Step(tuple(ends), memory, min(due_us, default=None))

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Controller of headroom: ends servers ahead of demand until it is free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+import dataclasses
+import datetime
+import itertools
+
+from nova_preempt.core import capacity
+from nova_preempt.core import times
+from nova_preempt.core.controller import Step
+from nova_preempt.core.headroom_account import Group
+from nova_preempt.core.model import Candidate, Host, Resources, Server
+from nova_preempt.core.scheduling.eviction_budgets import Budgets
+from nova_preempt.core.scheduling.preemption_policy import Policy
+from nova_preempt.core.victims import cheapest_victims
+
+#: No more servers than this are chosen from for what is missing of a class,
+#: the cheapest first.
+MOST = 200
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Candidates:
+    """The servers that may end for headroom, and by which rules.
+
+    :ivar servers: the preemptible ones, on whatever host
+    :ivar excluded: uuids of those that end already, or lately did not
+    """
+
+    servers: Iterable[Server]
+    policy: Policy
+    budgets: Budgets | None = None
+    excluded: Collection[str] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """A group of hosts whose headroom is to be kept.
+
+    :ivar ending: {uuid: {uuid of a provider: what it holds there}} of servers
+        that end for no server in their place
+    :ivar candidates: returns the Candidates; called if something is missing
+    :ivar changes: grows with each change of the group, None if nobody counts
+    """
+
+    group: Group
+    ending: Mapping[str, Mapping[str, Resources]]
+    candidates: Callable[[], Candidates]
+    changes: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class End:
+    """Give notice to a server.
+
+    :ivar missing: what the group lacks of its headroom
+    """
+
+    server: Server
+    cost_us: int
+    missing: Resources
+
+
+def step(
+    observed: Observed, memory: int | None, now_us: int
+) -> Step[End, int | None]:
+    """Return as few and cheap servers to end as a group needs.
+
+    :param memory: the changes up to which nothing was missing
+    """
+    group, changes = observed.group, observed.changes
+    if changes is not None and changes == memory:
+        return Step((), memory)
+    missing = group.missing(_freeing(group, observed.ending.values()))
+    if not missing:
+        return Step((), changes)
+    chosen = choose(group, missing, observed.candidates(), times.at(now_us),
+                    observed.ending)
+    return Step(tuple(End(server, cost_us, missing)
+                      for server, cost_us in chosen), None)
+
+
+def choose(group: Group, missing: Resources, among: Candidates,
+           now: datetime.datetime,
+           ending: Collection[str] = ()) -> list[tuple[Server, int]]:
+    """Return who ends so that a group has its headroom, and at what cost.
+
+    The cost is what is told of it, see Policy.published_cost_us().
+
+    The cheapest that free what is missing, by class, or as much of it as can
+    be freed: what nobody would give up is no reason for others to end. All
+    that help where budgets do not allow as many.
+
+    :param missing: of group.missing()
+    :param ending: uuids of servers that end already
+    """
+    policy, budgets = among.policy, among.budgets
+    excluded = {*ending, *among.excluded}
+    able: dict[str, Server] = {}
+    candidates = []
+    for server in among.servers:
+        provider = group.nodes.get(server.node)
+        if (
+                provider is None or server.uuid not in provider.allocations
+                or server.uuid in excluded
+                or not policy.may_give_way(server, now)
+                or not (budgets is None or budgets.allows(server))):
+            continue
+        held = Host(server.node, (provider,)).held(server.uuid)
+        able[server.uuid] = server
+        candidates.append(Candidate(
+            server.uuid, capacity.by_class(policy.freed(server, held)),
+            policy.cost_us(server, capacity.by_class(held), now)))
+    candidates = _cheapest(candidates, missing)
+    freed = capacity.total(each.resources for each in candidates)
+    wanted = {name: min(amount, freed[name])
+              for name, amount in missing.items() if freed.get(name)}
+    if not wanted:
+        return []
+    found = cheapest_victims(
+        candidates, wanted,
+        capacity={name: group.capacity(name) for name in wanted},
+        caps=budgets.caps(able[each.uuid] for each in candidates) if budgets
+        else ())
+    chosen = candidates if found is None else found.victims
+    return [(able[each.uuid], policy.published_cost_us(each.cost))
+            for each in chosen]
+
+
+def _cheapest(
+    candidates: Iterable[Candidate], missing: Resources ) -> list[Candidate]:
+    """Return the cheapest of those that free something of what is missing."""
+    ordered = sorted(candidates, key=lambda each: (each.cost, each.uuid))
+    some = {
+        each.uuid: each
+        for name in missing
+        for each in itertools.islice(
+            (each for each in ordered if each.resources.get(name)), MOST)
+    }
+    return sorted(some.values(), key=lambda each: (each.cost, each.uuid))
+
+
+def _freeing(
+    group: Group, allocations: Iterable[Mapping[str, Resources]]
+) -> dict[str, int]:
+    """Return what those who end already, for no server, will free, by class.
+
+    :param allocations: {uuid of a provider: {class: amount}} of each
+    """
+    uuids = group.uuids()
+    return capacity.total(
+        resources for each in allocations for uuid, resources in each.items()
+        if uuid in uuids)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controller of stopped victims: deletes each at the end of its retention."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+
+from nova_preempt.core import eligibility
+from nova_preempt.core.controller import Step
+from nova_preempt.core.eviction import eviction_steps
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.observed_server import ObservedServer
+
+
+class Intent(enum.Enum):
+    """The next action for a victim that a preemption has stopped."""
+
+    DELETE = "delete"
+    #: it runs again: it needs what was taken from it
+    GIVE_BACK = "give back"
+    #: Nova knows it no more
+    GONE = "gone"
+    #: it was shelved since, and has nothing on its host
+    SHELVED = "shelved"
+    #: tell that it is kept for longer than its retention
+    NOT_OURS = "not ours"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Observed:
+    """A victim that was stopped.
+
+    :ivar seen: None if Nova knows it no more
+    :ivar ours: whether it is locked for the reason for which it was stopped
+    :ivar paused: whether nobody is to be deleted
+    """
+
+    seen: ObservedServer | None
+    stopped_us: int
+    retention_s: int
+    ours: bool = True
+    paused: bool = False
+
+
+def is_kept(stopped_us: int, retention_s: int, now_us: int) -> bool:
+    """Return whether a victim that was stopped then is not deleted yet."""
+    return now_us - stopped_us < retention_s * SECOND
+
+
+def step(observed: Observed, memory: None, now_us: int ) -> Step[Intent, None]:
+    """Return what to do about a victim, and when its retention ends.
+
+    An administrator may have unlocked and started it. One that runs is never
+    deleted, however long ago it was stopped. Nor is one that somebody has
+    unlocked, or locked for a reason of their own.
+    """
+    intent = _intent(observed, now_us)
+    ends_us = observed.stopped_us + observed.retention_s * SECOND
+    return Step(
+        () if intent is None else (intent,), memory,
+        ends_us if intent is None and now_us < ends_us else None)
+
+
+def _intent(observed: Observed, now_us: int) -> Intent | None:
+    seen = observed.seen
+    left = having_left(seen)
+    if left is not None or seen is None:
+        return left
+    if seen.task_state is not None:
+        return None
+    if seen.vm_state in eligibility.RUNNING:
+        return Intent.GIVE_BACK
+    if observed.paused or is_kept(
+            observed.stopped_us, observed.retention_s, now_us):
+        return None
+    return Intent.DELETE if observed.ours else Intent.NOT_OURS
+
+
+def having_left(seen: ObservedServer | None) -> Intent | None:
+    """Return GONE or SHELVED of a victim with nothing on its host, or None."""
+    if seen is None:
+        return Intent.GONE
+    if seen.task_state is None and eviction_steps.is_offloaded(seen):
+        return Intent.SHELVED
+    return None

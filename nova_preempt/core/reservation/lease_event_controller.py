@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Controller of lease events: starts, warnings before the end, and ends."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+import datetime
+import enum
+import itertools
+from typing import Any, TypeAlias
+
+from nova_preempt.core import controller
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.reservation import reservation_model
+
+
+class Kind(enum.IntEnum):
+    """Kinds of events, in their order at one time, so that hosts get free."""
+
+    END = 0
+    BEFORE_END = 1
+    START = 2
+
+
+#: (when in microseconds since the epoch, kind, uuid of the reservation).
+_Event: TypeAlias = tuple[int, Kind, str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Happen:
+    """Change these reservations as change() says of each, if it still does.
+
+    A reservation may have changed meanwhile, and be ready since.
+    """
+
+    kind: Kind
+    reservations: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Told:
+    """Values that one step keeps for the next.
+
+    :ivar reservations: those of the last step
+    :ivar to_come: their events that it has not told, in order
+    """
+
+    reservations: Sequence[reservation_model.Reservation] = ()
+    to_come: tuple[_Event, ...] = ()
+
+
+def step(
+    reservations: Sequence[reservation_model.Reservation], told: Told,
+    now_us: int ) -> controller.Step[Happen, Told]:
+    """Tell the events that are due, those of one time and kind together.
+
+    An event is told once for each change of its reservation: who is not ready
+    at its start starts as its controller says.
+
+    :param reservations: the open ones; one that has not changed is the same
+        object as in the last step
+    """
+    to_come = told.to_come
+    if reservations is not told.reservations:
+        to_come = _updated(to_come, told.reservations, reservations)
+    count = bisect.bisect_left(to_come, (now_us + 1,))
+    due, to_come = to_come[:count], to_come[count:]
+    return controller.Step(
+        tuple(Happen(kind, tuple(uuid for *_, uuid in events))
+              for (_, kind), events in itertools.groupby(
+                  due, lambda event: event[:2])),
+        Told(reservations, to_come), to_come[0][0] if to_come else None)
+
+
+def _updated(
+    to_come: Sequence[_Event], before: Sequence[reservation_model.Reservation],
+    now: Sequence[reservation_model.Reservation], ) -> tuple[_Event, ...]:
+    """Return what is to come with the events of reservations that changed."""
+    old, new = set(map(id, before)), set(map(id, now))
+    gone = {each.uuid for each in before if id(each) not in new}
+    found = [event for event in to_come if event[2] not in gone]
+    found += [event for each in now if id(each) not in old
+              for event in _events(each)]
+    return tuple(sorted(found))
+
+
+def _events(reservation: reservation_model.Reservation) -> Iterator[_Event]:
+    """Yield what is still to come of an open reservation."""
+    uuid, end_us = reservation.uuid, reservation.end_s * SECOND
+    yield end_us, Kind.END, uuid
+    if reservation.ready_at is None:
+        yield reservation.start_s * SECOND, Kind.START, uuid
+    elif reservation.noticed_at is None:
+        yield (end_us - reservation.before_end_s * SECOND, Kind.BEFORE_END,
+               uuid)
+
+
+def is_ready(reservation: reservation_model.Reservation) -> bool:
+    """Whether it has hosts, and all that it has are empty."""
+    held = [host for host in reservation.hosts
+            if host.status != reservation_model.LOST]
+    return bool(held) and all(host.status == reservation_model.READY
+                              for host in held)
+
+
+def change(
+    reservation: reservation_model.Reservation, kind: Kind,
+    now: datetime.datetime, *, enabled: bool = True, ) -> Mapping[str, Any]:
+    """Return what changes of a reservation now, by name; nothing if it is
+    not so far, or has happened.
+
+    :param now: naive and in UTC
+    :param enabled: whether any may start
+    """
+    now_us, at = reservation_model.to_us(now), now.replace(microsecond=0)
+    if reservation.status not in reservation_model.OPEN or not any(
+            at_us <= now_us for at_us, what, _ in _events(reservation)
+            if what is kind):
+        return {}
+    if kind is Kind.BEFORE_END:
+        return {"noticed_at": at}
+    if kind is Kind.END:
+        return _end(reservation)
+    if not enabled or not is_ready(reservation):
+        return {}
+    # A degraded one stays so: it has started, with fewer hosts.
+    return {"status": reservation_model.ACTIVE
+            if reservation.status == reservation_model.PENDING
+            else reservation.status, "ready_at": at}
+
+
+def _end(reservation: reservation_model.Reservation) -> Mapping[str, Any]:
+    values = {"status": reservation_model.ENDED}
+    if reservation.ready_at is None:
+        said = "it ended before its hosts were empty"
+        for name, text in (
+            ("reason", reservation.reason),
+            ("public_reason", reservation.public_reason),
+        ):
+            values[name] = f"{said}: {text}" if text else said
+    return values

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controller of an open reservation, from its drain until its end.
+
+Its hosts are drained in time for its start, it starts when they are empty,
+hosts that are down or cannot be emptied are replaced, and servers of others
+are turned away afterwards. lease_events decides when it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+import dataclasses
+import math
+
+from nova_preempt.core import controller
+from nova_preempt.core.model import SECOND
+from nova_preempt.core.reservation import drain_rules
+from nova_preempt.core.reservation import healing_rules
+from nova_preempt.core.reservation import lease_event_controller
+from nova_preempt.core.reservation import observed_hosts
+from nova_preempt.core.reservation import reservation_intents
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.core.reservation.reservation_intents import Intent
+
+#: How often a host is looked for, in seconds, that a reservation misses
+#: although nothing is known to have changed.
+INCOMPLETE_S = 60
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Memory:
+    """Values that one step keeps of a reservation for the next.
+
+    :ivar since_us: since when each host is waited for
+    :ivar swapped_us: when another host was last looked for in its place
+    """
+
+    since_us: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    swapped_us: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+def is_due(
+    reservation: reservation_model.Reservation, leads_s: Collection[float],
+    down: Collection[str], now_us: int, ) -> bool:
+    """Whether a step can intend anything.
+
+    For the parameters see observed_hosts.View.
+    """
+    return (
+        is_near(reservation, leads_s, now_us)
+        or len(reservation.held) < reservation.quantity
+        or not set(down).isdisjoint(reservation.held))
+
+
+def is_near(
+    reservation: reservation_model.Reservation, leads_s: Collection[float],
+    now_us: int ) -> bool:
+    """Whether it is time to look at the hosts of a reservation."""
+    return _to_start_s(reservation, now_us) <= _early_s(leads_s)
+
+
+def _early_s(leads_s: Collection[float]) -> float:
+    return max(leads_s) + 2 * drain_rules.IDLE_S
+
+
+def _to_start_s(reservation: reservation_model.Reservation,
+                now_us: int) -> float:
+    return (reservation.start_s * SECOND - now_us) / SECOND
+
+
+def step(
+    view: observed_hosts.View, memory: Memory, now_us: int
+) -> controller.Step[Intent, Memory]:
+    """Decide what comes next for an open reservation.
+
+    Where it has to get other hosts that is decided first, and ``wake_at_us``
+    is now: what follows depends on the hosts that it gets.
+
+    :param now_us: since the epoch
+    """
+    reservation = view.reservation
+    changes = _other_hosts(view)
+    if changes:
+        return controller.Step(changes, memory, now_us)
+    if not is_near(reservation, view.leads_s, now_us):
+        in_s = _to_start_s(reservation, now_us) - _early_s(view.leads_s)
+        if len(reservation.held) < reservation.quantity:
+            in_s = min(in_s, INCOMPLETE_S)
+        return controller.Step((), memory, now_us + round(in_s * SECOND))
+    looks = _Looks(view, memory, now_us)
+    for host in reservation.hosts:
+        seen = None if host.status == reservation_model.LOST else view.host(
+            host.host)
+        if seen is None:
+            continue
+        if (reservation.ready_at is not None
+            and host.status == reservation_model.READY):
+            looks.turn_away(host.host, seen)
+        elif looks.keep_empty(host, seen):
+            return looks.step(now_us)
+    return looks.finish()
+
+
+def _other_hosts(view: observed_hosts.View) -> tuple[Intent, ...]:
+    """Return what changes the hosts of a reservation at once."""
+    reservation = view.reservation
+    down = [name for name in reservation.held if name in view.down]
+    if down:
+        names = tuple(view.candidates())
+        return tuple(
+            reservation_intents.ReplaceHost(
+                name, names, reservation_intents.Loss.DOWN, or_lose=True)
+            for name in down )
+    if reservation.ready_at is not None:
+        former = view.former()
+        found = former and healing_rules.returns(
+            reservation.quantity,
+            {name: _own(view, name) for name in reservation.held},
+            {name: _own(view, name) for name in former}, )
+        if found:
+            return found
+    names = (tuple(view.candidates())
+             if len(reservation.held) < reservation.quantity else ())
+    return (reservation_intents.ReplaceHost(None, names),) if names else ()
+
+
+def _own(view: observed_hosts.View, name: str) -> int:
+    """Return how many servers of the reservation are on a host."""
+    return sum(view.reservation.uuid in server.named
+               for server in view.servers(name))
+
+
+class _Looks:
+    """Collects what is to be done on one host after the other."""
+
+    def __init__(self, view: observed_hosts.View, memory: Memory,
+                 now_us: int ) -> None:
+        self._view = view
+        self._reservation = view.reservation
+        self._now_us = now_us
+        self._to_start_s = _to_start_s(view.reservation, now_us)
+        self._since_us = dict(memory.since_us)
+        self._swapped_us = dict(memory.swapped_us)
+        self._intents: list[Intent] = []
+        self._hosts = {host.host: host for host in view.reservation.hosts}
+        # How long before the start there is something to do next.
+        self._next_s = 0.0
+        self._has_strangers = False
+
+    def step(self, wake_at_us: int | None ) -> controller.Step[Intent, Memory]:
+        """Return what has been collected."""
+        return controller.Step(
+            tuple(self._intents), Memory(self._since_us, self._swapped_us),
+            wake_at_us)
+
+    def finish(self) -> controller.Step[Intent, Memory]:
+        """Return what has been collected once all hosts were looked at."""
+        reservation = dataclasses.replace(
+            self._reservation, hosts=tuple(self._hosts.values()))
+        if lease_event_controller.change(reservation,
+                                         lease_event_controller.Kind.START,
+                                         reservation_model.from_us(
+                                             self._now_us)):
+            self._intents.append(reservation_intents.StartReservation())
+        if self._to_start_s > 0:
+            in_s = min(self._to_start_s, (
+                self._to_start_s - self._next_s
+                if self._to_start_s > self._next_s else drain_rules.IDLE_S))
+        elif any(host.status not
+                 in (reservation_model.READY, reservation_model.LOST)
+                 for host in self._hosts.values()):
+            in_s = drain_rules.BUSY_S
+        elif self._has_strangers:
+            in_s = drain_rules.IDLE_S
+        elif len(reservation.held) < reservation.quantity:
+            in_s = INCOMPLETE_S
+        else:
+            return self.step(None)
+        return self.step(self._now_us + round(in_s * SECOND))
+
+    def turn_away(self, name: str, seen: observed_hosts.Host) -> None:
+        """See to it that nobody else is on a host that has been empty.
+
+        A server that was being scheduled at the start, or that somebody has
+        put there by hand, goes as it would have gone before.
+        """
+        servers = () if seen.dark else self._view.servers(name)
+        strangers = tuple(server.uuid for server in servers
+                          if self._reservation.uuid not in server.named)
+        if strangers:
+            self._intents.append(reservation_intents.TurnAway(name, strangers))
+            self._drain(name, servers)
+            self._has_strangers = True
+
+    def keep_empty(self, host: reservation_model.Assignment,
+                   seen: observed_hosts.Host) -> bool:
+        """See to it that a host is empty until the reservation starts.
+
+        :returns: whether another host takes its place
+        """
+        name = host.host
+        found, residents = self._look(name, seen)
+        if found.empty:
+            self._set(host, reservation_model.READY)
+            return False
+        names: Sequence[str] = ()
+        if found.blocking and self._may_swap(name):
+            names = self._view.candidates()
+        or_lose = not names and self._is_late(
+            name, found, found.lead_s if seen.asleep is not None
+            else drain_rules.patience_s(found))
+        if not names and not or_lose:
+            self._set(host, reservation_model.EMPTYING)
+            return False
+        names = names or self._view.candidates()
+        loss = (reservation_intents.Loss.OCCUPIED if seen.asleep is None
+                else reservation_intents.Loss.ASLEEP)
+        self._intents.append(reservation_intents.ReplaceHost(
+            name, tuple(names), loss, or_lose, residents, found.blocking))
+        self._hosts[name] = dataclasses.replace(host,
+                                                status=reservation_model.LOST)
+        return bool(names)
+
+    def _look(self, name: str, seen: observed_hosts.Host
+              ) -> tuple[drain_rules.Step, tuple[drain_rules.Server, ...]]:
+        """Return what is to be done on a host, and who is there."""
+        waits = drain_rules.Step(waiting=True)
+        residents: tuple[drain_rules.Server, ...] = ()
+        if seen.asleep is not None and not seen.dark:
+            found = drain_rules.wake(name, seen.asleep, self._to_start_s)
+        elif seen.dark or not seen.is_usable:
+            found = waits
+        else:
+            servers = self._view.servers(name)
+            found, residents = self._drain(name, servers)
+            if found.empty:
+                is_free = self._view.is_free(
+                    name, {server.uuid for server in servers})
+                found = (waits if is_free is None
+                         else dataclasses.replace(found, empty=is_free))
+                self._next_s = max(self._next_s, 0.0 if is_free else math.inf)
+                return found, residents
+        # Nothing has to be done before the first of them has to go.
+        is_quiet = found == drain_rules.Step(lead_s=found.lead_s) and residents
+        self._next_s = max(self._next_s,
+                           found.lead_s if is_quiet else math.inf)
+        return found, residents
+
+    def _drain(self, name: str, servers: Sequence[drain_rules.Server]
+               ) -> tuple[drain_rules.Step, tuple[drain_rules.Server, ...]]:
+        """Have those leave a host whose time has come."""
+        residents = {server.uuid: drain_rules.classified(
+            server, self._reservation.uuid, self._view.running, self._now_us)
+            for server in servers}
+        free = [uuid for uuid, item in residents.items()
+                if item.kind is drain_rules.Kind.PREEMPTIBLE and not item.busy]
+        found = drain_rules.decide(residents.values(), self._to_start_s,
+                                   self._view.caps(free) if free else ())
+        self._intents += [
+            reservation_intents.Migrate(name, uuid) for uuid in found.move
+            if not
+            self._is_recent(residents[uuid].asked_us, drain_rules.RETRY_S)]
+        if found.notice:
+            groups = drain_rules.by_notice(
+                {uuid: residents[uuid].notice_s for uuid in found.notice},
+                self._view.evicting())
+            self._intents += [reservation_intents.Evict(name, uuids)
+                              for uuids in groups]
+        return found, tuple(residents.values())
+
+    def _set(self, host: reservation_model.Assignment, status: str) -> None:
+        if host.status != status:
+            self._hosts[host.host] = dataclasses.replace(host, status=status)
+            self._intents.append(reservation_intents.SetHost(host.host,
+                                                             status))
+
+    def _may_swap(self, name: str) -> bool:
+        """Whether to look for another host, which takes time, now."""
+        if self._is_recent(self._swapped_us.get(name), drain_rules.SWAP_S):
+            return False
+        self._swapped_us[name] = self._now_us
+        return True
+
+    def _is_recent(self, when_us: int | None, within_s: int) -> bool:
+        """Whether that was so lately, and not before the clock was set."""
+        return when_us is not None and (
+            0 <= self._now_us - when_us < within_s * SECOND)
+
+    def _is_late(self, name: str, found: drain_rules.Step, patience_s: float
+                 ) -> bool:
+        """Whether a host should have been empty by now.
+
+        A host that was seen late, since it was reserved at once, came in
+        another's place or nobody looked, has the time that it would have had.
+        """
+        since_us = min(self._since_us.get(name, self._now_us), self._now_us)
+        if found.waiting and not found.blocking:
+            # That may take as long as it takes.
+            self._since_us[name] = self._now_us
+            return False
+        self._since_us[name] = since_us
+        if self._to_start_s > 0 or (
+                self._now_us - since_us < patience_s * SECOND):
+            return False
+        # It may be given another try.
+        del self._since_us[name]
+        return True

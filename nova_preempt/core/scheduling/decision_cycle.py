@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Scheduling cycle of a request: hosts for its servers, and victims.
+
+The steps are those of Nova's scheduler, which drives them by its hooks as a
+plain loop does elsewhere (Cycle.place()):
+
+1. offer(): which hosts that need victims are looked at beside those with
+   room;
+2. order(): for each server of the request, the hosts that pass the filters,
+   best first;
+3. confirm(): of the host that is about to be claimed, whether it still is
+   what it seemed, and with which victims;
+4. claimed(): it was; the next server of the request finds it changed.
+
+Nothing is done here but asked for and answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import datetime
+import functools
+
+from nova_preempt.core.model import Request, Resources, Server
+from nova_preempt.core.refusals import Why
+from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import filtering
+from nova_preempt.core.scheduling import preemption_policy
+from nova_preempt.core.scheduling import victim_search
+from nova_preempt.core.scheduling.host_memo import Memo
+from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.core.scheduling.ranked_hosts import RankedHosts
+from nova_preempt.core.scheduling.shortlist import Shortlist
+
+
+class Cycle:
+    """Decides a request in one pass over the hosts.
+
+    :param cloud: what answers
+    :param request: what each server asks for
+    :param policy: the operator's
+    :param now: aware
+    :param rank: see preemption_policy.Rank
+    :param excluded: uuids of servers that must not end for it
+    :param refusal: why no preemption can serve the request, '' if it may
+    :param idle_age_s: how old what is known of hosts that need victims may
+        be while others have room
+    :param list_age_s: how old the list of such hosts may be in any case. What
+        is about to be claimed is looked at again, and so are all hosts before
+        the request is refused.
+    :param memo: what other requests have worked out, None for nothing
+    :param silent: hosts that did not answer in earlier passes of the request
+    :ivar why: the kind of that refusal
+    :ivar room: {uuid of a host: (what each server asks for there, what is
+        free)} of hosts that had room when that was asked
+    """
+
+    def __init__(
+        self, cloud: cloud_port.Cloud, request: Request,
+        policy: preemption_policy.Policy, now: datetime.datetime,
+        rank: preemption_policy.Rank = preemption_policy.NORMAL,
+        excluded: Collection[str] = (), refusal: str = "",
+        idle_age_s: float = 0, list_age_s: float = 0, memo: Memo | None = None,
+        silent: cloud_port.Silent | None = None, ) -> None:
+        self.cloud = cloud
+        self.request = request
+        self.search = victim_search.Search(
+            cloud, request, policy, now, rank, excluded, memo, silent )
+        self.shortlist = Shortlist(cloud, self.search, idle_age_s, list_age_s )
+        self.refusal = (
+            refusal if policy.may_preempt_any(rank)
+            else "a preemptible server never preempts")
+        self.why = Why.REQUEST
+        self.room: dict[str, tuple[Resources, dict[str, int]]] = {}
+        self.hosts = RankedHosts()
+        self._first: list[str] = []
+
+    @property
+    def silent(self) -> cloud_port.Silent:
+        """The hosts that did not answer."""
+        return self.search.silent
+
+    # -- 1. hosts beside those with room ---------------------------------
+
+    def found_room(
+        self, room: Mapping[str, Resources], asked: Resources | None = None,
+    ) -> None:
+        """Learn which hosts have room.
+
+        :param room: {uuid of a host: {class: what is free}}
+        :param asked: what is asked for there, if it is not what the request
+            says: Nova asks for VCPU too, for the sake of hosts without PCPU
+        """
+        for uuid, free in room.items():
+            if asked is None or (
+                uuid not in self.room and uuid not in self.shortlist.plans):
+                self.room[uuid] = (
+                    self.request.resources if asked is None else asked,
+                    dict(free))
+
+    def _has_room(self, host: str) -> bool:
+        """Tell whether the next server fits on a host without victims."""
+        if host not in self.room:
+            return False
+        asked, free = self.room[host]
+        return all(
+            free.get(name, amount) >= amount for name, amount in asked.items()
+        )
+
+    def _is_refused(self) -> bool:
+        """Tell whether victims must not be looked for; asked only then."""
+        if not self.refusal and not self.silent.may_claim():
+            self._withdraw(self.silent.reason or cloud_port.NOT_ASKED)
+        if not self.refusal:
+            self.refusal = self._objection
+        return bool(self.refusal)
+
+    @functools.cached_property
+    def _objection(self) -> str:
+        return self.cloud.objection()
+
+    def _withdraw(self, reason: str) -> None:
+        """Refuse victims, since the cloud does not answer."""
+        self.refusal = reason
+        self.why = Why.SERVICE
+
+    def offer(self, *, any_victims: bool) -> list[Plan]:
+        """Return plans to look at beside the hosts with room, if any.
+
+        :param any_victims: whether there are preemptible servers, as far as
+            is known
+        """
+        if self.room and not (self.search.policy.always and any_victims):
+            return []
+        if self._is_refused():
+            return []
+        self.shortlist.begin(
+            skip=frozenset(self.room), in_earnest=not self.room )
+        found = self._shortlisted(self.shortlist.next, self.shortlist.afresh)
+        self._first = [plan.host.uuid for plan in found]
+        return found
+
+    # -- 2. the order of hosts -------------------------------------------
+
+    def order(
+        self, hosts: Sequence[tuple[str, str]], index: int = 0 ) -> list[str]:
+        """Return the hosts for the index-th server, the best first.
+
+        :param hosts: (uuid, name) of each: those with room, and those that
+            were offered or returned before
+        """
+        self.hosts.names.update(hosts)
+        free = [uuid for uuid, _ in hosts if self._has_room(uuid)]
+        self.hosts.plans = dict.fromkeys(free)
+        ordered: list[str] = []
+        if free and not (self.search.policy.always and not self.refusal):
+            ordered = self._order(free, index)
+        if not ordered and not self._is_refused():
+            ordered = self._order_with_victims(free, index)
+        self.hosts.rank(ordered)
+        return ordered
+
+    def plan_of(self, host: str) -> Plan | None:
+        """Return the plan of an ordered host that needs victims."""
+        return self.hosts.plans.get(host)
+
+    def _order(self, hosts: Iterable[str], index: int) -> list[str]:
+        trials = [self.hosts.trial(uuid) for uuid in hosts]
+        return list(self.cloud.order(trials, index))
+
+    def _order_with_victims(self, free: list[str], index: int) -> list[str]:
+        """Look at ever more hosts until none that is left can be better."""
+        batch = self._to_plan(free)
+        while True:
+            planned = [
+                self.shortlist.plans[uuid] for uuid in batch
+                if uuid in self.shortlist.plans]
+            for plan in filtering.passing_plans(
+                self.cloud, self.search, planned ):
+                self.shortlist.plans[plan.host.uuid] = plan
+                self.hosts.add(plan)
+            ordered = self._order(self.hosts.plans, index)
+            if self._can_stop(ordered):
+                return ordered
+            found = self._shortlisted(self.shortlist.more)
+            if (
+                self.shortlist.is_exhausted and not ordered
+                and not self.refusal):
+                found = self._shortlisted(self.shortlist.afresh)
+            if self.shortlist.is_exhausted:
+                return ordered
+            batch = self._load(found)
+
+    def _can_stop(self, ordered: Sequence[str]) -> bool:
+        """Tell whether no host that is still to come can be better."""
+        if not ordered:
+            return False
+        costs = [
+            plan.cost_us for plan in map(self.hosts.plans.get, ordered)
+            if plan is not None and plan.victims]
+        if len(costs) < len(ordered):
+            return True
+        return self.shortlist.is_beyond(min(costs))
+
+    def _shortlisted(self, *asked: Callable[[], list[Plan]] ) -> list[Plan]:
+        """Return what the first of these finds that finds something.
+
+        Where hosts cannot be listed, those that are known still are.
+        """
+        try:
+            for ask in asked:
+                found = ask()
+                if found:
+                    return found
+        except cloud_port.Unanswered as exc:
+            self.silent.note(cloud_port.ALL_HOSTS, exc)
+            if not self.shortlist.plans:
+                self._withdraw(str(exc))
+        return []
+
+    def _load(self, found: Sequence[Plan]) -> list[str]:
+        there = self.cloud.load([plan.host.uuid for plan in found])
+        found = [plan for plan in found if plan.host.uuid in there]
+        self.hosts.names |= {
+            plan.host.uuid: plan.host.name for plan in found
+        }
+        return [plan.host.uuid for plan in found]
+
+    def _to_plan(self, free: Collection[str]) -> list[str]:
+        """Return the hosts that were looked at and may need victims.
+
+        Those of the first batch, and those that other servers of this very
+        request have filled.
+        """
+        self._first, first = [], self._first
+        hosts = []
+        for uuid, name in sorted(self.hosts.names.items()):
+            if uuid in free:
+                continue
+            if uuid not in self.shortlist.plans and self.shortlist.has_begun:
+                again = self.cloud.servers_on(name) and self.search.plan(
+                    name, self.search.read(uuid, name) )
+                if again:
+                    self.shortlist.plans[uuid] = again
+            if uuid in self.shortlist.plans or uuid in first:
+                hosts.append(uuid)
+        return hosts
+
+    # -- 3. right before the claim ---------------------------------------
+
+    def confirm(self, host: str) -> Plan | None:
+        """Return the plan of a host on what is so now, None to leave it.
+
+        It is left where it is gone, or has room, or will have some, for
+        nobody to end: better decided anew. So it is where its victims have
+        become dearer than those of another host that was considered, and
+        where nobody answers for it.
+        """
+        if not self.silent.may_claim():
+            return None
+        planned = self.shortlist.plans[host]
+        try:
+            latest = filtering.latest(
+                self.cloud, self.search, planned, had_room=host in self.room )
+        except cloud_port.Unanswered as exc:
+            self.leave(host, exc)
+            return None
+        if latest is None or latest.joins or not latest.victims:
+            return None
+        if latest.cost_us > planned.cost_us and any(
+            item.cost_us < latest.cost_us for item in self.hosts.considered
+            if item.host != host ):
+            return None
+        self.shortlist.plans[host] = latest
+        self.hosts.plans[host] = latest
+        return latest
+
+    def leave(self, host: str, exc: cloud_port.Unanswered) -> None:
+        """Leave a host out of the request: nobody answers for it."""
+        self.silent.exclude(host, exc)
+        self.search.refusals[self.hosts.names[host]] = str(exc)
+        self.lost(host)
+
+    def lost(self, host: str) -> None:
+        """Somebody else was faster there: it is planned anew, if at all."""
+        self.shortlist.plans.pop(host, None)
+
+    # -- 4. afterwards ---------------------------------------------------
+
+    def claimed(self, host: str) -> tuple[Server, ...]:
+        """Note that a server of the request has got a host.
+
+        :returns: who ends for it there
+        """
+        gone = self.hosts.victims(host)
+        self.shortlist.plans.pop(host, None)
+        self.hosts.plans[host] = None
+        if gone:
+            self.search.exclude([server.uuid for server in gone])
+            if self.search.budgets is not None:
+                # The other hosts' victims may be too many now.
+                self.search.forget_budgets()
+                self.shortlist.plans.clear()
+        else:
+            self._take_room(host)
+        # It may be looked at again for the next server of the request.
+        self.shortlist.restart()
+        return gone
+
+    def _take_room(self, host: str) -> None:
+        asked, free = self.room.get(host, ({}, {}))
+        for name in free.keys() & asked.keys():
+            free[name] -= asked[name]
+
+    # -- a plain loop, where Nova's scheduler does not drive the steps -----
+
+    def place(
+        self, hosts: Sequence[tuple[str, str]],
+        claim: Callable[[str, Plan | None], bool], count: int = 1,
+    ) -> list[tuple[str, Plan | None]] | None:
+        """Place the servers of a request, as Nova's scheduler does.
+
+        :param hosts: (uuid, name) of those with room, and of those offered
+        :param claim: takes a host, with the victims of a plan or without;
+            tells whether it could
+        :returns: the host of each server and the plan for it; None if not
+            all of them found a host, whose claims the caller rolls back
+        """
+        placed: list[tuple[str, Plan | None]] = []
+        for index in range(count):
+            ordered = self.order(hosts, index)
+            for uuid in ordered:
+                plan = self.plan_of(uuid)
+                if plan is not None and plan.victims:
+                    if not plan.joins:
+                        plan = self.confirm(uuid)
+                    if plan is None or not claim(uuid, plan):
+                        self.lost(uuid)
+                        continue
+                elif not claim(uuid, None):
+                    continue
+                placed.append((uuid, plan))
+                self.claimed(uuid)
+                hosts = [(uuid, self.hosts.names[uuid]) for uuid in ordered]
+                break
+            else:
+                return None
+        return placed

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is worked out once of the preemptible servers on hosts.
+
+Of most servers nothing changes from one request to the next but their age.
+What else a decision asks of them is kept as long as the records that it was
+worked out from are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+import dataclasses
+import operator
+from typing import Any
+
+from nova_preempt.core import costs
+from nova_preempt.core.model import Host, Provider, Request, Server
+from nova_preempt.core.scheduling.cloud_port import Listing
+from nova_preempt.core.scheduling.cost_bounds import Floors
+from nova_preempt.core.scheduling.cost_bounds import HostedServer
+from nova_preempt.core.scheduling.preemption_policy import Policy
+from nova_preempt.core.scheduling.preemption_policy import Rank
+
+#: Of so many kinds of requests, those that came last, floors are kept.
+MOST_KINDS = 32
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Entry:
+    terms: tuple[Any, ...]
+    providers: tuple[Provider, ...]
+    servers: Mapping[str, Server]
+    hosted: tuple[HostedServer, ...]
+
+
+class Memo:
+    """Servers and floors by host. Threads may share it: they find the same."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, bool], _Entry] = {}
+        self._floors: dict[Any, Floors] = {}
+        self._most_hosts = 0
+
+    def hosted(
+        self, host: Host, servers: Mapping[str, Server], policy: Policy
+    ) -> tuple[HostedServer, ...]:
+        """Return those on a host, in order of uuid.
+
+        :param servers: the preemptible ones there, by uuid; never changed
+            afterwards
+        """
+        terms = (policy.rules, policy.actions)
+        # Some requests are told of a tree, others of its root only.
+        key = (host.uuid, len(host.providers) > 1)
+        entry = self._entries.get(key)
+        if entry is not None and entry.terms != terms:
+            entry = None
+        if (
+            entry is None or len(entry.providers) != len(host.providers)
+            or not all(map(operator.is_, entry.providers, host.providers))
+            or (entry.servers is not servers and entry.servers != servers)):
+            known = {} if entry is None else {
+                each.server.uuid: each for each in entry.hosted
+            }
+            found = (
+                _hosted(host, server, policy, known.get(uuid))
+                for uuid, server in sorted(servers.items()))
+            entry = self._entries[key] = _Entry(
+                terms, host.providers, servers,
+                tuple(each for each in found if each is not None), )
+        return entry.hosted
+
+    def floors(
+        self, request: Request, policy: Policy, rank: Rank ) -> Floors | None:
+        """Return what such requests cost at least, by host.
+
+        None where nothing is known of how costs change with time.
+        """
+        floor = costs.FLOORS.get(policy.cost)
+        if floor is None:
+            return None
+        has_claim = rank.claim is not None
+        kind = (
+            request.kind, policy.rules, policy.actions, policy.cost,
+            policy.cost_options,
+            None if policy.classes is None else policy.classes.table,
+            has_claim)
+        found = self._floors.pop(kind, None)
+        if found is None:
+            found = Floors(request, policy, floor, has_claim)
+        self._floors[kind] = found
+        for oldest in list(self._floors)[:-MOST_KINDS]:
+            self._floors.pop(oldest, None)
+        return found
+
+    def forget_others(self, listed: Sequence[Listing]) -> None:
+        """Forget all but these hosts, if that is worth while."""
+        # A request may be for one host only, and the next one for all.
+        self._most_hosts = max(self._most_hosts, len(listed))
+        limit = 2 * self._most_hosts + 100
+        if len(self._entries) > limit:
+            kept = {listing.uuid for listing in listed}
+            self._entries = {
+                key: entry
+                for key, entry in list(self._entries.items())
+                if key[0] in kept
+            }
+        for kind, floors in list(self._floors.items()):
+            if len(floors) > limit:
+                self._floors.pop(kind, None)
+
+
+def _hosted(
+    host: Host, server: Server, policy: Policy, known: HostedServer | None,
+) -> HostedServer | None:
+    """Return what was known of a server before if it is the same still."""
+    held = host.held(server.uuid)
+    if known is not None and known.server is server and known.held == held:
+        return known
+    if not held or not policy.is_able(server):
+        return None
+    return HostedServer.of(server, held, policy)

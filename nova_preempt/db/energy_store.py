@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Energy in the database: power states, figures, readings, samples.
+
+Hosts go by their node names. Times are naive and UTC. As everywhere here a
+transaction begins with a write.
+"""
+
+import collections
+import dataclasses
+import datetime
+
+import sqlalchemy as sa
+
+from nova_preempt.core.energy import power_plan
+from nova_preempt.core.energy import power_steps
+from nova_preempt.db import models
+from nova_preempt.db import rows
+from nova_preempt.db import transaction_retries
+
+HostPower = rows.HostPower
+HostFigures = rows.HostFigures
+HostReading = rows.HostReading
+Sample = rows.Sample
+Wake = rows.Wake
+
+
+# -- power states ----------------------------------------------------------
+
+def get_power(database, states=None):
+    """{host: HostPower} of those that are in one of the states, if given."""
+    return _by_host(database, models.HostPower, HostPower, *(
+        [] if states is None else [models.HostPower.state.in_(states)]))
+
+
+def get_power_of(database, host):
+    """The HostPower of one host, None if nothing is written of it."""
+    return _by_host(database, models.HostPower, HostPower,
+                    models.HostPower.host == host).get(host)
+
+
+@transaction_retries.retried_upsert
+def set_power(database, host, state, now, *, from_states, reason='',
+              boot_s=None, boots=0):
+    """Move a host on to another state, if it is in one of some (CAS).
+
+    A host of which nothing is written is ON. It has not been idle for any
+    interval afterwards.
+
+    :param boot_s: how long it took to boot, if it has
+    :param boots: see HostPower
+    :returns: whether it was
+    """
+    values = {'state': state, 'since': now, 'reason': reason,
+              'idle_intervals': 0, 'boots': boots}
+    if boot_s is not None:
+        values['boot_s'] = boot_s
+    query = (sa.update(models.HostPower) .where(models.HostPower.host == host)
+             .where(models.HostPower.state.in_(from_states)) .values(**values))
+    with database.writer() as session:
+        if session.execute(query).rowcount:
+            return True
+        if power_steps.ON not in from_states or session.get(models.HostPower,
+                                                            host):
+            return False
+        session.add(models.HostPower(host=host, **values))
+        return True
+
+
+def forget_power(database, hosts):
+    """Delete what is written of the states of hosts that are no more."""
+    with database.writer() as session:
+        for names in rows.batches(sorted(hosts)):
+            session.execute(sa.delete(models.HostPower).where(
+                models.HostPower.host.in_(names)))
+
+
+@transaction_retries.retried_upsert
+def note_idle(database, idle, now, max_gap_s):
+    """Count for how many intervals in a row hosts have been idle.
+
+    :param idle: the names of those that are ON and idle; all others are not
+    :param max_gap_s: see core.energy.power_plan.max_gap_s
+    :returns: {host: intervals}
+    """
+    idle = set(idle)
+    table = models.HostPower
+    with database.writer() as session:
+        # Nobody changes those that count before the new counts are there.
+        session.execute(sa.update(table).where(table.idle_intervals > 0)
+                        .values(idle_intervals=table.idle_intervals))
+        noted = session.execute(sa.select(
+            table.host, table.idle_intervals, table.noted_at)).all()
+        since = now - datetime.timedelta(seconds=max_gap_s)
+        counts = power_plan.count_idle({
+            host: intervals for host, intervals, noted_at in noted
+            if noted_at is not None and noted_at >= since}, idle)
+        by_count = collections.defaultdict(list)
+        for host, intervals, _noted_at in noted:
+            if host in idle or intervals:
+                by_count[counts.get(host, 0)].append(host)
+        for count, hosts in sorted(by_count.items()):
+            values = {'idle_intervals': count}
+            if count:
+                values['noted_at'] = now
+            for names in rows.batches(sorted(hosts)):
+                session.execute(sa.update(table).where(table.host.in_(names))
+                                .values(**values))
+        session.add_all(
+            table(host=host, state=power_steps.ON, since=now, noted_at=now,
+                  idle_intervals=counts[host])
+            for host in sorted(idle - {host for host, *_ in noted}))
+    return counts
+
+
+# -- figures and readings --------------------------------------------------
+
+def get_figures(database):
+    """{host: HostFigures}, by name."""
+    return _by_host(database, models.PowerFigures, HostFigures)
+
+
+def put_figures(database, figures):
+    """Write what was measured of hosts, in place of what was there.
+
+    :param figures: HostFigures
+    """
+    _put(database, models.PowerFigures, figures)
+
+
+def delete_figures(database, host):
+    """Whether there were any."""
+    return bool(database.write(sa.delete(models.PowerFigures).where(
+        models.PowerFigures.host == host)))
+
+
+def get_readings(database, since=None):
+    """{host: HostReading} of those read since then, by name."""
+    table = models.PowerReading
+    return _by_host(database, table, HostReading, *(
+        [] if since is None else [table.measured_at >= since]))
+
+
+def put_readings(database, readings):
+    """Write the last readings of hosts.
+
+    :param readings: HostReading
+    """
+    _put(database, models.PowerReading, readings)
+
+
+# -- what is saved ---------------------------------------------------------
+
+@transaction_retries.retried_upsert
+def add_sample(database, sample):
+    """Write a Sample; the last one of a second stays."""
+    sample = dataclasses.replace(
+        sample, sampled_at=sample.sampled_at.replace(microsecond=0))
+    with database.writer() as session:
+        rows.upsert(session, models.PowerSample,
+                    {'sampled_at': sample.sampled_at},
+                    rows.values(sample, 'sampled_at'))
+
+
+def get_samples(database, since=None, until=None):
+    """[Sample], oldest first, in [since, until).
+
+    What is there before since, the last one, is not among them.
+    """
+    return _between(database, models.PowerSample, Sample, 'sampled_at',
+                    since, until)
+
+
+def add_wake(database, wake):
+    """Write a Wake."""
+    database.write(sa.insert(models.Wake).values(**rows.values(wake)))
+
+
+def set_duration(database, server_uuid, duration_s):
+    """Write how long a server ran, once it is gone."""
+    query = (sa.update(models.Wake)
+             .where(models.Wake.server_uuid == server_uuid)
+             .where(models.Wake.duration_s.is_(None))
+             .values(duration_s=duration_s))
+    database.write(query)
+
+
+def get_wakes(database, since=None, until=None):
+    """[Wake], oldest first, in [since, until)."""
+    return _between(database, models.Wake, Wake, 'waited_at', since, until)
+
+
+def purge(database, before):
+    """Delete samples and waits from before then; how many."""
+    return sum(database.write(sa.delete(column.class_).where(column < before))
+               for column in (models.PowerSample.sampled_at,
+                              models.Wake.waited_at))
+
+
+def _by_host(database, table, cls, *conditions):
+    """{host: object of a row type} of the rows for which this is true."""
+    return {row.host: cls(*row) for row in database.read(
+        sa.select(*rows.columns(table, cls)).where(*conditions)
+        .order_by(table.host))}
+
+
+def _between(database, table, cls, name, since, until):
+    """Objects of a row type with a time in [since, until), by that."""
+    time = getattr(table, name)
+    query = sa.select(*rows.columns(table, cls)).order_by(
+        time, *table.__table__.primary_key)
+    if since is not None:
+        query = query.where(time >= since)
+    if until is not None:
+        query = query.where(time < until)
+    return [cls(*row) for row in database.read(query)]
+
+
+@transaction_retries.retried_upsert
+def _put(database, table, items):
+    """Write an item a host, in place of what is there."""
+    with database.writer() as session:
+        for item in sorted(items, key=lambda item: item.host):
+            rows.upsert(session, table, {'host': item.host},
+                        rows.values(item, 'host'))

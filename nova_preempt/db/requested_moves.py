@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The moves away from reserved hosts that Nova was asked for."""
+
+import sqlalchemy as sa
+
+from nova_preempt.db import models
+from nova_preempt.db import rows
+from nova_preempt.db import transaction_retries
+
+Move = rows.Move
+
+
+class Moves:
+    """What the database knows of them.
+
+    :param database: a db.Database
+    """
+
+    def __init__(self, database):
+        self._db = database
+
+    def get(self):
+        """{uuid of a server: its Move}."""
+        row = models.ReservationMove
+        return {uuid: Move(*values) for uuid, *values in self._db.read(
+            sa.select(row.server_uuid, *rows.columns(row, Move)))}
+
+    @transaction_retries.retried_upsert
+    def add(self, uuid, move):
+        """Remember a Move in place of an earlier one of the server."""
+        with self._db.writer() as session:
+            rows.upsert(session, models.ReservationMove,
+                        {'server_uuid': uuid}, rows.values(move))
+
+    @transaction_retries.retried
+    def remove(self, uuid):
+        """Forget the Move of a server."""
+        row = models.ReservationMove
+        self._db.write(sa.delete(row).where(row.server_uuid == uuid))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What administrators say of reservations: hosts, properties and limits."""
+
+import json
+
+import sqlalchemy as sa
+
+from nova_preempt.db import calendar_cache
+from nova_preempt.db import change_log
+from nova_preempt.db import models
+from nova_preempt.db import rows
+from nova_preempt.db import transaction_retries
+
+
+def get_hosts(database):
+    """Return {host: calendar_cache.HostSettings} of hosts with settings."""
+    with database.reader() as session:
+        return calendar_cache.get_settings(session)
+
+
+@transaction_retries.retried_upsert
+def set_host(database, host, **values):
+    """Change what is said of a host; the HostSettings as they are then.
+
+    :param reservable: whether it can be reserved; None as the option says
+    :param extra: {name of a property: value, None to unset it}; others stay
+    """
+    with database.writer() as session:
+        change_log.raise_generation(session, reservations=(), hosts=(host,))
+        before = calendar_cache.get_settings(session, (host,)).get(
+            host, calendar_cache.HostSettings(host))
+        settings = calendar_cache.HostSettings(
+            host, values.get('reservable', before.reservable),
+            {name: value for name, value
+             in {**before.extra, **values.get('extra', {})}.items()
+             if value is not None})
+        rows.upsert(session, models.ReservableHost, {'host': host},
+                    rows.values(settings, 'host'))
+    return settings
+
+
+def get_hidden(database):
+    """The set of the names of properties that users are not to see."""
+    return set(database.scalars(sa.select(models.HiddenProperty.name)))
+
+
+@transaction_retries.retried
+def set_hidden(database, name, hidden):
+    """Hide a property from users, or show it again."""
+    row = models.HiddenProperty
+    with database.writer() as session:
+        change_log.raise_generation(session, reservations=())
+        session.execute(sa.delete(row).where(row.name == name))
+        if hidden:
+            session.execute(sa.insert(row).values(name=name))
+
+
+def get_limits(database, project_id):
+    """{name of an option: value}: a project's own limits, {} if none."""
+    row = models.ReservationLimits
+    found = database.scalars(sa.select(row.limits).where(
+        row.project_id == project_id))
+    return json.loads(found[0]) if found else {}
+
+
+@transaction_retries.retried
+def set_limits(database, project_id, limits):
+    """Give a project limits of its own in place of all before.
+
+    :param limits: {name of an option: value}; {} for none
+    """
+    row = models.ReservationLimits
+    with database.writer() as session:
+        change_log.raise_generation(session, reservations=())
+        session.execute(sa.delete(row).where(row.project_id == project_id))
+        if limits:
+            session.execute(sa.insert(row).values(
+                project_id=project_id,
+                limits=json.dumps(limits, sort_keys=True)))

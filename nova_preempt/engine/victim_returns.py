@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Returns shelved victims, as core.eviction.return_controller decides."""
+
+import collections
+import dataclasses
+import math
+import time
+
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt.cloud import nova_api
+from nova_preempt.core import capacity
+from nova_preempt.core import times
+from nova_preempt.core.eviction import return_controller
+from nova_preempt.db import decisions
+
+LOG = logging.getLogger(__name__)
+
+# How often others are chosen at once for victims that turn out not to come.
+_STEPS = 10
+
+_CLOSED = {return_controller.Sight.GONE: decisions.GONE,
+           return_controller.Sight.BACK: decisions.RESTORED}
+
+
+class Looks:
+    """Looks at servers in Nova, and remembers when.
+
+    :param nova: a nova_preempt.cloud.nova_api.NovaAPI
+    """
+
+    def __init__(self, nova, monotonic=time.monotonic):
+        self._nova = nova
+        self._monotonic = monotonic
+        self._looked_at = {}      # server uuid: when
+        self._held_since = {}     # server uuid: when; see core.is_held()
+        self._failed = {}         # server uuid: when Nova failed to show it
+
+    def keep(self, uuids):
+        """Forget all servers but these."""
+        for known in self._looked_at, self._held_since, self._failed:
+            for uuid in known.keys() - uuids:
+                del known[uuid]
+
+    def failed(self):
+        """Return which servers Nova failed to show a while ago."""
+        now = self._monotonic()
+        return {uuid for uuid, when in self._failed.items()
+                if now - when < return_controller.LOOK_S}
+
+    def unseen(self, uuids):
+        """Return which of these servers were not looked at for a while.
+
+        The one whose look is the longest ago comes first.
+        """
+        now = self._monotonic()
+        return sorted(
+            (uuid for uuid in uuids if uuid not in self._looked_at
+             or now - self._looked_at[uuid] >= return_controller.LOOK_S),
+            key=lambda uuid: (self._looked_at.get(uuid, -math.inf), uuid))
+
+    def look(self, victim):
+        """Return the core Sight of a victim, None if Nova fails to show it.
+
+        :raises NoAnswer: Nova is away
+        """
+        uuid, now = victim.server_uuid, self._monotonic()
+        self._looked_at[uuid] = now
+        try:
+            server = self._nova.get(uuid)
+        except nova_api.NoAnswer:
+            raise
+        except nova_api.NovaError as exc:
+            self._failed[uuid] = now
+            LOG.warning('Cannot tell whether server %(uuid)s comes back: '
+                        '%(exc)s', {'uuid': uuid, 'exc': exc})
+            return None
+        self._failed.pop(uuid, None)
+        if server is None:
+            return return_controller.seen(None, None, None, 0)
+        shown = server.status, server.task_state, server.host
+        held_s = 0
+        if return_controller.is_held(*shown):
+            held_s = now - self._held_since.setdefault(uuid, now)
+        else:
+            self._held_since.pop(uuid, None)
+        return return_controller.seen(*shown, held_s,
+                                      has_run=return_controller.has_run_since(
+                                          server.launched_at,
+                                          victim.launched_at, victim.ended_at))
+
+
+class Restorer:
+    """Unshelves what was shelved to give way, once there is room.
+
+    :param decisions: a nova_preempt.db.Decisions
+    :param clients: a nova_preempt.cloud.clients.Clients
+    :param headroom: a nova_preempt.headroom.Headroom
+    :param events: a
+        nova_preempt.handover.preemption_notifications.Notifications
+    :param options: [preemption_engine] of the configuration
+    :param returning: a nova_preempt.classes.class_returns.Returning, None
+        where there are no classes
+    :param wanted: returns the uuids of servers that come back whatever their
+        flavors say
+    """
+
+    def __init__(self, decisions, clients, headroom, events, options,
+                 monotonic=time.monotonic, returning=None, wanted=frozenset):
+        self._wanted = wanted
+        self._returning = returning
+        self._decisions = decisions
+        self._clients = clients
+        self._headroom = headroom
+        self._events = events
+        self._options = options
+        self._looks = Looks(clients.nova, monotonic)
+        self._memory = None       # of the controller
+
+    def restore(self):
+        """Look after those that come back; ask for the next ones.
+
+        :raises NoAnswer: Nova is away; the others are left to the next time
+        """
+        wanted = self._wanted()
+        victims = {
+            victim.server_uuid: (decision_uuid, victim)
+            for decision_uuid, victim in self._decisions.get_victims(
+                decisions.SHELVED) if self._comes_back(decision_uuid, victim)
+            or victim.server_uuid in wanted}
+        self._looks.keep(victims.keys())
+        observed = _Observed(victims, self._looks, self._clients.placement,
+                             self._headroom, self._options, self._returning)
+        # Others are asked for those that turn out not to come.
+        for _ in range(_STEPS):
+            for uuid in self._looks.failed():
+                victims.pop(uuid, None)
+            now = timeutils.utcnow()
+            step = return_controller.step(observed, self._memory,
+                                          times.microseconds(now))
+            self._memory = step.memory
+            if not sum(self._carry_out(intent, victims)
+                       for intent in step.intents):
+                break
+
+    def _comes_back(self, decision_uuid, victim):
+        """Whether one is to come back, by its terms."""
+        comes_back = return_controller.is_shelved_by(victim.asked)
+        if victim.restore and not comes_back:
+            LOG.info('Server %s is left to its owner: it was not shelved to '
+                     'give way.', victim.server_uuid)
+            self._decisions.update_victim(
+                decision_uuid, victim.server_uuid, decisions.SHELVED,
+                restore=False)
+        return victim.restore and comes_back
+
+    def _carry_out(self, intent, victims):
+        """Do as the controller says, after a look at the server.
+
+        :returns: whether one was to be asked to come, and cannot be
+        """
+        decision_uuid, victim = victims[intent.uuid]
+        sight = (intent.sight if isinstance(intent, return_controller.Close)
+                 else self._looks.look(victim))
+        if sight is return_controller.Sight.SHELVED:
+            if isinstance(intent, return_controller.Unshelve):
+                victims[intent.uuid] = decision_uuid, self._unshelve(
+                    decision_uuid, victim, intent.next_try_us)
+                return False
+            LOG.info('Server %s is left shelved: there was no room for too '
+                     'long.', victim.server_uuid)
+            self._close(decision_uuid, victim, decisions.LEFT)
+        elif sight in _CLOSED:
+            self._close(decision_uuid, victim, _CLOSED[sight])
+        del victims[intent.uuid]
+        return isinstance(intent, return_controller.Unshelve)
+
+    def _unshelve(self, decision_uuid, victim, next_try_us):
+        tried = {'tries': victim.tries + 1,
+                 'next_try_at': times.at(next_try_us).replace(tzinfo=None)}
+        # Before it is asked for, so that no failure makes it come at once.
+        self._decisions.update_victim(
+            decision_uuid, victim.server_uuid, decisions.SHELVED, **tried)
+        LOG.info('There may be room for server %s: unshelving it.',
+                 victim.server_uuid)
+        try:
+            self._clients.nova.unshelve(victim.server_uuid)
+        except nova_api.NoAnswer:
+            raise
+        except nova_api.NovaError as exc:
+            LOG.warning('Server %(uuid)s cannot come back yet: %(exc)s',
+                        {'uuid': victim.server_uuid, 'exc': exc})
+        return dataclasses.replace(victim, **tried)
+
+    def _close(self, decision_uuid, victim, status):
+        if status == decisions.RESTORED:
+            LOG.info('Server %s is back.', victim.server_uuid)
+            self._clients.nova.clear_notice(victim.server_uuid)
+        self._decisions.update_victim(decision_uuid, victim.server_uuid,
+                                      status)
+        if status == decisions.RESTORED:
+            self._events.restored(
+                self._decisions.get_decision(decision_uuid), victim)
+
+
+def find_room(placement, headroom, resources):
+    """{host: what is free} of hosts with room; the scheduler has the last
+    word.
+
+    Of one that had no allocations nobody knows what it needs.
+    """
+    if not resources:
+        return {'': {}}
+    room = placement.get_room(resources)
+    if not room:
+        return room
+    headroom.refresh()
+    return room if headroom.has_room(resources) else {}
+
+
+class _Observed:
+    """The shelved victims, see core.eviction.return_controller.Observed.
+
+    :param victims: {server uuid: (decision uuid, db.Victim)}
+    :param options: [preemption_engine] of the configuration
+    """
+
+    def __init__(self, victims, looks, placement, headroom, options,
+                 returning):
+        self._victims = victims
+        self._looks = looks
+        self._placement = placement
+        self._headroom = headroom
+        self._returning = returning
+        self._promised = (returning.of_class(victims.keys()) if returning
+                          else frozenset())
+        self.options = return_controller.Options(
+            options.restore_at_once, options.restore_timeout_s)
+
+    def _shelved(self):
+        for uuid, (_, victim) in self._victims.items():
+            yield return_controller.Shelved(
+                uuid, capacity.total(item['resources'] for item
+                                     in victim.allocations.values()),
+                times.microseconds(victim.ended_at), victim.tries,
+                victim.next_try_at and times.microseconds(victim.next_try_at),
+                self._returning.period_s if uuid in self._promised else None)
+
+    def asked(self):
+        return [each for each in self._shelved() if each.tries]
+
+    def waiting(self):
+        groups = collections.defaultdict(list)
+        for each in self._shelved():
+            if each.period_s is None:
+                groups[tuple(sorted(each.resources.items()))].append(each)
+        return groups.values()
+
+    def of_class(self):
+        return [each for each in self._shelved() if each.period_s is not None]
+
+    def unseen(self):
+        return self._looks.unseen(self._victims)
+
+    def sight(self, uuid):
+        return self._looks.look(self._victims[uuid][1])
+
+    def holds(self, uuid):
+        return bool(self._placement.get_consumer(uuid).allocations)
+
+    def room(self, server):
+        return find_room(self._placement, self._headroom, server.resources)
+
+    def choose(self, waiting, most, memory, now_us):
+        return self._returning.step(waiting, most, self.room, memory, now_us)

@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves the space of victims to a server, in two transactions of Placement.
+
+1. Claims.claim() takes it from the victims and gives it to a stand-in: a
+   consumer of ours that Nova does not know. The intent is in the database
+   before.
+2. Claims.hand_over() moves it from the stand-in to the server once the victims
+   have ended.
+
+In between the server's own allocations are as they were. Nova frees those of a
+server that its user deletes, or whose move it takes back: the space that
+victims still use is not among them.
+
+Each stand-in exists once, for one decision, so whoever changes its allocations
+excludes everybody else: a hand-over that arrives late is refused once a
+roll-back has emptied the stand-in, and the other way round. Wherever a process
+dies, and whichever answer of Placement is lost, the allocations of the
+stand-in and of the server tell how far it has come.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import dataclasses
+import time
+from typing import Any, TypeAlias
+import uuid as uuids
+
+from oslo_log import log as logging
+
+from nova_preempt.cloud import placement_api
+from nova_preempt.core import capacity
+from nova_preempt.core import poll_backoff
+from nova_preempt.core.model import Host, Provider, Resources
+from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.db import decisions
+from nova_preempt.handover import budget_reader
+from nova_preempt.handover import process_owner
+
+LOG = logging.getLogger(__name__)
+
+# The generation of a consumer after its first allocation.
+_FIRST_GENERATION = 1
+
+# For how long Placement is asked to move the space to a server: its victims
+# have ended, so a restart of Placement is worth waiting for.
+_HAND_OVER_S = 30.0
+_HAND_OVER_INTERVAL_S = 0.5
+
+
+#: Has the resources that a consumer has of a provider.
+Allocation: TypeAlias = dict[str, Any]
+
+
+class OutcomeUnknown(placement_api.PlacementError):
+    """Nobody knows whether Placement has made a claim, or will make it."""
+
+
+class ClaimLost(Exception):
+    """The space that was cleared for a server is not held for it any more."""
+
+
+class Claims:
+    """Makes claims.
+
+    :param placement: a nova_preempt.cloud.placement_api.Placement
+    :param decisions: a nova_preempt.db.Decisions
+    :param owner: the nova_preempt.handover.process_owner.Owner of this process
+    :param budgets: a nova_preempt.handover.budget_reader.Budgets
+    """
+
+    def __init__(self, placement: placement_api.Placement,
+                 decisions: decisions.Decisions, owner: process_owner.Owner,
+                 budgets: budget_reader.Budgets,
+                 monotonic: Callable[[], float] = time.monotonic,
+                 sleep: Callable[[float], None] = time.sleep) -> None:
+        self._placement = placement
+        self._decisions = decisions
+        self._owner = owner
+        self._budgets = budgets
+        self._monotonic = monotonic
+        self._sleep = sleep
+        # Decisions that a thread of this process works on.
+        self.active: set[str] = set()
+
+    def claim(self, plan: Plan, decision: decisions.Decision,
+              allocations: dict[str, Allocation]) -> decisions.Decision:
+        """Move what the plan takes from its victims to a stand-in.
+
+        :param plan: a nova_preempt.core.scheduling.plan.Plan
+        :param decision: the db.Decision to write, victims without allocations
+        :param allocations: {provider uuid: {'resources': {class: amount}}}
+            that the server is to get, on the providers of the plan's host
+        :returns: the db.Decision as it now stands in the database, CLAIMED
+        :raises placement_api.Conflict: somebody was faster; nothing happened
+        :raises OutcomeUnknown: take it back
+        :raises placement_api.PlacementError: nothing happened
+        """
+        consumers, victims = self._read_victims(plan, decision)
+        target = self._read_target(decision)
+        own = set(allocations) - plan.host.shared
+        for uuid in sorted(own & target.allocations.keys()):
+            raise placement_api.Conflict(
+                f'server {decision.server_uuid} has allocations on provider '
+                f'{uuid} already')
+        retained = plan.retained()
+        changes = [_reduced(consumer, plan.host, retained[consumer.uuid])
+                   for consumer in consumers]
+        changes, holders = _replaced(changes, plan, decision.uuid)
+        stand_in = placement_api.Consumer(
+            _stand_in(decision.uuid, decision.server_uuid), allocations, None,
+            decision.project_id, decision.user_id)
+        changes.append(stand_in)
+
+        decision = dataclasses.replace(
+            decision, owner=self._owner.acquire(), victims=victims,
+            status=decisions.INTENT,
+            record={**decision.record, 'surplus': capacity.total(
+                        capacity.by_class(slots)
+                        for slots in retained.values()),
+                    'allocations': {uuid: dict(item['resources']) for
+                                    uuid, item in allocations.items()},
+                    'stand_in': stand_in.uuid,
+                    # Who holds the rest of victims that have none of it.
+                    **({'stand_ins': holders} if holders else {}),
+                    # By which it is known whether the server's have changed.
+                    'consumer_generation': target.generation})
+        self.active.add(decision.uuid)
+        try:
+            # After the victims' space was read: another scheduler writes its
+            # intent before it takes any.
+            self._decisions.create_decision(
+                decision, **self._budgets.guard(victims))
+        except (decisions.AlreadyEnding, decisions.OverBudget) as exc:
+            raise placement_api.Conflict(str(exc)) from exc
+        self._take(decision, changes)
+        if not self._decisions.update_decision(
+                decision.uuid, decision.owner, decisions.CLAIMED,
+                from_status=decisions.INTENT):
+            raise decisions.LostDecision(decision.uuid)
+        return dataclasses.replace(decision, status=decisions.CLAIMED)
+
+    def _take(self, decision: decisions.Decision,
+              changes: Sequence[placement_api.Consumer]) -> None:
+        """Make the first change, or find that it is made."""
+        try:
+            self._placement.post_allocations(changes)
+        except (placement_api.Conflict, placement_api.PlacementError) as exc:
+            # The answer may be lost. The client may have asked twice, too:
+            # then the second answer is a conflict with the first change.
+            try:
+                is_made = self._holds(decision)
+            except placement_api.PlacementError as error:
+                raise OutcomeUnknown(str(exc)) from error
+            if is_made:
+                return
+            if isinstance(exc, placement_api.Conflict):
+                self._decisions.update_decision(
+                    decision.uuid, decision.owner, decisions.ABORTED,
+                    reason=str(exc))
+                raise
+            raise OutcomeUnknown(str(exc)) from exc
+
+    def _holds(self, decision: decisions.Decision) -> bool:
+        """Whether the stand-in for the server holds its space."""
+        return bool(self._placement.get_consumer(
+            stand_in(decision)).allocations)
+
+    def hand_over(self, decisions: Sequence[decisions.Decision],
+                  left_s: Callable[[], float] = lambda: _HAND_OVER_S) -> None:
+        """Move what stand-ins hold to the servers, all of it or nothing.
+
+        :param decisions: CLAIMED db.Decisions for servers, whose victims have
+            ended
+        :param left_s: returns for how long whoever asked still waits
+        :raises ClaimLost: somebody has changed the allocations of a stand-in
+            or of a server meanwhile
+        :raises PlacementError: nobody knows whether it is done
+        """
+        wait = poll_backoff.Wait(self._monotonic(), _HAND_OVER_S,
+                                 _HAND_OVER_INTERVAL_S)
+        while decisions:
+            try:
+                self._placement.post_allocations([
+                    change for decision in decisions
+                    for change in self._moved(decision)])
+                return
+            except (placement_api.Conflict,
+                    placement_api.PlacementError) as exc:
+                failure = exc
+            # The answer may be lost, or a provider may just be busy.
+            try:
+                if self._is_handed_over(decisions):
+                    return
+            except placement_api.PlacementError as exc:
+                failure = exc
+            pause_s = wait.pause_s(self._monotonic(), left_s())
+            if isinstance(failure, placement_api.Conflict) and (
+                    failure.is_for_want_of_room or not pause_s):
+                raise ClaimLost(str(failure)) from failure
+            if not pause_s:
+                raise failure
+            LOG.info('Trying again to give servers their space: %s', failure)
+            self._sleep(pause_s)
+
+    def _moved(self, decision: decisions.Decision
+               ) -> list[placement_api.Consumer]:
+        """The Consumers after the hand-over of a decision."""
+        target = self._unchanged(decision, self._read_target(decision))
+        who = decision.project_id, decision.user_id
+        # In an evacuation the server keeps its allocations on the failed
+        # host until the compute service there is back, as in Nova's claim.
+        return [
+            placement_api.Consumer(decision.record['stand_in'], {},
+                                   _FIRST_GENERATION, *who),
+            placement_api.Consumer(
+                target.uuid,
+                _added(target.allocations, decision.record['allocations']),
+                target.generation, *who)]
+
+    def _is_handed_over(self, decisions: Iterable[decisions.Decision]) -> bool:
+        """Whether it is done; else it can be tried again.
+
+        :raises ClaimLost: it cannot
+        """
+        # Each is looked at: one that has lost its space ends the waiting.
+        have = [self._has_space(decision) for decision in decisions]
+        return all(have)
+
+    def _has_space(self, decision: decisions.Decision) -> bool:
+        # In this order: the space moves from the one to the other.
+        is_held = self._holds(decision)
+        server = self._placement.get_consumer(decision.server_uuid)
+        if is_held:
+            self._unchanged(decision, server)
+            return False
+        if not decision.record['allocations'].keys() <= (
+                server.allocations.keys()):
+            raise ClaimLost(
+                f'consumer {stand_in(decision)}, which held the space for '
+                f'server {decision.server_uuid}, has none any more')
+        return True
+
+    @staticmethod
+    def _unchanged(decision: decisions.Decision, target: placement_api.Consumer
+                   ) -> placement_api.Consumer:
+        """The same Consumer of a server.
+
+        :raises ClaimLost: somebody has changed what it has since the claim
+        """
+        if target.generation != decision.record['consumer_generation']:
+            raise ClaimLost(f'the allocations of server {target.uuid} have '
+                            'changed while its victims ended')
+        return target
+
+    def _read_target(self, decision: decisions.Decision
+                     ) -> placement_api.Consumer:
+        """The Consumer of the server that the host is taken for."""
+        if decision.operation == 'create':
+            # If it has allocations after all, Placement refuses the claim.
+            return placement_api.Consumer(decision.server_uuid, {})
+        return self._placement.get_consumer(decision.server_uuid)
+
+    def _read_victims(
+            self, plan: Plan, decision: decisions.Decision
+    ) -> tuple[list[placement_api.Consumer], tuple[decisions.Victim, ...]]:
+        """([Consumer], [Victim]) as Placement has them now."""
+        consumers: list[placement_api.Consumer] = []
+        victims: list[decisions.Victim] = []
+        on_host = {provider.uuid for provider in plan.host.providers}
+        for victim in decision.victims:
+            consumer = self._placement.get_consumer(victim.server_uuid)
+            expected = plan.host.held(victim.server_uuid)
+            found = {slot: amount for slot, amount in consumer.slots.items()
+                     if slot[0] in on_host}
+            if found != expected:
+                raise placement_api.Conflict(
+                    f'victim {victim.server_uuid} has '
+                    f'{capacity.by_class(found)} instead of '
+                    f'{capacity.by_class(expected)}')
+            consumers.append(consumer)
+            victims.append(dataclasses.replace(
+                victim, allocations=consumer.allocations,
+                consumer_project_id=consumer.project_id,
+                consumer_user_id=consumer.user_id))
+        return consumers, tuple(victims)
+
+
+def _added(allocations: dict[str, Allocation], more: Mapping[str, Resources]
+           ) -> dict[str, Allocation]:
+    """Both together: on a provider that hosts share there may be some.
+
+    :param more: {provider uuid: {class: amount}}
+    """
+    return allocations | {
+        uuid: {'resources': capacity.total((
+            allocations.get(uuid, {}).get('resources', {}), resources))}
+        for uuid, resources in more.items()}
+
+
+def _reduced(consumer: placement_api.Consumer, host: Host,
+             retained: Mapping[tuple[str, str], int]
+             ) -> placement_api.Consumer:
+    """The consumer with only this on the host, by slot."""
+    on_host = {provider.uuid for provider in host.providers}
+    return consumer.with_slots({
+        slot: amount for slot, amount in consumer.slots.items()
+        if slot[0] not in on_host} | dict(retained))
+
+
+def _replaced(consumers: Iterable[placement_api.Consumer], plan: Plan,
+              decision_uuid: str
+              ) -> tuple[list[placement_api.Consumer], dict[str, str]]:
+    """([Consumer], {uuid of a victim: that of who holds what it retains}).
+
+    For the victims that must have nothing on the host, see Plan.displaced().
+    Such a stand-in lives until its victim has ended, or has got its
+    allocations back.
+    """
+    displaced = plan.displaced()
+    own = {provider.uuid for provider in plan.host.providers}
+    found: list[placement_api.Consumer] = []
+    holders: dict[str, str] = {}
+    for consumer in consumers:
+        held = {uuid: item for uuid, item in consumer.allocations.items()
+                if uuid in own}
+        if consumer.uuid not in displaced or not held:
+            found.append(consumer)
+            continue
+        stand_in = holders[consumer.uuid] = _stand_in(decision_uuid,
+                                                      consumer.uuid)
+        found.append(consumer.with_allocations(
+            {uuid: item for uuid, item in consumer.allocations.items()
+             if uuid not in own}))
+        found.append(placement_api.Consumer(
+            stand_in, held, None, consumer.project_id, consumer.user_id))
+    return found, holders
+
+
+def _stand_in(decision_uuid: str, uuid: str) -> str:
+    return str(uuids.uuid5(uuids.NAMESPACE_OID, f'{decision_uuid} {uuid}'))
+
+
+def stand_in(decision: decisions.Decision) -> str | None:
+    """The uuid of who holds the space for the server of a decision.
+
+    None where there is no server.
+    """
+    return decision.record.get('stand_in')
+
+
+def stand_ins(decision: decisions.Decision) -> dict[str, str]:
+    """{uuid of a victim: that of who holds what it retains, if not it}."""
+    found: dict[str, str] = decision.record.get('stand_ins', {})
+    return found
+
+
+def all_stand_ins(decision: decisions.Decision) -> list[str]:
+    """The uuids of all of them, that for the server first."""
+    return [*filter(None, [stand_in(decision)]), *stand_ins(decision).values()]
+
+
+def claimants(database: decisions.Decisions) -> dict[str, str]:
+    """{uuid of a stand-in: that of the server that it holds space for}.
+
+    :param database: a nova_preempt.db.Decisions
+    """
+    return {holder: decision.server_uuid for decision
+            in database.get_decisions(statuses=decisions.OPEN)
+            if (holder := stand_in(decision))}
+
+
+def on_behalf(provider: Provider, claimants: Mapping[str, str]) -> Provider:
+    """The same core Provider, with servers instead of their stand-ins.
+
+    :param claimants: see claimants()
+    """
+    if provider.allocations.keys().isdisjoint(claimants):
+        return provider
+    return dataclasses.replace(provider, allocations={
+        claimants.get(uuid, uuid): resources
+        for uuid, resources in provider.allocations.items()})

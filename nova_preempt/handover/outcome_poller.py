@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks what became of the servers for which others have given way.
+
+That victims are gone does not say that somebody was served: the conductor may
+have given up waiting, or the host may have failed to build the server. The
+record of a preemption says what became of it, and a metric counts it.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt import db
+from nova_preempt import metrics
+from nova_preempt.cloud import clients
+from nova_preempt.cloud import instances
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement_api
+from nova_preempt.core import preemptor_outcome
+from nova_preempt.core.eviction import rollback
+from nova_preempt.core.observed_server import ObservedServer
+from nova_preempt.db import decisions
+from nova_preempt.db import unresolved_decisions
+from nova_preempt.handover import victim_allocations
+
+LOG = logging.getLogger(__name__)
+
+
+class Outcomes:
+    """Notes outcomes.
+
+    :param db: a nova_preempt.db.Database
+    :param clients: a nova_preempt.cloud.clients.Clients
+    :param look: see nova_preempt.cloud.instances.look
+    """
+
+    def __init__(
+            self, db: db.Database, clients: clients.Clients,
+            look: Callable[..., tuple[Mapping[str, ObservedServer],
+                                      Collection[str]]] = instances.look
+    ) -> None:
+        self._db = db
+        self._clients = clients
+        # (decision, server) of who was seen alive
+        self._alive: set[tuple[str, str]] = set()
+        self._decisions = decisions.Decisions(db)
+        self._look = look
+
+    def note(self) -> None:
+        """Note what is known by now."""
+        unknown = unresolved_decisions.get_unknown(self._db)
+        leaving = unresolved_decisions.get_ending(self._db)
+        servers, unread = self._look(
+            {item.server_uuid for item in unknown if item.is_placed}
+            | {uuid for _decision, uuid in leaving}, ['flavor'], deleted=True)
+        # Nobody was served there, nor was anybody to be.
+        unresolved_decisions.leave_out(self._db, [
+            item.uuid for item in unknown
+            if not item.is_placed and not item.in_vain])
+        for item in unknown:
+            if item.is_placed and item.server_uuid not in unread:
+                self._note(item, servers.get(item.server_uuid))
+            elif item.in_vain and not item.is_placed:
+                self._set(item, '')
+        were_alive, self._alive = self._alive, set()
+        for decision_uuid, uuid in leaving:
+            if uuid not in unread:
+                self._follow(decision_uuid, uuid, servers.get(uuid),
+                             (decision_uuid, uuid) in were_alive)
+
+    def _follow(self, decision_uuid: str, uuid: str,
+                server: ObservedServer | None, was_alive: bool) -> None:
+        """A victim that was ending when its decision was closed."""
+        victim = next(
+            victim for victim in
+            self._decisions.get_decision(decision_uuid).victims
+            if victim.server_uuid == uuid)
+        status = rollback.last_status(
+            None if server is None or server.deleted else server, victim.asked)
+        if status == decisions.KEPT and not was_alive:
+            self._alive.add((decision_uuid, uuid))
+            return
+        if status is None:
+            return
+        try:
+            if status == decisions.SHELVED:
+                victim_allocations.free_offloaded(
+                    self._clients.placement, victim, self._clients.nova.get)
+        except (nova_api.NovaError, placement_api.PlacementError,
+                placement_api.Conflict) as exc:
+            LOG.warning('Cannot free yet what victim %(uuid)s has, which is '
+                        'shelved: %(exc)s', {'uuid': uuid, 'exc': exc})
+            return
+        if status == decisions.KEPT and victim.notice_s:
+            self._clients.nova.clear_notice(uuid)
+        self._decisions.update_victim(decision_uuid, uuid, status,
+                                      ended_at=timeutils.utcnow())
+
+    def _note(self, item: unresolved_decisions.Unknown,
+              server: ObservedServer | None ) -> None:
+        found = preemptor_outcome.outcome(server, item.host, item.operation,
+                                          item.flavor)
+        if found is not None:
+            self._set(item, found)
+
+    def _set(self, item: unresolved_decisions.Unknown, found: str) -> None:
+        if not unresolved_decisions.set_outcome(self._db, item.uuid, found):
+            return
+        if found:
+            metrics.OUTCOMES.labels(item.operation, found).inc()
+        if item.in_vain and (found == preemptor_outcome.FAILED or (
+                item.server_uuid and item.status == decisions.ROLLED_BACK)):
+            metrics.IN_VAIN.inc(item.in_vain)
+            LOG.warning('%(number)d preemptible servers have ended in vain: '
+                        'preemption %(uuid)s for server %(server)s is '
+                        '%(status)s.',
+                        {'number': item.in_vain, 'uuid': item.uuid,
+                         'server': item.server_uuid,
+                         'status': found or item.status})

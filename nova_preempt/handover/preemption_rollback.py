@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Taking a preemption back, at once or after a crash.
+
+A decision whose scheduler died was never answered: Nova's conductor has no
+host for the server and will not build it. So the server's claim goes, and the
+victims that are still there get their space back. What was asked to end and is
+on its way, ends; what was stopped is started. Before each act it is looked at
+what became of the victim meanwhile.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+import dataclasses
+from typing import Any
+
+from oslo_config import cfg
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt import metrics
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement_api
+from nova_preempt.core import actions as core_actions
+from nova_preempt.core import owner_liveness
+from nova_preempt.core.eviction import rollback
+from nova_preempt.core.observed_server import ObservedServer
+from nova_preempt.db import decisions
+from nova_preempt.handover import claim_reversal
+from nova_preempt.handover import eviction_policy
+from nova_preempt.handover import process_owner
+from nova_preempt.handover import victim_allocations
+
+LOG = logging.getLogger(__name__)
+
+# After these a server leaves its host.
+_LAST_CALLS = ('force_delete', 'shelve', 'shelve_offload')
+
+# By whether it is locked.
+_SPACE_TAKEN = {
+    False: 'The space of preemptible server %(server)s was taken before '
+           'preemption %(uuid)s could be taken back; ending it.',
+    True: 'The space of preemptible server %(server)s was taken before '
+          'preemption %(uuid)s could be taken back; it is locked, and stays '
+          'without its allocation.',
+}
+
+# Between why a decision is rolled back and why that is not done.
+_NOT_YET = '; not yet: '
+
+# Changes by others between our reading and our writing, in a row.
+_TRIES = 5
+
+
+class NotYet(nova_api.NovaError):
+    """Nova is at work on a victim, and has to finish that first."""
+
+
+class Recovery:
+    """Rolls decisions back.
+
+    :param placement: a nova_preempt.cloud.placement_api.Placement
+    :param nova: a NovaAPI
+    :param decisions: a nova_preempt.db.Decisions
+    :param owner: the nova_preempt.handover.process_owner.Owner of this process
+    :param options: [preemption] of the configuration
+    :param active: the uuids of decisions that a thread of this process works
+        on
+    """
+
+    def __init__(self, placement: placement_api.Placement,
+                 nova: nova_api.NovaAPI, decisions: decisions.Decisions,
+                 owner: process_owner.Owner, options: cfg.ConfigOpts.GroupAttr,
+                 active: Collection[str]) -> None:
+        self._placement = placement
+        self._nova = nova
+        self._decisions = decisions
+        self._owner = owner
+        self._options = options
+        self._active = active
+        self._reversal = claim_reversal.Reversal(placement, nova, decisions)
+
+    def repair(self) -> int:
+        """Roll back what dead schedulers left. Returns how many decisions."""
+        repaired = 0
+        found = self._decisions.get_open_decisions()
+        leases = self._owner.get_leases() if found else {}
+        me = self._owner.name
+        for decision, age_s in found:
+            if not owner_liveness.is_orphan(
+                    decision.uuid, decision.owner, age_s,
+                    me=me, working_on=self._active,
+                    leases=leases, timeout_s=process_owner.INTENT_TIMEOUT_S):
+                continue
+            if not self._decisions.update_decision(
+                    decision.uuid, decision.owner, decision.status,
+                    new_owner=self._owner.acquire(),
+                    from_status=decision.status):
+                continue  # another scheduler takes care of it
+            if self._repair(decision, me):
+                repaired += 1
+                metrics.REPAIRED.labels('decision').inc()
+        return repaired
+
+    def _repair(self, decision: decisions.Decision, me: str) -> bool:
+        """Roll back one decision. Returns whether it is closed."""
+        # One that was given up, or could not be rolled back yet.
+        is_again = (not decision.owner
+                    or decision.status == decisions.ROLLING_BACK)
+        if is_again:
+            LOG.info('Trying again to roll preemption %s back.', decision.uuid)
+            reason = decision.reason.partition(_NOT_YET)[0]
+        else:
+            LOG.warning('Preemption %(uuid)s for server %(server)s on host '
+                        '%(host)s was left %(status)s; rolling it back.',
+                        {'uuid': decision.uuid, 'host': decision.host,
+                         'server': decision.server_uuid,
+                         'status': decision.status})
+            reason = ('it was left unfinished' if decision.owner == me
+                      else 'its scheduler stopped')
+        try:
+            return self.roll_back(decision.uuid, reason)
+        except db_exc.DBError:
+            raise
+        except Exception:
+            # Younger ones are rolled back all the same.
+            LOG.exception('Cannot take preemption %s back yet.', decision.uuid)
+            return False
+
+    def roll_back(self, decision_uuid: str, reason: str) -> bool:
+        """Take a decision of ours back.
+
+        :returns: True once it is closed. It stays open, for the next repair
+            of this process, where Nova is at work on a victim, and without an
+            owner where a service cannot be reached
+        """
+        decision = self._decisions.get_decision(decision_uuid)
+        if not self._owner.keeps([decision]):
+            return False
+        if decision.status != decisions.INTENT and not self._move(
+                decision, decisions.ROLLING_BACK, reason=reason):
+            return False
+        return self._roll_back(decision, reason)
+
+    def take_back(self, decision_uuid: str, reason: str) -> bool:
+        """Take a decision back that others may have taken for left behind.
+
+        They may have rolled it back just before its space was taken. What
+        they have kept may have lost its space again.
+
+        :returns: as roll_back(); False too if there is no such decision
+        """
+        if not self._decisions.reopen(decision_uuid, self._owner.name):
+            return False
+        decision = self._decisions.get_decision(decision_uuid)
+        decision = dataclasses.replace(decision, victims=tuple(
+            dataclasses.replace(victim, status=decisions.PENDING)
+            if victim.status == decisions.KEPT else victim
+            for victim in decision.victims))
+        return self._roll_back(decision, reason)
+
+    def _roll_back(self, decision: decisions.Decision, reason: str) -> bool:
+        try:
+            status = self._undo(decision)
+        except (placement_api.PlacementError, placement_api.Conflict,
+                nova_api.NovaError) as exc:
+            LOG.warning('Cannot roll preemption %(uuid)s back yet: %(exc)s',
+                        {'uuid': decision.uuid, 'exc': exc})
+            current = self._decisions.get_decision(decision.uuid)
+            self._move(decision, current.status,
+                       new_owner=None if isinstance(exc, NotYet) else '',
+                       reason=f'{reason}{_NOT_YET}{exc}')
+            return False
+        metrics.ROLLED_BACK.inc()
+        return self._move(decision, status, new_owner='', reason=reason)
+
+    def _move(self, decision: decisions.Decision, status: str, **values: Any
+              ) -> bool:
+        return self._decisions.update_decision(decision.uuid, decision.owner,
+                                               status, **values)
+
+    def _undo(self, decision: decisions.Decision) -> str:
+        """Give the space back. Returns the status that it has then.
+
+        Can be done again after it failed half-way.
+
+        :raises Conflict: others keep changing the same allocations. Nothing
+            was written: a part of it might pass, but would leave space that
+            victims need to others
+        """
+        decision = self._without_claimed(decision)
+        forced: dict[str, str] = {}
+        for _ in range(_TRIES):
+            consumers, there = self._read(decision)
+            restored = self._reversal.restored(decision, there, consumers)
+            released = self._reversal.released(decision)
+            try:
+                self._post([*released, *restored, *self._reversal.fence(
+                    decision, consumers, restored)])
+                break
+            except placement_api.Conflict as exc:
+                conflict = exc
+        else:
+            if not conflict.is_for_want_of_room:
+                raise conflict
+            LOG.warning('Preemption %(uuid)s cannot be taken back as a '
+                        'whole: %(exc)s',
+                        {'uuid': decision.uuid, 'exc': conflict})
+            forced = self._undo_in_parts(decision)
+        self._close_victims(decision, there, forced)
+        if decision.status == decisions.INTENT and not restored + released:
+            return decisions.ABORTED
+        return decisions.ROLLED_BACK
+
+    def _read(
+            self, decision: decisions.Decision
+    ) -> tuple[dict[str, placement_api.Consumer], list[decisions.Victim]]:
+        """({uuid of a victim: its Consumer}, the victims on their host).
+
+        Placement is asked before Nova: a server that Nova moves afterwards
+        gets another generation. Servers that are being deleted or shelved
+        count as there: until that is done they need their space, and who gave
+        it away would promise it twice.
+
+        :raises NotYet: Nova is moving one; what it has then is not what it
+            needs afterwards
+        """
+        victims = [victim for victim in decision.victims
+                   if victim.status not in decisions.ENDED]
+        consumers = {victim.server_uuid: self._placement.get_consumer(
+            victim.server_uuid) for victim in victims}
+        there = []
+        for victim in victims:
+            seen = self._nova.get(victim.server_uuid)
+            if rollback.is_there(seen, decision.host):
+                if rollback.is_moving(seen):
+                    raise NotYet(
+                        f'server {victim.server_uuid} is still being moved '
+                        f'({seen.task_state})')
+                there.append(victim)
+        return consumers, there
+
+    def _without_claimed(self, decision: decisions.Decision
+                         ) -> decisions.Decision:
+        """The same Decision, not for victims that later open ones have, too.
+
+        Where it is opened again, see take_back(), these end, or get their
+        space back, by the later one.
+        """
+        found = self._decisions.get_decisions(statuses=decisions.OPEN)
+        uuids = [each.uuid for each in found]
+        claimed = {victim.server_uuid
+                   for each in found[uuids.index(decision.uuid) + 1:]
+                   for victim in each.victims
+                   } if decision.uuid in uuids else set()
+        victims = []
+        for victim in decision.victims:
+            if victim.server_uuid in claimed and (
+                    victim.status not in decisions.ENDED):
+                self._decisions.update_victim(
+                    decision.uuid, victim.server_uuid, decisions.KEPT,
+                    ended_at=timeutils.utcnow())
+                victim = dataclasses.replace(victim, status=decisions.KEPT)
+            victims.append(victim)
+        return dataclasses.replace(decision, victims=tuple(victims))
+
+    def _close_victims(self, decision: decisions.Decision,
+                       there: Collection[decisions.Victim],
+                       forced: Mapping[str, str]) -> None:
+        for victim in decision.victims:
+            if victim.status not in decisions.ENDED:
+                status = forced.get(victim.server_uuid) or self._close(
+                    decision, victim, victim in there)
+                self._decisions.update_victim(
+                    decision.uuid, victim.server_uuid, status,
+                    ended_at=None if status == decisions.ENDING
+                    else timeutils.utcnow())
+
+    def _close(self, decision: decisions.Decision, victim: decisions.Victim,
+               was_there: bool) -> str:
+        """Leave a victim as it is to be. Returns its status."""
+        seen = self._nova.get(victim.server_uuid)
+        if seen is None and was_there:
+            # It went while it got its space back, and Nova may have freed
+            # that before.
+            self._placement.delete_allocations(victim.server_uuid)
+        status = rollback.closing_status(seen, decision.host, victim.asked)
+        if status == decisions.SHELVED:
+            # So may one that was offloaded.
+            victim_allocations.free_offloaded(self._placement, victim,
+                                              self._nova.get)
+        stays = status in (decisions.KEPT, decisions.MIGRATED)
+        if victim.notice_s and (stays or rollback.may_stay(seen, status)):
+            self._nova.clear_notice(victim.server_uuid)
+        if stays:
+            self._resume(victim, seen)
+        return status
+
+    def _resume(self, victim: decisions.Victim, server: ObservedServer
+                ) -> None:
+        """Let one that we have stopped run on.
+
+        :raises NotYet: it is not stopped yet
+        """
+        uuid = victim.server_uuid
+        was_stopped = victim.asked == core_actions.STOP
+        if was_stopped and server.task_state == 'powering-off':
+            raise NotYet(f'server {uuid} is still being stopped')
+        if victim_allocations.is_locked_by_us(server):
+            self._nova.unlock(uuid)
+        if was_stopped and server.vm_state == 'stopped':
+            LOG.info('Starting server %s, which was stopped to give way and '
+                     'need not.', uuid)
+            self._nova.start(uuid)
+
+    def _undo_in_parts(self, decision: decisions.Decision) -> dict[str, str]:
+        """Restore one by one what fits; a server without space must end.
+
+        :returns: {uuid: status} of those that end by that
+        :raises NovaError, Conflict: not yet; it can be done again. Stand-ins
+            hold the rest of the space until then
+        """
+        forced: dict[str, str] = {}
+        failure: Exception | None = None
+        consumers, there = self._read(decision)
+        for victim in there:
+            try:
+                self._post(self._reversal.part(
+                    decision, victim, consumers[victim.server_uuid]))
+            except placement_api.Conflict as exc:
+                if not exc.is_for_want_of_room:
+                    failure = exc
+                    continue
+                try:
+                    status = self._end(decision, victim)
+                except nova_api.NovaError as exc:
+                    failure = exc
+                    continue
+                if status:
+                    forced[victim.server_uuid] = status
+        if failure is not None:
+            raise failure
+        self._post(self._reversal.released(decision))
+        return forced
+
+    def _post(self, consumers: Sequence[placement_api.Consumer]) -> None:
+        if consumers:
+            self._placement.post_allocations(consumers)
+
+    def _end(self, decision: decisions.Decision, victim: decisions.Victim
+             ) -> str | None:
+        """End a victim whose space was taken, unless it leaves by itself.
+
+        Not one that somebody has locked whose locks count.
+
+        :returns: its status then, None if nothing had to be done
+        :raises NovaError: it will take more than this
+        """
+        seen = self._nova.get(victim.server_uuid)
+        if not rollback.is_there(seen, decision.host) or (
+                rollback.is_leaving(seen)):
+            return None
+        uuid = victim.server_uuid
+        locked = (not victim_allocations.is_locked_by_us(seen)
+                  and eviction_policy.get_rules(self._options).counts(
+                      seen.locked_by))
+        LOG.error(_SPACE_TAKEN[locked],
+                  {'server': uuid, 'uuid': decision.uuid})
+        if victim.asked == core_actions.STOP and seen.vm_state == 'stopped':
+            if not locked:
+                self._nova.lock(uuid, victim_allocations.LOCKED)
+            victim_allocations.leave_stopped(self._placement, uuid)
+            return decisions.STOPPED
+        if locked:
+            return None
+        action = victim.last_resort or core_actions.last_resort(
+            victim.action, self._options.actions)
+        call = core_actions.call(
+            core_actions.leaving(action, seen.vm_state), seen.vm_state)
+        # Whatever its state, a server can be shelved or deleted.
+        assert call is not None
+        if not victim.asked:
+            self._decisions.update_victim(decision.uuid, uuid,
+                                          decisions.ENDING, asked=call)
+        getattr(self._nova, call)(uuid)
+        if call not in _LAST_CALLS:
+            raise NotYet(f'server {uuid} is still to be ended')
+        return decisions.ENDING

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Giving everything back that only we would give back.
+
+For the way back to Nova's own scheduler: what is stopped and locked, closed or
+stands under another project would stay so for ever.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+import dataclasses
+import functools
+
+from oslo_utils import timeutils
+
+from nova_preempt.cloud import host_services
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement_api
+from nova_preempt.core.eviction import retention_controller
+from nova_preempt.core.model import Server
+from nova_preempt.db import decisions
+from nova_preempt.handover import victim_allocations
+
+# The status of a victim that was stopped and has nothing on its host any more.
+_NOT_THERE = {retention_controller.Intent.GONE: decisions.GONE,
+              retention_controller.Intent.SHELVED: decisions.SHELVED}
+
+# How often a step is taken before it is left: Nova may be at work.
+_TRIES = 3
+
+
+class Left(Exception):
+    """Why something has to be done by hand."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One thing to give back.
+
+    :param text: what is, or would be, done
+    :param do: does it; None where somebody has to do it by hand
+    """
+
+    text: str
+    do: Callable[[], object] | None = None
+
+
+class HandBack:
+    """Finds what there is to give back.
+
+    :param decisions: a nova_preempt.db.Decisions
+    :param nova: a NovaAPI
+    :param placement: a nova_preempt.cloud.placement_api.Placement
+    :param hosts: the nova_preempt.power.compute_hosts.ComputeHosts there are
+    :param servers: the nova_preempt.cloud.server_cache.Servers there are
+    :param project_id: [preemption_quota]allocation_project_id
+    :param start: whether those that were stopped are started, too
+    """
+
+    def __init__(self, decisions: decisions.Decisions, nova: nova_api.NovaAPI,
+                 placement: placement_api.Placement,
+                 hosts: Iterable[host_services.ComputeHost],
+                 servers: Iterable[Server], project_id: str = '',
+                 start: bool = False) -> None:
+        self._decisions = decisions
+        self._nova = nova
+        self._placement = placement
+        self._hosts = hosts
+        self._servers = servers
+        self._project_id = project_id
+        self._start = start
+
+    def steps(self) -> Iterator[Step]:
+        """The Steps, in the order in which to take them."""
+        yield from self._open()
+        yield from self._stopped()
+        yield from self._shelved()
+        yield from self._closed_hosts()
+        yield from self._projects()
+
+    def _open(self) -> Iterator[Step]:
+        for decision, _age_s in self._decisions.get_open_decisions():
+            yield Step(
+                f'preemption {decision.uuid} is {decision.status}: wait until '
+                'a scheduler or the engine has finished it')
+
+    def _stopped(self) -> Iterator[Step]:
+        for decision_uuid, victim in self._decisions.get_victims(
+                decisions.STOPPED):
+            yield Step(
+                f'server {victim.server_uuid} was stopped and locked to give '
+                'way: give it its space back, unlock '
+                + ('and start it' if self._start else 'it')
+                + ' unless it is locked for another reason',
+                functools.partial(self._free_stopped, decision_uuid, victim))
+
+    def _free_stopped(self, decision_uuid: str, victim: decisions.Victim
+                      ) -> None:
+        uuid = victim.server_uuid
+        server = self._nova.get(uuid)
+        left = retention_controller.having_left(server)
+        if left in _NOT_THERE:
+            found = _NOT_THERE[left]
+            self._decisions.update_victim(decision_uuid, uuid, found)
+            return
+        if not victim_allocations.give_back(self._placement, self._nova,
+                                            victim, server):
+            raise Left(
+                'its host has no room for it any more; make room, or migrate '
+                'it with "openstack server migrate", and try again')
+        if self._start and server.vm_state == 'stopped' and (
+                victim_allocations.is_locked_by_us(server)
+                or not server.locked_by):
+            self._nova.start(uuid)
+        self._decisions.update_victim(decision_uuid, uuid, decisions.KEPT,
+                                      ended_at=timeutils.utcnow())
+
+    def _shelved(self) -> Iterator[Step]:
+        for decision_uuid, victim in self._decisions.get_victims(
+                decisions.SHELVED):
+            if victim.restore:
+                yield Step(
+                    f'server {victim.server_uuid} was shelved to give way '
+                    'and is to come back: leave it to its owner, who can '
+                    'unshelve it',
+                    functools.partial(
+                        self._decisions.update_victim, decision_uuid,
+                        victim.server_uuid, decisions.LEFT))
+
+    def _closed_hosts(self) -> Iterator[Step]:
+        for host in sorted(self._hosts, key=lambda host: host.name):
+            if not host.is_ours:
+                continue
+            if host.up:
+                yield Step(
+                    f'host {host.name} is on, and its compute service is '
+                    f'disabled ("{host.disabled_reason}"): enable it',
+                    functools.partial(self._nova.enable_service,
+                                      host.service_uuid))
+            else:
+                yield Step(
+                    f'host {host.name} was powered off: power it on by hand, '
+                    'or have the engine wake it, and try again')
+
+    def _projects(self) -> Iterator[Step]:
+        if not self._project_id:
+            return
+        for server in self._servers:
+            consumer = self._placement.get_consumer(server.uuid)
+            if consumer.project_id == self._project_id != server.project_id:
+                yield Step(
+                    f'the allocations of server {server.uuid} stand under '
+                    f'project {self._project_id}: put them under its own, '
+                    f'{server.project_id}',
+                    functools.partial(self._put_under_own, server))
+
+    def _put_under_own(self, server: Server) -> None:
+        self._placement.post_allocations([dataclasses.replace(
+            self._placement.get_consumer(server.uuid),
+            project_id=server.project_id)])
+
+
+def take(step: Step) -> str:
+    """Do it. Returns what is left to be done by hand, '' if nothing is."""
+    if step.do is None:
+        return step.text
+    why: Exception
+    for _ in range(_TRIES):
+        try:
+            step.do()
+            return ''
+        except placement_api.Conflict as exc:
+            why = exc  # somebody was faster: what is known is read again
+        except (Left, nova_api.NovaError, placement_api.PlacementError) as exc:
+            why = exc
+            break
+    return f'{step.text}: {why}'

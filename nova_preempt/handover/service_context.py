@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a service that ends servers consists of, put together once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+import datetime
+import os
+from typing import Any, TypeAlias
+
+from oslo_concurrency import lockutils
+from oslo_config import cfg
+from oslo_utils import timeutils
+
+from nova_preempt import db
+from nova_preempt import exceptions
+from nova_preempt import headroom
+from nova_preempt import pause_switch
+from nova_preempt.cloud import clients
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import one_time_devices
+from nova_preempt.cloud import placement_api
+from nova_preempt.cloud import provider_cache
+from nova_preempt.cloud import provider_trees
+from nova_preempt.cloud import server_cache
+from nova_preempt.core.energy import power_steps
+from nova_preempt.core.scheduling import preemption_policy
+from nova_preempt.db import energy_store
+from nova_preempt.db import preemptible_hints
+from nova_preempt.db import schema
+from nova_preempt.handover import budget_reader
+from nova_preempt.handover import eviction_policy
+from nova_preempt.handover import handover
+from nova_preempt.handover import process_owner
+
+#: Returns now, timezone-aware.
+Clock: TypeAlias = Callable[[], datetime.datetime]
+
+
+#: How often schedulers and engines look for preemptions that a crash left half
+#: done, in seconds. Their own are also repaired when they start.
+REPAIR_S = 60
+
+
+# More uuids than this are not asked for one by one.
+_MANY = 500
+
+
+class Process:
+    """This process in the database that all share, from start() to close().
+
+    :param conf: nova.conf.CONF
+    :param host: the name of the host that it runs on
+    :param clock: returns now, timezone-aware
+    :ivar options: [preemption] of the configuration
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, host: str, clock: Clock) -> None:
+        self.options = conf.preemption
+        self.clock = clock
+        self.db = db.Database(conf)
+        self.decisions = db.Decisions(self.db)
+        self._sync_database(conf)
+        self.owner = process_owner.Owner(
+            self.db, host,
+            os.path.join(conf.state_path, 'nova-preempt-owners'),
+            process_owner.INTENT_TIMEOUT_S)
+        self.heartbeat = process_owner.Heartbeat(self.owner)
+        self.pauses = pause_switch.Pauses(self.db)
+
+    def _sync_database(self, conf: cfg.ConfigOpts) -> None:
+        """Make the tables of a SQLite file; check those of a server."""
+        try:
+            if self.db.is_sqlite:
+                with lockutils.external_lock('nova-preempt-db',
+                                             lock_path=conf.state_path):
+                    schema.sync(self.db)
+            else:
+                schema.check(self.db)
+        except schema.WrongTables as exc:
+            raise exceptions.InvalidConfiguration(str(exc)) from None
+
+    def start(self) -> None:
+        """Tell others that it is alive, from now on."""
+        self.heartbeat.start()
+
+    def close(self) -> None:
+        """Leave open decisions to other processes."""
+        self.heartbeat.stop()
+        self.owner.close()
+
+
+class Knowledge:
+    """Servers, providers, and what bounds the end of servers.
+
+    :param process: a Process
+    :param clients: a nova_preempt.cloud.clients.Clients
+    :param notice_limit_s: see eviction_policy.Policies
+    :param promised: see eviction_policy.Policies
+    """
+
+    def __init__(self, process: Process, clients: clients.Clients,
+                 notice_limit_s: float | None = None,
+                 promised: eviction_policy.Promised | None = None) -> None:
+        self._db = process.db
+        self.providers = provider_cache.ProviderCache(clients.placement)
+        self.trees = provider_trees.TreeCache(clients.placement,
+                                              self.providers)
+        self.headroom = headroom.Headroom(
+            process.options, clients.placement, self.providers,
+            trees=self.trees)
+        self.promised = promised
+        self.servers = server_cache.ServerCache(
+            clients.get_cells, self._hinted, self.providers.left,
+            class_of=promised.class_of if promised else None,
+            devices=one_time_devices.OneTimeDevices(clients.placement))
+        self.budgets = budget_reader.Budgets(process.options,
+                                             process.decisions, self.servers)
+        self._policies = eviction_policy.Policies(
+            process.options, process.decisions, notice_limit_s, promised)
+
+    def policy(self) -> preemption_policy.Policy:
+        """The core.scheduling.preemption_policy.Policy, as it is now."""
+        return self._policies.current()
+
+    def _hinted(self, uuids: Collection[str]) -> Collection[str]:
+        if not uuids:
+            return set()
+        return preemptible_hints.get(self._db, uuids if len(uuids) <= _MANY
+                                     else None)
+
+    def refresh(self) -> None:
+        """Read what may have changed."""
+        if self.promised:
+            self.servers.note_classes(self.promised.refresh())
+        self.servers.refresh()
+        self._policies.refresh()
+        self.budgets.refresh()
+        self.headroom.refresh()
+        # Servers are on some; for those that sleep requests come.
+        nodes = self.servers.by_node().keys() | energy_store.get_power(
+            self._db, power_steps.COMING).keys()
+        if self.headroom:
+            self.providers.refresh(None)
+        elif nodes:
+            self.providers.refresh(nodes)
+
+
+class Parts:
+    """The four, for whoever makes a service of them to give out.
+
+    :param conf: nova.conf.CONF
+    :param host: the name of the host that the service runs on
+    :param get_client: returns Nova's Placement client
+    :param get_cells: returns {uuid: CellMapping} to look for servers in
+    :param clock: returns now, timezone-aware
+    :param notice_limit_s: the longest notice that anybody can wait for, None
+        for any
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, host: str,
+                 get_client: Callable[[], Any],
+                 get_cells: Callable[[], Mapping[str, Any]], clock: Clock,
+                 notice_limit_s: float | None = None) -> None:
+        self.process = Process(conf, host, clock)
+        self.clients = clients.Clients(
+            nova_api.NovaAPI(conf), placement_api.Placement(get_client),
+            get_cells)
+        # What servers of a class were promised, None if there are no classes.
+        self.qos = eviction_policy.load_classes(conf)
+        self.known = Knowledge(
+            self.process, self.clients, notice_limit_s,
+            self.qos and self.qos.promised(self.process.db, clock))
+        self.clients.nova.is_away = self.known.servers.is_away
+        self.handover = handover.Handover(
+            conf, host, self.process, self.clients, self.known.budgets,
+            self.known.headroom)
+
+    def repair(self) -> int:
+        """See handover.Handover.repair().
+
+        The cells are read before, in bounded time: of victims in one that
+        hangs Nova is not asked, which would wait for it with each of them.
+        """
+        self.known.servers.refresh()
+        return self.handover.repair()
+
+
+def utcnow() -> datetime.datetime:
+    """Now, as Nova dates what it records."""
+    return timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)

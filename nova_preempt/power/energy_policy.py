@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What [energy] says, as the core wants it."""
+
+from nova_preempt import plugins
+from nova_preempt.core.energy import energy_observation
+from nova_preempt.core.energy import power_plan
+
+NAMESPACE = 'nova_preempt.forecast'
+
+
+def load_forecast(options):
+    """The forecast that is configured, a core Forecast.
+
+    :param options: [energy] of the configuration
+    :raises InvalidConfiguration: there is no such forecast
+    """
+    return plugins.load(NAMESPACE, options.forecast, '[energy]forecast is')
+
+
+def get_options(options, forecast_function, step_s=10):
+    """The core's energy_observation.Options, anew: they change while it runs.
+
+    :param options: [energy] of the configuration
+    :param forecast_function: see load_forecast()
+    :param step_s: how long after one step the next one follows
+    """
+    return energy_observation.Options(
+        power_plan.Policy(options.idle_intervals, options.spare_hosts,
+                          options.minimum_hosts),
+        options.boot_timeout_s, forecast_function,
+        options.switch_interval_s, options.max_wakes_per_minute,
+        options.max_sleeps_per_minute, options.demand_wakes,
+        options.demand_wait_s, tuple(options.excluded_hosts),
+        options.minimum_hosts_per_aggregate, step_s)

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What hosts draw, read from the configured sources in their order."""
+
+import dataclasses
+import datetime
+import math
+import threading
+from typing import Protocol
+
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from nova_preempt import plugins
+from nova_preempt.conf import energy
+from nova_preempt.core.energy import efficiency_ranking
+from nova_preempt.power import power_errors
+
+LOG = logging.getLogger(__name__)
+
+NAMESPACE = 'nova_preempt.power_source'
+# Clocks of meters and ours differ by less.
+FUTURE_SLACK_S = 60
+#: How long the answer of a source, or of Ironic, is waited for.
+TIMEOUT_S = 10
+# What a source may take beyond it to give up itself.
+_GRACE_S = 2
+
+
+def utcnow():
+    """Now, with a time zone."""
+    return timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reading:
+    """What a host drew at a time.
+
+    :ivar host: its node name
+    :ivar watts: anything before it was checked
+    :ivar at: a datetime with a time zone; None, before it was checked, if the
+        source does not tell it
+    """
+
+    host: str
+    watts: float
+    at: datetime.datetime | None
+
+
+class Source(Protocol):
+    """A power source, made of (conf, conf.energy)."""
+
+    def read(self, hosts):
+        """{host: Reading} of those of the hosts that it knows.
+
+        It takes TIMEOUT_S at most.
+
+        :param hosts: node names
+        :raises SourceError: it is away, or what it says makes no sense
+        """
+
+
+def from_epoch(value):
+    """A time in seconds since the epoch as a datetime, None if it is none."""
+    try:
+        return datetime.datetime.fromtimestamp(
+            float(value), datetime.timezone.utc)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+
+
+def find_fault(reading, now):
+    """Why the reading is no reading, None if it is one."""
+    fault = _find_fault_of_watts(reading.watts)
+    if fault is not None:
+        return fault
+    if reading.at is None:
+        return 'it has no time'
+    if reading.at.tzinfo is None:
+        return 'its time has no zone'
+    age_s = (now - reading.at).total_seconds()
+    if age_s > efficiency_ranking.MAX_AGE_S:
+        return (f'it is {age_s:.0f} s old, more than '
+                f'{efficiency_ranking.MAX_AGE_S} s')
+    if age_s < -FUTURE_SLACK_S:
+        return f'it is from {-age_s:.0f} s in the future'
+    return None
+
+
+def _find_fault_of_watts(watts):
+    if isinstance(watts, bool) or not isinstance(watts, (int, float)):
+        return f'{watts!r} is not a number of watts'
+    try:
+        watts = float(watts)
+    except OverflowError:
+        return 'a number of watts without end'
+    if not math.isfinite(watts):
+        return f'{watts} W'
+    if watts < 0:
+        return f'{watts:g} W is less than nothing'
+    if watts > efficiency_ranking.MAX_WATTS:
+        return f'{watts:g} W is more than {efficiency_ranking.MAX_WATTS:g} W'
+    return None
+
+
+class Readings:
+    """The sources of [energy]sources, asked one after the other.
+
+    A host of which one has no reading is asked of the next. A source that is
+    away, or hangs, is passed over: it is given up after TIMEOUT_S, and
+    not asked again before its last call has ended. Each fault is logged when
+    it begins, and when it is over.
+
+    :param sources: [(name, Source)], those of the configuration by default
+    :param clock: returns a datetime with a time zone
+    """
+
+    def __init__(self, conf, sources=None, clock=utcnow):
+        options = conf[energy.GROUP]
+        if sources is None:
+            sources = [(name, plugins.load(
+                NAMESPACE, name, f'[{energy.GROUP}]sources names')(
+                conf, options)) for name in options.sources]
+        self._sources = [(name, _Bounded(
+            source, TIMEOUT_S + _GRACE_S)) for name, source in sources]
+        self._clock = clock
+        self._faults = {}
+
+    def read(self, hosts):
+        """{host: Reading} of those of the hosts that any source knows."""
+        found = {}
+        for name, source in self._sources:
+            missing = [host for host in hosts if host not in found]
+            if not missing:
+                break
+            found.update(self._read(name, source, missing))
+        return found
+
+    def _read(self, name, source, hosts):
+        try:
+            read = source.read(hosts)
+        # A source may be anybody's: it must not cost us the others.
+        except Exception as exc:  # noqa: BLE001
+            self._note(name, None, str(exc) or type(exc).__name__)
+            return {}
+        self._note(name, None, None)
+        now = self._clock()
+        good = {}
+        for host in hosts:
+            reading = read.get(host)
+            if reading is None:
+                continue
+            fault = find_fault(reading, now)
+            self._note(name, host, fault)
+            if fault is None:
+                good[host] = reading
+        return good
+
+    def _note(self, source, host, fault):
+        """Log what has changed; a fault may change its numbers silently."""
+        key = (source, host)
+        of_host = '' if host is None else f' of host {host}'
+        if fault is None:
+            if self._faults.pop(key, None) is not None:
+                LOG.info('The power source %(source)s%(host)s gives readings '
+                         'again.', {'source': source, 'host': of_host})
+        elif key not in self._faults:
+            LOG.warning('No reading from the power source %(source)s'
+                        '%(host)s: %(fault)s',
+                        {'source': source, 'host': of_host, 'fault': fault})
+            self._faults[key] = fault
+
+
+class _Bounded:
+    """Gives a source up that does not answer in time.
+
+    A timeout of HTTP bounds neither the look-up of a name nor an answer that
+    comes in drips, so each call has a thread that may be left behind.
+    """
+
+    def __init__(self, source, timeout_s):
+        self._source = source
+        self._timeout_s = timeout_s
+        self._thread = None
+
+    def read(self, hosts):
+        if self._thread is not None and self._thread.is_alive():
+            raise power_errors.SourceError('it still has not answered')
+        answer = []
+        self._thread = threading.Thread(
+            target=self._call, args=(hosts, answer), daemon=True)
+        self._thread.start()
+        self._thread.join(self._timeout_s)
+        if not answer:
+            raise power_errors.SourceError(
+                f'no answer within {self._timeout_s} s')
+        result, exc = answer[0]
+        if exc is not None:
+            raise exc
+        return result
+
+    def _call(self, hosts, answer):
+        try:
+            answer.append((self._source.read(hosts), None))
+        except Exception as exc:  # noqa: BLE001 - raised by read()
+            answer.append((None, exc))

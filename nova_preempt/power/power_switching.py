@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Powering single hosts off and on, one step after the other.
+
+What the next step is decides core.energy.power_steps; here it is done. A state
+is written before what it stands for is done, and every step may be done twice:
+whoever comes after a crash goes on where it was. Nobody but advance() powers a
+host off, and only from one state to the next (compare and swap), so a host
+that was woken meanwhile stays on. Right before each act it is looked whether
+this engine still leads, and before a host loses its power, whether nobody has
+moved it on, its service is still disabled by us and nothing has come to it.
+"""
+
+import concurrent.futures
+import dataclasses
+import datetime
+import threading
+import time
+from typing import Any
+
+from oslo_log import log as logging
+
+from nova_preempt import metrics
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement_api
+from nova_preempt.core import times
+from nova_preempt.core.energy import power_steps
+from nova_preempt.core.reservation import occupancy
+from nova_preempt.db import energy_store
+from nova_preempt.power import compute_hosts
+from nova_preempt.power import power_errors
+
+LOG = logging.getLogger(__name__)
+
+# A host may take minutes to shut down, and keeps a thread until then.
+_THREADS = 64
+
+_FAILURES = (power_errors.PowerError, power_errors.HostsFileError,
+             nova_api.NovaError, placement_api.PlacementError)
+
+
+@dataclasses.dataclass
+class _Seen:
+    """Keeps what this process knows of a host in its state.
+
+    :param since: when it came into the state, by the database
+    :param began_s: the same by the monotonic clock of this process
+    :param seen_at: when its service had reported last, when it was first seen
+    :param closed_at_s: when its service was first seen disabled, likewise
+        monotonic
+    :param shut_down: whether it was asked to shut down, and had its time
+    :param error: what went wrong last
+    :param token: stands for what Placement had of it when it was empty
+    """
+
+    state: str
+    since: datetime.datetime
+    began_s: float
+    seen_at: datetime.datetime | None
+    closed_at_s: float | None = None
+    shut_down: bool = False
+    error: str = ''
+    token: Any = None
+
+
+class _Sightings:
+    """Remembers hosts in their states, for as long as they are in these.
+
+    Whatever the clock of this machine is set to, hosts do not get older: how
+    old a state is by the database counts only when it is first seen.
+
+    :param now: returns now, as the database has it
+    :param monotonic: returns seconds of a clock that is never set
+    """
+
+    def __init__(self, now, monotonic):
+        self._now = now
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._seen = {}       # name: _Seen
+
+    def see(self, item, host):
+        """Return the _Seen of a host, and for how many seconds it has been in
+        its state, and was seen disabled in it.
+        """
+        with self._lock:
+            now_s = self._monotonic()
+            seen = self._seen.get(item.host)
+            if seen is None or (seen.state, seen.since) != (item.state,
+                                                            item.since):
+                age_s = max(0.0, (self._now() - item.since).total_seconds())
+                seen = self._seen[item.host] = _Seen(
+                    item.state, item.since, now_s - age_s, host.seen_at)
+            if not host.disabled:
+                seen.closed_at_s = None
+            elif seen.closed_at_s is None:
+                seen.closed_at_s = now_s
+            closed_s = 0.0 if seen.closed_at_s is None else (
+                now_s - seen.closed_at_s)
+            return seen, now_s - seen.began_s, closed_s
+
+    def forget(self, name):
+        """Begin anew with a host that has come into another state."""
+        with self._lock:
+            self._seen.pop(name, None)
+
+    def is_new(self, name, error):
+        """Keep what went wrong with a host; whether it is told first now."""
+        with self._lock:
+            seen = self._seen.get(name)
+            if seen is None:
+                return True
+            before, seen.error = seen.error, error
+            return before != error
+
+
+class Switcher:
+    """Takes the steps.
+
+    :param get_options: returns the core's energy_observation.Options of now
+    :param database: a db.Database
+    :param nova: a nova_preempt.cloud.nova_api.NovaAPI
+    :param hosts: a compute_hosts.ComputeHosts
+    :param driver: has power_on(host), shut_down(host), switch_off(host) and
+        is_on(host)
+    :param clock: returns now, timezone-aware
+    :param leads: whether this engine is the one that acts, now
+    :param monotonic: returns seconds of a clock that is never set
+    """
+
+    def __init__(self, get_options, database, nova, hosts, driver, clock,
+                 leads=lambda: True, monotonic=time.monotonic):
+        self._get_options = get_options
+        self._db = database
+        self._nova = nova
+        self._fleet = hosts
+        self._driver = driver
+        self._clock = clock
+        self._leads = leads
+        self._waking = threading.Lock()
+        self._seen = _Sightings(self.now, monotonic)
+        self._steps = {}      # name: the Future of a step
+        self._pool = concurrent.futures.ThreadPoolExecutor(
+            _THREADS, thread_name_prefix='power')
+
+    def now(self):
+        """Naive and in UTC, as the database has it."""
+        return self._clock().astimezone(datetime.timezone.utc).replace(
+            tzinfo=None)
+
+    # -- what is asked for -----------------------------------------------
+
+    def put_to_sleep(self, name, reason):
+        """Begin to power a host off; whether it was on."""
+        return self._move(name, (power_steps.ON,), power_steps.EMPTYING,
+                          reason)
+
+    def wake(self, name, reason):
+        """Begin to power a host on; whether it was off, or about to be.
+
+        Not if as many have begun to wake as a minute allows. One that is just
+        being powered off has to be off first.
+        """
+        # One after the other, or each would see room for itself.
+        with self._waking:
+            return self.left() > 0 and self._move(
+                name, (power_steps.EMPTYING, power_steps.ASLEEP,
+                       power_steps.FAILED), power_steps.WAKING, reason)
+
+    def left(self):
+        """How many may be woken in this minute."""
+        return self._get_options().left(
+            energy_store.get_power(self._db).values(),
+            times.microseconds(self.now()))[0]
+
+    def _move(self, name, before, state, reason, **values):
+        moved = energy_store.set_power(
+            self._db, name, state, self.now(), from_states=before,
+            reason=reason, **values)
+        if moved:
+            self._seen.forget(name)
+            metrics.POWER_MOVES.labels(state).inc()
+            LOG.log(logging.ERROR if state == power_steps.FAILED
+                    else logging.INFO,
+                    'Host %(host)s is %(state)s: %(reason)s',
+                    {'host': name, 'state': state, 'reason': reason})
+        return moved
+
+    # -- what follows from it --------------------------------------------
+
+    def advance(self, states, hosts, tokens=None):
+        """Begin the next step of each of these hosts, and do not wait.
+
+        A host whose last step is still going on is left to it.
+
+        :param states: db.energy_store.HostPowers
+        :param hosts: {name: host_services.ComputeHost}, read just now
+        :param tokens: see compute_hosts.ComputeHosts.tokens()
+        """
+        for item in states:
+            name = item.host
+            if item.state != power_steps.ON and name in hosts and (
+                    name not in self._steps or self._steps[name].done()):
+                host = hosts[name]
+                self._steps[name] = self._pool.submit(
+                    self._step, item, host,
+                    (tokens or {}).get(host.provider_uuid))
+
+    def wait(self):
+        """Wait for what advance() has begun."""
+        concurrent.futures.wait(self._steps.values())
+
+    def close(self):
+        """Wait for nobody: what is open is for the next engine."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _step(self, item, host, token):
+        try:
+            _Work(self, item, host, token).run()
+        except _FAILURES as exc:
+            self._complain(item, exc)
+        except Exception:
+            LOG.exception('Host %(host)s stays %(state)s for now',
+                          {'host': host.name, 'state': item.state})
+
+    def _complain(self, item, exc):
+        """Once, not every time."""
+        metrics.POWER_ERRORS.labels(item.state).inc()
+        if self._seen.is_new(item.host, str(exc)):
+            LOG.warning('Host %(host)s stays %(state)s for now: %(exc)s',
+                        {'host': item.host, 'state': item.state, 'exc': exc})
+
+
+class _Work:
+    """Takes the steps of one host that can be taken at once.
+
+    :param switcher: whose thread it is in
+    :param item: its db.energy_store.HostPower
+    :param host: its host_services.ComputeHost, read a moment ago
+    :param token: see compute_hosts.ComputeHosts.tokens(), None if it is not
+        known
+    """
+
+    def __init__(self, switcher, item, host, token):
+        self._switcher = switcher
+        self._fleet = switcher._fleet
+        self._driver = switcher._driver
+        self._nova = switcher._nova
+        self._item = item
+        self._host = host
+        self._token = token
+        self._facts = None
+        self._acts = {
+            power_steps.Act.ASK_POWER: self._ask_power,
+            power_steps.Act.LOOK: self._look,
+            power_steps.Act.DISABLE: self._disable,
+            power_steps.Act.SHUT_DOWN: self._shut_down,
+            power_steps.Act.SWITCH_OFF: self._switch_off,
+            power_steps.Act.POWER_ON: self._power_on,
+            power_steps.Act.MOVE: self._move}
+
+    def run(self):
+        """Until there is nothing to do now.
+
+        An engine that has lost its lock does nothing more.
+        """
+        self._learn()
+        while self._switcher._leads():
+            step = power_steps.next_step(
+                self._facts, self._switcher._get_options().boot_timeout_s)
+            act = self._acts.get(step.act)
+            if act is None or not act(step):
+                return
+
+    def _learn(self, **values):
+        """Begin anew with what is known; what has to be asked is not."""
+        item, host = self._item, self._host
+        self._seen, age_s, closed_s = self._switcher._seen.see(item, host)
+        self._facts = power_steps.Facts(
+            item.state, age_s, closed_s, host.up,
+            # By its reports alone, for clocks of hosts differ.
+            host.up and host.seen_at != self._seen.seen_at,
+            host.disabled, host.is_ours, item.boots, self._seen.shut_down,
+            error=self._seen.error, **values)
+
+    def _know(self, **values):
+        self._facts = dataclasses.replace(self._facts, **values)
+        return True
+
+    # -- looking ---------------------------------------------------------
+
+    def _ask_power(self, _step):
+        try:
+            on = self._driver.is_on(self._item.host)
+        except (power_errors.PowerError, power_errors.HostsFileError) as exc:
+            self._switcher._complain(self._item, exc)
+            # Who knows whether it was asked to shut down.
+            self._seen.shut_down = False
+            return self._know(power=power_steps.Power.UNKNOWN, shut_down=False,
+                              error=str(exc))
+        return self._know(power=power_steps.Power.ON if on
+                          else power_steps.Power.OFF)
+
+    def _look(self, _step):
+        if self._token is not None and self._seen.token == self._token:
+            # What is asleep gets servers from Placement only.
+            return self._know(empty=True, running=False)
+        found = self._fleet.occupants(self._host)
+        if not self._is_as_before():
+            return False
+        empty = occupancy.is_empty(found)
+        if empty and self._item.state == power_steps.ASLEEP:
+            self._seen.token = self._token
+        host = self._host
+        return self._know(
+            empty=empty, running=bool(found.servers), up=host.up,
+            disabled=host.disabled, ours=host.is_ours)
+
+    def _is_as_before(self):
+        """Whether nobody has moved it on; its service is read anew."""
+        item = energy_store.get_power_of(self._switcher._db, self._item.host)
+        if item is None or (item.state, item.since) != (
+                self._item.state, self._item.since):
+            return False
+        self._host = self._fleet.reread(self._host)
+        return True
+
+    # -- acting ----------------------------------------------------------
+
+    def _disable(self, _step):
+        if self._is_as_before() and not self._host.disabled:
+            self._nova.disable_service(
+                self._host.service_uuid,
+                f'{compute_hosts.REASON}no servers, powered off at '
+                f'{self._switcher.now():%Y-%m-%dT%H:%M:%SZ}')
+        return False
+
+    def _shut_down(self, _step):
+        return self._take_power(self._driver.shut_down, cut=False)
+
+    def _switch_off(self, _step):
+        LOG.warning('Host %s is switched off hard, since it does not shut '
+                    'down.', self._item.host)
+        return self._take_power(self._driver.switch_off, cut=True)
+
+    def _take_power(self, call, cut):
+        try:
+            call(self._item.host)
+        except power_errors.PowerError as exc:
+            self._switcher._complain(self._item, exc)
+        self._seen.shut_down = True
+        # It may have taken minutes.
+        self._host = self._fleet.reread(self._host)
+        self._learn(cut=cut)
+        return True
+
+    def _power_on(self, _step):
+        if self._is_as_before():
+            self._driver.power_on(self._item.host)
+        return False
+
+    def _move(self, step):
+        item = self._item
+        values = {'boots': step.boots}
+        if (step.enable or step.cycle) and not self._is_as_before():
+            return False
+        # An operator may have taken it meanwhile.
+        if step.enable and self._host.is_ours:
+            self._nova.enable_service(self._host.service_uuid)
+        if item.state == power_steps.WAKING and step.state == power_steps.ON:
+            values['boot_s'] = self._facts.age_s
+        # One after the other, or each would see room for itself.
+        with self._switcher._waking:
+            if (power_steps.is_limited(step, self._facts)
+                and self._switcher.left() <= 0) or not self._switcher._move(
+                    item.host, (item.state,), step.state,
+                    step.reason or item.reason, **values):
+                return False
+        if step.cycle:
+            self._driver.switch_off(item.host)
+        if step.state != power_steps.SLEEPING:
+            return False
+        self._item = energy_store.get_power_of(self._switcher._db, item.host)
+        if self._item is None or self._item.state != step.state:
+            return False
+        self._learn()
+        return True

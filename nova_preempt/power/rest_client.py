@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""REST APIs that power sources and drivers ask."""
+
+import contextlib
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exc
+from keystoneauth1 import loading as ks_loading
+
+from nova_preempt.conf import preemption
+from nova_preempt.core import credential_masking
+from nova_preempt.power import power_errors
+from nova_preempt.power import power_readings
+
+# Of an error's body, which may be a page of HTML.
+_SHOWN_CHARACTERS = 300
+
+
+class RestError(Exception):
+    """A request failed.
+
+    :param message: without its credentials it is what the error says
+    :ivar status: the status code, None if there was no answer
+    """
+
+    def __init__(self, message, status=None):
+        super().__init__(credential_masking.masked(message))
+        self.status = status
+
+
+def make_adapter(conf, url='', service_type=None, authenticate=True,
+                 **options):
+    """A keystoneauth1 Adapter, with the TLS options of [preemption].
+
+    :param url: that of the catalog if empty
+    :param authenticate: whether as the user in [preemption]
+    """
+    group = conf[preemption.GROUP]
+    session = make_session(conf, power_readings.TIMEOUT_S, authenticate)
+    return adapter.Adapter(
+        session, service_type=service_type, region_name=group.region_name,
+        interface=group.valid_interfaces,
+        endpoint_override=url.rstrip('/') or None, **options)
+
+
+def make_session(conf, timeout_s, authenticate=True, group=preemption.GROUP):
+    """A keystoneauth1 Session of the user in this group, or of nobody."""
+    auth = None
+    if authenticate:
+        auth = ks_loading.load_auth_from_conf_options(conf, group)
+    return ks_loading.load_session_from_conf_options(
+        conf, group, auth=auth, timeout=timeout_s)
+
+
+def call(client, method, path, **options):
+    """The JSON of the answer, None if it is empty.
+
+    :raises RestError: there is none, or an error
+    """
+    try:
+        response = client.request(path, method, raise_exc=False, **options)
+    except ks_exc.ClientException as exc:
+        raise RestError(f'{method} {path}: {exc}') from exc
+    if response.status_code >= 400:
+        text = ' '.join(response.text.split())[:_SHOWN_CHARACTERS]
+        raise RestError(
+            f'{method} {response.url}: {response.status_code} {text}',
+            response.status_code)
+    if not response.content:
+        return None
+    try:
+        return response.json()
+    except ValueError as exc:
+        raise RestError(f'{method} {response.url}: no JSON: {exc}',
+                        response.status_code) from exc
+
+
+@contextlib.contextmanager
+def answers_of(service):
+    """Turn what goes wrong within, or makes no sense, into a SourceError.
+
+    :param service: its name, for operators
+    """
+    try:
+        yield
+    except RestError as exc:
+        raise power_errors.SourceError(str(exc)) from exc
+    except (AttributeError, KeyError, TypeError, ValueError) as exc:
+        raise power_errors.SourceError(
+            f'an answer that is not one of {service}: {exc!r}') from exc

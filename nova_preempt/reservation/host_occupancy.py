@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Knows which servers are on which node, normal ones too.
+
+Read as the view of preemptible servers is: all of a cell once, then what has
+changed.
+"""
+
+import threading
+import time
+
+from nova_preempt.cloud import cells as readings
+from nova_preempt.cloud import change_cursor
+from nova_preempt.cloud import host_services
+from nova_preempt.cloud import instances
+from nova_preempt.cloud import request_kind
+
+
+class Occupancy:
+    """The servers of each node.
+
+    :param cells: returns {uuid: CellMapping} of the cells to look into
+    :param view: a nova_preempt.cloud.server_cache.ServerCache
+    :param left: called with the names of nodes that servers have left
+    :param monotonic: the clock by which a reading is recent
+    """
+
+    def __init__(self, cells, view, left=None, monotonic=time.monotonic):
+        self._cells = cells
+        self._readings = readings.Readings(
+            cells, self._refresh_cell, monotonic=monotonic,
+            consequence='its hosts stay as they are for reservations')
+        self._view = view
+        self._left = left or (lambda nodes: None)
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        # One reading at a time; who comes meanwhile waits for it.
+        self._reading = threading.Lock()
+        self._read_at = None
+        self._since = change_cursor.Since(monotonic)
+        self._residents = {}      # uuid: ObservedServer
+        self._by_node = {}        # node: set of uuids
+        self._hints = {}          # uuid: ids of its reservations
+        self._cell_of = {}        # uuid: that of its cell
+        #: The service hosts of cells that could not be read the last time.
+        self.dark = frozenset()
+
+    def refresh(self, max_age_s=0):
+        """Read what has changed in each cell.
+
+        What is known of a cell that cannot be read stays; see dark.
+
+        :param max_age_s: how old what is known may be, in seconds
+        """
+        with self._reading:
+            now = self._monotonic()
+            if (max_age_s and self._read_at is not None
+                    and now - self._read_at <= max_age_s):
+                return
+            self._readings.read()
+            unreadable = self._readings.unreadable()
+            self.dark = frozenset().union(*(
+                host_services.list_hosts(cell)
+                for cell in list(self._cells().values())
+                if cell.uuid in unreadable))
+            # After ours: so it knows of each preemptible server that we do.
+            self._view.refresh()
+            self._read_at = now
+
+    def _refresh_cell(self, context, cell):
+        reading = self._since.begin(cell.uuid)
+        servers = instances.read(context, filters=(
+            instances.PRESENT if reading.whole else reading.changes))
+        reading.saw(servers)
+        found = {server.uuid for server in servers}
+        with self._lock:
+            if self._since.is_outdated(reading):
+                return
+            left = {node for node in map(self._update, servers) if node}
+            for uuid in found:
+                self._cell_of[uuid] = cell.uuid
+            if reading.whole:
+                left |= {self._remove(uuid).node for uuid in [
+                    uuid for uuid in self._residents if uuid not in found
+                    and self._cell_of.get(uuid) == cell.uuid]}
+            self._cell_of = {uuid: where for uuid, where
+                             in self._cell_of.items()
+                             if uuid in self._residents}
+            if reading.whole:
+                # Others may have been deleted before they were asked for.
+                self._hints = {uuid: ids for uuid, ids
+                               in list(self._hints.items())
+                               if uuid in self._residents}
+            self._since.done(reading)
+        if left:
+            self._left(left)
+
+    def _remove(self, uuid):
+        """Take a server out; returns it, None if it is on no node."""
+        old = self._residents.pop(uuid, None)
+        if old is not None:
+            self._by_node[old.node].discard(uuid)
+            if not self._by_node[old.node]:
+                del self._by_node[old.node]
+        return old
+
+    def _update(self, server):
+        """Note an ObservedServer; returns the node that it has left, if any.
+        """
+        old = self._remove(server.uuid)
+        if not server.deleted and server.node:
+            self._residents[server.uuid] = server
+            self._by_node.setdefault(server.node, set()).add(server.uuid)
+            if old is not None and old.node != server.node:
+                return old.node
+            return None
+        if server.deleted:
+            self._hints.pop(server.uuid, None)
+        return old and old.node
+
+    def get(self, uuid):
+        """The ObservedServer, None if it is on no node."""
+        with self._lock:
+            return self._residents.get(uuid)
+
+    def on_node(self, node):
+        """The ObservedServers of a node, in order of their uuids."""
+        with self._lock:
+            return [self._residents[uuid]
+                    for uuid in sorted(self._by_node.get(node, ()))]
+
+    def is_preemptible(self, uuid):
+        return self._view.get(uuid) is not None
+
+    def counts(self):
+        """{node: (how many servers, how many of them normal ones)}."""
+        with self._lock:
+            nodes = {node: tuple(uuids)
+                     for node, uuids in self._by_node.items()}
+        return {node: (len(uuids),
+                       sum(not self.is_preemptible(uuid) for uuid in uuids))
+                for node, uuids in nodes.items()}
+
+    def reservations_of(self, uuid):
+        """The ids in the hint that a server was asked for with, a set."""
+        found = self._hints.get(uuid)
+        if found is None:
+            found = request_kind.reservations_of(uuid)
+            # Of what is no server nothing is kept.
+            if found is not None:
+                self._hints[uuid] = found
+        return found or frozenset()

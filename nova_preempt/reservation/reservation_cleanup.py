@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The servers of a reservation that is over are cleared away.
+
+They are shelved and offloaded, or deleted, as the reservation says, again and
+again until they are gone. What else is on its hosts stays: whoever put it
+there knew of no reservation.
+"""
+
+import dataclasses
+import datetime
+
+from oslo_log import log as logging
+
+from nova_preempt.cloud import nova_api
+from nova_preempt.core.reservation import cleanup_controller
+from nova_preempt.core.reservation import reservation_model
+
+LOG = logging.getLogger(__name__)
+
+
+class Cleanup:
+    """Clears away what reservations leave.
+
+    :param reservations: a nova_preempt.db.reservations.Reservations
+    :param nova: a nova_preempt.cloud.nova_api.NovaAPI
+    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    :param events: a
+        reservation_notifications.ReservationNotifications
+    :param clock: returns now, naive and in UTC
+    """
+
+    def __init__(self, reservations, nova, inventory, events, clock):
+        self._reservations = reservations
+        self._nova = nova
+        self._inventory = inventory
+        self._events = events
+        self._clock = clock
+        self._memories = {}        # uuid of a reservation: core.Memory
+        self._warned = set()       # uuids of servers
+        self._needed = frozenset()  # names of hosts
+
+    def look(self, near):
+        """Note which hosts others need now.
+
+        :param near: the Reservations that have begun, or are prepared
+        """
+        self._needed = cleanup_controller.needed(near)
+
+    def unfinished(self):
+        """The Reservations that are over and whose hosts may not be free."""
+        return self._reservations.list(
+            statuses=(reservation_model.ENDED, reservation_model.CANCELLED),
+            released=False)
+
+    def lately(self):
+        """The Reservations whose hosts were found free a moment ago."""
+        return self._reservations.list(
+            statuses=(reservation_model.ENDED, reservation_model.CANCELLED),
+            released_since=self._clock() - datetime.timedelta(
+                seconds=cleanup_controller.LATE_S))
+
+    def clear(self, reservation, hosts, running):
+        """Do the next step for one of these.
+
+        :param hosts: {name: core.reservation.observed_hosts.Host}
+        :param running: {id: Reservation} of others that have started
+        :returns: when to come again, in microseconds since the epoch, None if
+            nothing is to come
+        """
+        uuid = reservation.uuid
+        step = cleanup_controller.step(
+            _View(reservation, running, self._needed,
+                  hosts, self._inventory, self._nova),
+            self._memories.get(uuid, cleanup_controller.Memory()),
+            reservation_model.to_us(self._clock()))
+        self._memories[uuid] = step.memory
+        for intent in step.intents:
+            if isinstance(intent, cleanup_controller.EndServer):
+                self._end(reservation, intent)
+            elif isinstance(intent, cleanup_controller.LeaveAlone):
+                self._leave_alone(reservation, intent)
+            else:
+                self._release(reservation, intent.left)
+        return step.wake_at_us
+
+    def _leave_alone(self, reservation, intent):
+        if intent.server not in self._warned:
+            LOG.warning('Server %(server)s on host %(host)s does not belong '
+                        'to reservation %(uuid)s, which is over; it stays.',
+                        {'server': intent.server, 'host': intent.host,
+                         'uuid': reservation.uuid})
+        self._warned.add(intent.server)
+
+    def _end(self, reservation, intent):
+        try:
+            getattr(self._nova, intent.call)(intent.server)
+        except nova_api.NovaError as exc:
+            LOG.warning('Server %(server)s of reservation %(uuid)s cannot '
+                        'end yet: %(exc)s',
+                        {'server': intent.server, 'uuid': reservation.uuid,
+                         'exc': exc})
+
+    def _release(self, reservation, left):
+        if self._reservations.update(
+                reservation.uuid, from_status=reservation.status,
+                released_at=self._clock().replace(microsecond=0),
+                **cleanup_controller.outcome(reservation.status, left)):
+            self._say(self._reservations.get(reservation.uuid), left)
+
+    def _say(self, reservation, left):
+        if left:
+            LOG.error('Reservation %(uuid)s: %(reason)s',
+                      {'uuid': reservation.uuid, 'reason': reservation.reason})
+            self._events.error(reservation)
+        else:
+            LOG.info('The hosts of reservation %s are free of its servers.',
+                     reservation.uuid)
+            if (reservation.status == reservation_model.CANCELLED
+                    and reservation.ready_at is not None):
+                self._events.end(reservation)
+
+    def forget(self, uuids):
+        """Forget reservations that are not among these."""
+        self._memories = {uuid: memory for uuid, memory
+                          in self._memories.items() if uuid in uuids}
+        self._warned = {uuid for uuid in self._warned
+                        if self._inventory.occupancy.get(uuid) is not None}
+
+
+@dataclasses.dataclass
+class _View:
+    """See the core's View."""
+
+    reservation: reservation_model.Reservation
+    running: dict
+    needed: frozenset
+    hosts: dict
+    inventory: object
+    nova: nova_api.NovaAPI
+
+    @property
+    def dark(self):
+        return any(host.host in self.hosts and self.hosts[host.host].dark
+                   for host in self.reservation.hosts)
+
+    def servers(self, host):
+        occupancy = self.inventory.occupancy
+        return [cleanup_controller.Server(
+            item.uuid, item.node, occupancy.reservations_of(item.uuid),
+            item.vm_state, item.task_state,
+            occupancy.is_preemptible(item.uuid), item.locked_by == 'admin')
+            for item in occupancy.on_node(host)]
+
+    def coming(self):
+        occupancy = self.inventory.occupancy
+        coming = []
+        for host in self.reservation.hosts:
+            if (host.host not in self.hosts
+                    or host.status == reservation_model.LOST):
+                continue
+            known = {item.uuid for item in occupancy.on_node(host.host)}
+            coming += [
+                cleanup_controller.Server(uuid, host.host, (), 'building',
+                                          None)
+                for uuid in sorted(self.inventory.occupants(
+                    self.hosts[host.host]) - known)
+                if self.reservation.uuid in occupancy.reservations_of(uuid)]
+        return coming
+
+    def homeless(self, coming):
+        """Yield the servers to come that no host has now."""
+        for server in coming:
+            try:
+                found = self.nova.get(server.uuid)
+            except nova_api.NovaError as exc:
+                LOG.warning('Cannot see how server %(uuid)s is, which comes '
+                            'to host %(host)s: %(exc)s',
+                            {'uuid': server.uuid, 'host': server.host,
+                             'exc': exc})
+                continue
+            if found is not None and not found.host:
+                yield dataclasses.replace(
+                    server, vm_state=found.vm_state,
+                    task_state=found.task_state,
+                    is_kept=found.locked_by == 'admin')

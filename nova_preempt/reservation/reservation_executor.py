@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carries out what the controller decides for open reservations."""
+
+from oslo_log import log as logging
+
+from nova_preempt import requester
+from nova_preempt.core import requester_liveness
+from nova_preempt.core.reservation import healing_rules
+from nova_preempt.core.reservation import reservation_controller
+from nova_preempt.core.reservation import reservation_intents
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import decisions
+from nova_preempt.reservation import reservation_reader
+
+LOG = logging.getLogger(__name__)
+
+
+class Keeper:
+    """Empties the hosts of open reservations, and replaces them.
+
+    :param reader: an reservation_reader.Reader
+    :param reservations: a nova_preempt.db.reservations.Reservations
+    :param lease_events: a
+        nova_preempt.reservation.lease_event_loop.LeaseEvents
+    :param ends: a nova_preempt.engine.evictions.Evictions
+    :param clock: returns now, naive and in UTC
+    :param is_enabled: returns whether hosts are emptied and replaced
+    """
+
+    def __init__(self, reader, reservations, lease_events, ends, clock,
+                 is_enabled=lambda: True):
+        self._reader = reader
+        self._reservations = reservations
+        self._lease_events = lease_events
+        self._ends = ends
+        self._clock = clock
+        self._is_enabled = is_enabled
+        self._memories = {}        # uuid: reservation_controller.Memory
+        self._seen = set()         # (uuid, that of a stranger's server)
+        self._left = set()         # uuids of those that do not begin
+
+    def forget(self, uuids):
+        """Forget the reservations that are not among these."""
+        self._memories = {uuid: memory for uuid, memory
+                          in self._memories.items() if uuid in uuids}
+        self._seen = {key for key in self._seen if key[0] in uuids}
+        self._left &= uuids
+
+    def keep(self, reservation, hosts, running):
+        """Do the next step for an open reservation.
+
+        :param hosts: {name: core.reservation.observed_hosts.Host}
+        :param running: {id: Reservation} of those whose servers stay
+        :returns: when to come again, in microseconds since the epoch, None if
+            nothing is to come
+        """
+        if not self._is_enabled():
+            return self._leave(reservation)
+        now_us = reservation_model.to_us(self._clock())
+        if not reservation_controller.is_due(
+                reservation, self._reader.leads_s(),
+                self._reader.healing.down(hosts), now_us):
+            return None
+        uuid = reservation.uuid
+        while True:
+            reservation = self._reservations.get(uuid)
+            if reservation.status not in reservation_model.OPEN:
+                return None
+            view = reservation_reader.View(self._reader, reservation, hosts,
+                                           running)
+            step = reservation_controller.step(
+                view, self._memories.get(
+                    uuid, reservation_controller.Memory()), now_us)
+            self._memories[uuid] = step.memory
+            changed = [self._carry_out(each, view) for each in step.intents]
+            wake_at_us = step.wake_at_us
+            if wake_at_us is None or wake_at_us > now_us or not any(changed):
+                return wake_at_us
+
+    def _carry_out(self, intent, view):
+        """Do what the controller says; whether it has other hosts then."""
+        act = {reservation_intents.Evict: self._evict,
+               reservation_intents.Migrate: self._migrate,
+               reservation_intents.TurnAway: self._warn_of_strangers,
+               reservation_intents.SetHost: self._set_host,
+               reservation_intents.StartReservation: self._start,
+               reservation_intents.ReplaceHost: self._replace,
+               healing_rules.Return: self._give_back}[type(intent)]
+        try:
+            return act(intent, view)
+        except reservation_reader.AWAY as exc:
+            LOG.warning('Reservation %(uuid)s has to wait: %(exc)s',
+                        {'uuid': view.reservation.uuid, 'exc': exc})
+            return False
+
+    def _replace(self, intent, view):
+        why = view.why(intent) if intent.host else ''
+        return self._reader.healing.replace(view.reservation, intent, why)
+
+    def _give_back(self, intent, view):
+        return self._reader.healing.give_back(view.reservation, intent)
+
+    def _set_host(self, intent, view):
+        self._reservations.set_host(view.reservation.uuid, intent.host,
+                                    intent.status)
+
+    def _start(self, _intent, view):
+        self._lease_events.start(view.reservation.uuid)
+
+    def _migrate(self, intent, _view):
+        resident = self._reader.inventory.occupancy.get(intent.server)
+        if resident is not None:
+            self._reader.migration.move(resident)
+
+    def _evict(self, intent, view):
+        """Begin the ends of those whose time has come."""
+        try:
+            self._ends.begin_all(
+                view.records(intent.servers), requester_liveness.RESERVATION,
+                f'host {intent.host} is reserved from '
+                f'{view.reservation.start_at.isoformat()}Z on', leave=True,
+                within_budgets=True,
+                asked_by=requester.of_reservation(view.reservation))
+        except (decisions.AlreadyEnding, decisions.OverBudget) as exc:
+            LOG.debug('On host %(host)s servers %(exc)s',
+                      {'host': intent.host, 'exc': exc})
+
+    def _warn_of_strangers(self, intent, view):
+        uuid = view.reservation.uuid
+        for server in intent.servers:
+            if (uuid, server) not in self._seen:
+                LOG.warning('Server %(server)s is on host %(host)s, which '
+                            'reservation %(uuid)s has for itself.',
+                            {'server': server, 'host': intent.host,
+                             'uuid': uuid})
+                self._seen.add((uuid, server))
+
+    def _leave(self, reservation):
+        """Have it as it is: reservations are off."""
+        if self._is_near(reservation) and reservation.ready_at is None and (
+                reservation.uuid not in self._left):
+            self._left.add(reservation.uuid)
+            LOG.warning('Reservation %s does not begin: [reservation]enabled '
+                        'is false.', reservation.uuid)
+
+    def needs_hosts(self, reservation):
+        """Whether a reservation has begun, or is prepared."""
+        return self._is_enabled() and self._is_near(reservation)
+
+    def _is_near(self, reservation):
+        return reservation_controller.is_near(reservation,
+                                              self._reader.leads_s(),
+                                              reservation_model.to_us(
+                                                  self._clock()))

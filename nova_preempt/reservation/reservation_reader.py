@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what the controller of an open reservation looks at."""
+
+import math
+
+from oslo_log import log as logging
+
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement_api
+from nova_preempt.core.reservation import drain_rules
+from nova_preempt.core.reservation import reservation_intents
+from nova_preempt.handover import eviction_policy
+from nova_preempt.reservation import migration as moving
+
+LOG = logging.getLogger(__name__)
+
+# What stops one host or one reservation, not all of them.
+AWAY = (nova_api.NovaError, placement_api.PlacementError)
+
+
+def stays_s(server, options, now):
+    """For how long a preemptible server cannot be given notice, in seconds.
+
+    :param server: a nova_preempt.cloud.server_cache.Server
+    :param options: [preemption] of the configuration
+    :param now: timezone-aware
+    """
+    rules = eviction_policy.get_rules(options)
+    return drain_rules.stays_s(
+        kept=bool(eviction_policy.why_stays(server, options)),
+        uptime_s=server.uptime_us(now) / 1_000_000,
+        minimum_s=rules.promised_s(server.minimum_runtime_s))
+
+
+class Reader:
+    """Reads hosts, and what is on them.
+
+    :param process: a nova_preempt.handover.service_context.Process
+    :param known: a nova_preempt.handover.service_context.Knowledge
+    :param options: [reservation] of the configuration
+    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    :param migration: a nova_preempt.reservation.migration.Migration
+    :param healing: a nova_preempt.reservation.healing.Healing
+    """
+
+    def __init__(self, process, known, options, inventory, migration, healing):
+        self.process = process
+        self.known = known
+        self.options = options
+        self.inventory = inventory
+        self.migration = migration
+        self.healing = healing
+
+    def lead_s(self, notice_s):
+        """How long before a start a notice of this length is given."""
+        return eviction_policy.lead_s(notice_s, self.process.options)
+
+    def leads_s(self):
+        """How long before a start there is anything to do."""
+        return (self.options.evacuation_lead_s,
+                self.lead_s(self.process.options.maximum_notice_s))
+
+
+class View:
+    """See the core's View.
+
+    :param reader: a Reader
+    :param hosts: {name: core.reservation.observed_hosts.Host}
+    :param running: {id: Reservation} of those whose servers stay
+    """
+
+    def __init__(self, reader, reservation, hosts, running):
+        self.reservation = reservation
+        self.running = running
+        self.down = reader.healing.down(hosts)
+        self._reader = reader
+        self._hosts = hosts
+        # Read once: one of them may be gone in a moment.
+        self._records = {}
+        self._occupants = {}
+
+    @property
+    def leads_s(self):
+        return self._reader.leads_s()
+
+    def host(self, name):
+        return self._hosts.get(name)
+
+    def servers(self, name):
+        return [self._server(item) for item
+                in self._reader.inventory.occupancy.on_node(name)]
+
+    def _server(self, item):
+        """The core's view of an ObservedServer."""
+        reader, uuid = self._reader, item.uuid
+        named = reader.inventory.occupancy.reservations_of(uuid)
+        busy = item.task_state is not None
+        record = self._record(item)
+        if record is None:
+            return drain_rules.Server(
+                uuid, named, None,
+                drain_rules.move_lead_s(reader.options.evacuation_lead_s),
+                0.0 if moving.is_movable(item) else math.inf, busy,
+                bool(reader.migration.why_not(uuid)),
+                reader.migration.asked_us(item))
+        options = reader.process.options
+        notice_s = eviction_policy.notice_rule(options).length_s(
+            record.notice_s)
+        return drain_rules.Server(
+            uuid, named, notice_s, reader.lead_s(notice_s),
+            stays_s(record, options, reader.process.clock()),
+            busy or record.task_state is not None)
+
+    def _record(self, item):
+        """Return the record of a preemptible server, None of others."""
+        if item.uuid not in self._records:
+            self._records[item.uuid] = (
+                self._reader.known.servers.get(item.uuid))
+        return self._records[item.uuid]
+
+    def records(self, uuids):
+        """Return the records of these preemptible servers."""
+        return [self._records[uuid] for uuid in uuids]
+
+    def caps(self, servers):
+        budgets = self._reader.known.budgets.read()
+        return budgets.caps(self.records(servers)) if budgets else ()
+
+    def evicting(self):
+        return self._reader.process.decisions.get_ending()
+
+    def is_free(self, name, servers):
+        try:
+            found = self._reader.inventory.occupants(self._hosts[name])
+        except AWAY as exc:
+            LOG.warning('What is on host %(host)s of reservation %(uuid)s '
+                        'cannot be told: %(exc)s',
+                        {'host': name, 'uuid': self.reservation.uuid,
+                         'exc': exc})
+            return None
+        self._occupants[name] = found - servers
+        return not self._occupants[name]
+
+    def candidates(self):
+        return self._reader.healing.candidates(self.reservation, self._hosts)
+
+    def former(self):
+        return self._reader.healing.former(self.reservation, self._hosts)
+
+    # -- why a host is replaced, for operators -----------------------------
+
+    def why(self, intent):
+        """Why a host is lost, for operators.
+
+        :param intent: a core.reservation.reservation_intents.ReplaceHost
+        """
+        name = intent.host
+        if intent.loss is reservation_intents.Loss.DOWN:
+            return self.down[name]
+        if intent.loss is reservation_intents.Loss.ASLEEP:
+            late = self._hosts[name].asleep.why_late
+            return f'host {name} is not on: {late or "it does not wake"}'
+        return f'host {name} is not empty: {self._describe(intent)}'
+
+    def _describe(self, intent):
+        texts = {
+            drain_rules.Kind.OTHERS: 'servers of another reservation',
+            drain_rules.Kind.PREEMPTIBLE: 'preemptible servers',
+            drain_rules.Kind.NORMAL: 'servers'}
+        parts = [_list(text, [
+            self._with_reason(item, item.uuid in intent.blocking)
+            for item in intent.residents if item.kind is kind])
+            for kind, text in texts.items()]
+        return '; '.join(part for part in parts if part) or _list(
+            'allocations of', sorted(self._occupants.get(intent.host, ())))
+
+    def _with_reason(self, item, blocks):
+        why_not = ''
+        if item.kind is drain_rules.Kind.NORMAL:
+            why_not = self._reader.migration.why_not(item.uuid) or (
+                self._state(item.uuid) if blocks else '')
+        elif item.kind is drain_rules.Kind.PREEMPTIBLE and blocks:
+            why_not = (
+                eviction_policy.why_stays(self._records[item.uuid],
+                                          self._reader.process.options)
+                or f'promised to run for {item.stays_s:.0f} s more')
+        elif blocks:
+            why_not = f'whose end is {item.stays_s:.0f} s away'
+        return f'{item.uuid} ({why_not})' if why_not else item.uuid
+
+    def _state(self, uuid):
+        found = self._reader.inventory.occupancy.get(uuid)
+        return f'it is {found.vm_state}' if found else 'it has left'
+
+
+def _list(what, items):
+    if not items:
+        return ''
+    more = f' and {len(items) - 5} more' if len(items) > 5 else ''
+    return f'{what} {", ".join(items[:5])}{more}'

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A request for a normal server: scheduled anew while races are lost."""
+
+import dataclasses
+import functools
+
+from nova import exception
+import nova.conf
+from oslo_log import log as logging
+
+from nova_preempt import exceptions
+from nova_preempt import rpc
+from nova_preempt.cloud import placement_api
+from nova_preempt.cloud import request_kind
+from nova_preempt.core import poll_backoff
+from nova_preempt.core import refusals
+from nova_preempt.core.scheduling import preemption_policy
+from nova_preempt.db import connection
+from nova_preempt.db import decisions
+from nova_preempt.db import preemptible_hints
+from nova_preempt.db import quota_claims
+from nova_preempt.handover import allocation_claim
+from nova_preempt.handover import handover
+from nova_preempt.scheduler import allocation_project
+from nova_preempt.scheduler import decision_records
+from nova_preempt.scheduler import preemption_quotas
+from nova_preempt.scheduler import releasing_capacity
+from nova_preempt.scheduler import request_context
+from nova_preempt.scheduler import request_deadline
+from nova_preempt.scheduler import scheduling_pass
+from nova_preempt.scheduler import wake_on_demand
+
+CONF = nova.conf.CONF
+LOG = logging.getLogger(__name__)
+
+# Who finds no host looks for room that nothing tells of, this often.
+ROOM_AGE_S = 10
+
+# Failures that Nova's conductor is told of as NoValidHost.
+_FAILURES = (exception.NoValidHost, request_deadline.TimeIsUp,
+             handover.VictimsStuck, handover.NotWanted,
+             decisions.LostDecision, allocation_claim.ClaimLost,
+             placement_api.PlacementError,
+             *connection.ERRORS, exceptions.Paused)
+
+
+class Placing:
+    """Serves requests: quotas, hints, retries, and what a refusal says.
+
+    :param preemption: a nova_preempt.scheduler.scheduler_context.Preemption
+    :param observers: called with a dict after each request, see
+        make_report()
+    :ivar corrector: an allocation_project.Corrector, once it has started
+    """
+
+    def __init__(self, preemption, observers=()):
+        self._preemption = preemption
+        self._observers = observers
+
+    def start(self):
+        """Read what else of the configuration requests are placed by."""
+        preemption = self._preemption
+        self._wake_on_demand = wake_on_demand.WakeOnDemand(
+            CONF, preemption, rpc.EngineClient(rpc.get_transport(CONF)))
+        preemption_quotas.check(CONF.preemption_quota)
+        self._quotas = preemption_quotas.Quotas(
+            CONF.preemption_quota, preemption_quotas.ProjectServers(
+                preemption.clients.get_cells,
+                functools.partial(preemptible_hints.get,
+                                  preemption.process.db),
+                preemption.known.servers.last_seen),
+            quota_claims.QuotaClaims(preemption.process.db), self._over_quota)
+        self.corrector = allocation_project.Corrector(
+            CONF.preemption_quota.allocation_project_id,
+            preemption.clients.placement, preemption.known.servers)
+
+    def serve(self, asked, select):
+        """Place the servers of a request.
+
+        :param asked: their RequestContext
+        :param select: given a RequestContext, what Nova's scheduling answers
+        :raises NoValidHost: there is none, or the project is over its quota
+        """
+        if request_kind.is_preemptible(asked.spec_obj):
+            return self._place_preemptible(asked, select)
+        with asked.deadline, self._quotas.admitted(asked, preemptible=False):
+            return self._wake_on_demand.serve(
+                asked, functools.partial(self.place, select=select)
+                if asked.may_preempt(self._preemption.process.options)
+                else select)
+
+    def _place_preemptible(self, asked, select):
+        """Place a preemptible request where there is room.
+
+        It never preempts, unless it is of a class.
+        """
+        preemption = self._preemption
+        request_context.read_headroom(preemption)
+        database = preemption.process.db
+        hinted = request_kind.is_hinted(asked.spec_obj)
+        if hinted:
+            # Before anything is built: a server that nobody knows to be
+            # preemptible would never give way.
+            preemptible_hints.add(database, asked.server_uuids)
+        try:
+            with self._quotas.admitted(asked, preemptible=True):
+                asked = request_context.terms(
+                    preemption, asked,
+                    CONF.preemption_quota.allocation_project_id)
+                if asked.rank.claim is not None:
+                    with asked.deadline:
+                        return self.place(asked, select)
+                selections = place_free(asked, select)
+        except exception.NoValidHost as exc:
+            if hinted and asked.operation == 'create':
+                # A server that was never placed needs no remembering.
+                preemptible_hints.remove(database, asked.server_uuids)
+            if asked.rank.claim is None:
+                self._observe(asked, None, error=exc)
+            raise
+        self._observe(asked, None, selections)
+        return selections
+
+    def _over_quota(self, asked, reason):
+        decision_records.keep_refusal(
+            scheduling_pass.SchedulingCycle(self._preemption, asked),
+            asked.server_uuids[0], reason)
+
+    def _observe(self, asked, cycle, selections=None, error=None):
+        for observe in self._observers:
+            observe(make_report(asked, cycle, selections, error))
+
+    def place(self, asked, select):
+        """Place servers where room is, or is made; see serve().
+
+        :returns: what Nova's conductor is answered
+        :raises NoValidHost: there is none, whoever would end
+        """
+        left = preemption_policy.MAX_ATTEMPTS
+        while True:
+            # Without preemptible servers there is no second time to keep the
+            # request for.
+            again = asked.copy() if self._preemption.known.servers else asked
+            cycle = scheduling_pass.SchedulingCycle(self._preemption, asked)
+            try:
+                with cycle:
+                    selections = select(
+                        dataclasses.replace(asked, cycle=cycle))
+            except releasing_capacity.CapacityReleasing as exc:
+                asked.deadline.waited |= exc.decision_uuids
+                self._preemption.releasing.wait(exc, asked.deadline)
+                asked = again
+                continue
+            except _FAILURES as exc:
+                left -= 1
+                if poll_backoff.is_to_try_again(
+                        _failure(exc), conflicts=cycle.taken.conflicts,
+                        outdated=self._is_outdated(cycle, exc),
+                        attempts_left=left, left_s=asked.deadline.left_s()):
+                    asked = again
+                    continue
+                error = self._refused(cycle, exc)
+                if error is exc:
+                    raise
+                raise error from exc
+            finally:
+                self._preemption.handover.claims.active.difference_update(
+                    cycle.taken.decisions)
+            self._observe(asked, cycle, selections)
+            return selections
+
+    def _is_outdated(self, cycle, exc):
+        """Whether hosts have more room than the decision went by."""
+        if not isinstance(exc, exception.NoValidHost) or (
+                self._why(cycle, exc) is not refusals.Why.NO_HOST):
+            return False
+        try:
+            return self._preemption.known.providers.find_room(
+                cycle.resources, CONF.scheduler.max_placement_results,
+                ROOM_AGE_S)
+        except placement_api.PlacementError:
+            return False
+
+    def _refused(self, cycle, exc):
+        """Keep why preemption could not help, where it was looked at.
+
+        :returns: the NoValidHost that Nova's conductor gets: its owner reads
+            the reason
+        """
+        why = self._why(cycle, exc)
+        reason = (cycle.refusal or cycle.unanswered
+                  or _DETAILS.get(why, str(exc)))
+        is_stock = isinstance(exc, exception.NoValidHost)
+        error = exc
+        if why is not None:
+            error = exception.NoValidHost(reason=refusals.join(
+                exc.kwargs.get('reason', '') if is_stock else '',
+                refusals.tell(why, cycle.refusal)))
+        elif not is_stock:
+            error = exception.NoValidHost(reason=str(exc))
+        self._observe(cycle.asked, cycle, error=error)
+        if why is not None:
+            server_uuid = cycle.asked.server_uuids[0]
+            LOG.info('Preemption cannot help server %(server)s: %(reason)s',
+                     {'server': server_uuid, 'reason': reason})
+            decision_records.keep_refusal(cycle, server_uuid, reason)
+        return error
+
+    def _why(self, cycle, exc):
+        """A core.refusals.Why, None if preemption was not looked at."""
+        if isinstance(exc, handover.NotWanted):
+            return None
+        if not isinstance(exc, exception.NoValidHost):
+            return _KINDS.get(type(exc), _OTHER)[1]
+        if cycle.refusal:
+            return cycle.why
+        servers = self._preemption.known.servers
+        if not servers and not servers.had_any:
+            return None           # as Nova: nobody uses preemptible servers
+        if cycle.unanswered:
+            return refusals.Why.SERVICE
+        if not cycle.has_begun:
+            return None
+        if not servers:
+            return refusals.Why.NOBODY
+        if cycle.taken.conflicts:
+            return (refusals.Why.TIME if cycle.asked.deadline.is_over()
+                    else refusals.Why.RACES)
+        return (refusals.Why.BUSY if cycle.asked.deadline.is_refused
+                else refusals.Why.NO_HOST)
+
+
+def place_free(asked, select):
+    """What Nova answers to a request that never preempts.
+
+    For the parameters see Placing.serve().
+
+    :raises NoValidHost: and why nobody ends for it
+    """
+    try:
+        return select(asked)
+    except exception.NoValidHost as exc:
+        raise exception.NoValidHost(reason=refusals.join(
+            exc.kwargs.get('reason', ''),
+            refusals.tell(refusals.Why.FREE))) from exc
+
+
+# {failure: the core's word for it, and for what the request is told}
+_KINDS = {
+    request_deadline.TimeIsUp: (poll_backoff.Failure.OTHER, refusals.Why.TIME),
+    handover.VictimsStuck: (poll_backoff.Failure.STUCK, refusals.Why.STUCK),
+    decisions.LostDecision: (poll_backoff.Failure.LOST, refusals.Why.SERVICE),
+    allocation_claim.ClaimLost: (poll_backoff.Failure.LOST,
+                                 refusals.Why.RACES)}
+_OTHER = poll_backoff.Failure.OTHER, refusals.Why.SERVICE
+
+# For the record; of other cases it is what the exception says.
+_DETAILS = {
+    refusals.Why.NO_HOST: 'no host has room, even without its preemptible '
+                          'servers that may end, and passes the filters',
+    refusals.Why.NOBODY: 'no host has room, and there is no preemptible '
+                         'server',
+    refusals.Why.RACES: 'other requests were faster on each host, '
+                        f'{preemption_policy.MAX_ATTEMPTS} times',
+    refusals.Why.BUSY: 'as many requests wait as may, [preemption]'
+                       'max_waiting_requests, and no host has room without '
+                       'its preemptible servers whose notice is 0 s',
+}
+
+
+def _failure(exc):
+    """The core's word for it."""
+    return (poll_backoff.Failure.NO_HOST
+            if isinstance(exc, exception.NoValidHost)
+            else _KINDS.get(type(exc), _OTHER)[0])
+
+
+def make_report(asked, cycle, selections, error):
+    """The report on a request, for observers.
+
+    :param asked: its RequestContext
+    :param cycle: the SchedulingCycle; None if the request may not preempt
+    :param selections: what Nova's select_destinations returned, if it did
+    :param error: the NoValidHost that it raised, if it did
+    :returns: {request_id, server_uuids, preemptible, outcome, reason,
+        placements: [{server_uuid, host, victims: [{server_uuid, cost_us}],
+        cost_us}], considered: [{host, node, victims, cost_us}]}
+    """
+    claims = {} if cycle is None else {
+        decision.server_uuid: decision for decision in cycle.taken.claims}
+    placements = []
+    for server_uuid, selection in zip(asked.server_uuids, selections or (),
+                                      strict=False):
+        decision = claims.get(server_uuid)
+        placements.append({
+            'server_uuid': server_uuid,
+            'host': _host(selection),
+            'victims': [{'server_uuid': victim.server_uuid,
+                         'cost_us': victim.cost_us}
+                        for victim in decision.victims] if decision else [],
+            'cost_us': decision.cost_us if decision else 0,
+            'decision': decision.uuid if decision else None,
+        })
+    return {
+        'request_id': asked.context.request_id,
+        'server_uuids': list(asked.server_uuids),
+        'preemptible': cycle is None,
+        'outcome': 'no_valid_host' if error else 'placed',
+        'reason': error.format_message() if error else '',
+        'placements': placements,
+        'considered': decision_records.get_considered(cycle) if cycle else [],
+    }
+
+
+def _host(selection):
+    """The host of a selection, in either form that Nova returns it."""
+    if isinstance(selection, dict):
+        return selection['host']
+    return selection[0].service_host

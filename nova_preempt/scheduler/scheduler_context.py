@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a scheduler that preempts consists of, put together once a process."""
+
+import threading
+import time
+
+from oslo_log import log as logging
+
+from nova_preempt.core.scheduling import host_memo
+from nova_preempt.handover import service_context
+from nova_preempt.scheduler import releasing_capacity
+from nova_preempt.scheduler import request_deadline
+from nova_preempt.scheduler import selection_lock
+
+LOG = logging.getLogger(__name__)
+
+
+class Preemption(service_context.Parts):
+    """The parts, and those that only a scheduler has.
+
+    :param conf: nova.conf.CONF
+    :param host: the name of the scheduler's host
+    :param host_manager: Nova's HostManager
+    :param get_client: returns Nova's Placement client
+    :param clock: returns now, timezone-aware
+    :param monotonic: the clock that requests have their time by
+    """
+
+    def __init__(self, conf, host, host_manager, get_client, clock,
+                 monotonic=time.monotonic):
+        self.host_manager = host_manager
+        self.monotonic = monotonic
+        self._times = request_deadline.make_times(conf)
+        self._slots = threading.Semaphore(_get_places(conf))
+        super().__init__(conf, host, get_client, lambda: host_manager.cells,
+                         clock, self.notice_limit_s)
+        self.selection_lock = selection_lock.SelectionLock()
+        self.memo = host_memo.Memo()
+        self.releasing = releasing_capacity.ReleaseWaiter(
+            self.process.decisions, self.process.options)
+
+    @property
+    def notice_limit_s(self):
+        """The longest notice that a request can wait for."""
+        return self._times.notice_limit_s
+
+    def deadline(self, waits=True):
+        """The Deadline of a request that has come just now.
+
+        :param waits: False for one that only asks how it would be
+        """
+        return request_deadline.Deadline(
+            self._times, self._slots if waits else None, self.monotonic)
+
+
+def _get_places(conf):
+    """How many requests may wait; each one does in a thread."""
+    places = conf.preemption.max_waiting_requests
+    threads = request_deadline.get_threads(conf)
+    if places >= threads:
+        LOG.warning(
+            '[preemption]max_waiting_requests is %(places)s, not below '
+            '[DEFAULT]executor_thread_pool_size, %(threads)s: when so '
+            'many requests wait no other one is served, not even one '
+            'that has room.',
+            {'places': places, 'threads': threads})
+    return places

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions that the API asks of the scheduler; nobody ends by an answer."""
+
+import dataclasses
+import uuid
+
+from nova import exception
+from nova import objects
+import nova.conf
+from nova.pci import request as pci_request
+from nova.scheduler import request_filter
+from nova.scheduler import utils
+from nova.virt import hardware
+from oslo_log import log as logging
+import oslo_messaging as messaging
+
+from nova_preempt import exceptions
+from nova_preempt.cloud import device_profiles
+from nova_preempt.cloud import request_kind
+from nova_preempt.core import refusals
+from nova_preempt.core.scheduling import victim_search
+from nova_preempt.scheduler import decision_records
+from nova_preempt.scheduler import nova_cloud
+from nova_preempt.scheduler import query_limits
+from nova_preempt.scheduler import request_context
+from nova_preempt.scheduler import scheduling_pass
+
+LOG = logging.getLogger(__name__)
+
+CONF = nova.conf.CONF
+
+
+class _Answer(Exception):
+    """Nova's scheduling has come to where it would claim this host."""
+
+    def __init__(self, state):
+        super().__init__(state.host)
+        self.state = state
+
+
+class _DryRun(scheduling_pass.SchedulingCycle):
+    """Answers the question where a claim would be made, and only reads."""
+
+    def _begin_choosing(self):
+        """Have nobody wait for its turn."""
+
+    def _join(self, state):
+        raise _Answer(state)
+
+    def _claim_room(self, state, real_claim, server_uuid):
+        raise _Answer(state)
+
+    def _take(self, state, *args):
+        raise _Answer(state)
+
+
+class QueryEndpoint:
+    """An RPC endpoint beside that of Nova's scheduler.
+
+    :param manager: a PreemptibleSchedulerManager
+    """
+
+    target = messaging.Target(namespace='nova_preempt', version='1.0')
+
+    def __init__(self, manager):
+        self._manager = manager
+        self._profiles = device_profiles.DeviceProfiles(CONF)
+        self._questions = query_limits.Questions()
+
+    @property
+    def _preemption(self):
+        if self._manager.preemption is None:
+            raise exceptions.NoAnswer('This scheduler does not preempt.')
+        return self._manager.preemption
+
+    @messaging.expected_exceptions(exceptions.PreemptError)
+    def explain(self, context, flavor, project_id, user_id,
+                availability_zone=None, host=None, is_bounded=True):
+        """See nova_preempt.rpc.SchedulerClient."""
+        with self._questions.asking(project_id, is_bounded):
+            return self._explain(context, flavor, project_id, user_id,
+                                 availability_zone, host)
+
+    def _explain(self, context, flavor, project_id, user_id,
+                 availability_zone, host):
+        spec_obj = self._spec(context, flavor, project_id, user_id,
+                              availability_zone, host)
+        if request_kind.is_preemptible(spec_obj):
+            request_context.read_headroom(self._preemption)
+        asked = request_context.terms(
+            self._preemption, request_context.RequestContext(
+                context, spec_obj, (spec_obj.instance_uuid,),
+                deadline=self._preemption.deadline(waits=False)))
+        cycle = _DryRun(self._preemption, asked)
+        try:
+            with cycle:
+                self._manager.select(
+                    dataclasses.replace(asked, cycle=cycle),
+                    instance_uuids=list(asked.server_uuids),
+                    return_objects=True)
+        except _Answer as answer:
+            return self._chosen(cycle, answer.state)
+        except exception.NoValidHost as exc:
+            return self._none(cycle, str(exc))
+        raise exceptions.NoAnswer('The scheduler chose no host.')
+
+    def _chosen(self, cycle, state):
+        plan = cycle.decision.plan_of(state.uuid)
+        victims, cost_us = [], 0
+        reason = 'there is room'
+        if plan is not None and plan.joins:
+            reason = ('there will be room once preemptible servers that are '
+                      'ending already are gone')
+        elif plan is not None and plan.victims:
+            get_cost_us = cycle.decision.search.policy.published_cost_us
+            cost_us = get_cost_us(plan.cost_us)
+            costs = {victim.uuid: get_cost_us(victim.cost)
+                     for victim in plan.victim_set.victims}
+            victims = [{'server_uuid': server.uuid,
+                        'project_id': server.project_id,
+                        'flavor': server.flavor,
+                        'cost_us': costs[server.uuid]}
+                       for server in plan.victims]
+        return {'outcome': 'preempts' if victims else 'free',
+                'host': state.host, 'cost_us': cost_us, 'victims': victims,
+                'considered': _considered(cycle),
+                'reason': '' if victims else reason}
+
+    @staticmethod
+    def _none(cycle, reason):
+        if cycle.refusal:
+            reason = cycle.refusal
+        elif cycle.unanswered:
+            reason = refusals.tell(refusals.Why.SERVICE)
+        return {'outcome': 'no_valid_host', 'host': None, 'cost_us': 0,
+                'victims': [], 'considered': [], 'reason': reason}
+
+    @messaging.expected_exceptions(exceptions.PreemptError)
+    def placement_chances(self, context, flavors, project_id,
+                          availability_zone=None, is_bounded=True):
+        """See nova_preempt.rpc.SchedulerClient.
+
+        Counts by what Placement has: traits and aggregates are respected,
+        Nova's other filters are not asked.
+        """
+        with self._questions.asking(project_id, is_bounded) as in_time:
+            return self._chances(context, flavors, project_id,
+                                 availability_zone, in_time)
+
+    def _chances(self, context, flavors, project_id, availability_zone,
+                 in_time):
+        self._preemption.known.refresh()
+        answer, unknown, told, sought = [], None, False, set()
+        for flavor in in_time(flavors):
+            try:
+                spec_obj = self._spec(context, flavor, project_id, None,
+                                      availability_zone)
+            except exceptions.NoAnswer as exc:
+                LOG.warning('Chances of flavor %(flavor)s are left out: '
+                            '%(exc)s', {'flavor': flavor, 'exc': exc})
+                unknown = exc
+                answer.append({'flavor': flavor, 'preemptible': None,
+                               'availability_zone': availability_zone,
+                               'normal': None})
+                continue
+            told = True
+            for zone, (preemptible, normal) in sorted(self._count(
+                    context, spec_obj, availability_zone, in_time,
+                    sought).items()):
+                answer.append({'flavor': flavor, 'preemptible': preemptible,
+                               'availability_zone': zone, 'normal': normal})
+        if unknown and not told:
+            raise unknown
+        return answer
+
+    def _count(self, context, spec_obj, zone, in_time, sought):
+        """{zone: (preemptible servers that fit, normal ones)}.
+
+        :param zone: the only one that matters, None for any
+        :param in_time: see query_limits.Questions.asking()
+        :param sought: sets of classes of which room was looked for
+        """
+        try:
+            request_filter.process_reqspec(context, spec_obj)
+        except exception.RequestFilterFailed:
+            return {}          # as a boot would be refused
+        resources = utils.resources_from_request_spec(
+            context, spec_obj, self._manager.host_manager)
+        preemption = self._preemption
+        wanted = request_kind.groups(resources)
+        cloud = nova_cloud.NovaCloud(
+            preemption, request_context.RequestContext(
+                context, spec_obj, deadline=preemption.deadline(waits=False)),
+            resources, wanted)
+        known = preemption.known
+        search = victim_search.Search(
+            cloud, wanted, known.policy(), preemption.process.clock(),
+            excluded=preemption.handover.stuck() | cloud.ending())
+        classes = frozenset(resources.merged_resources())
+        if classes not in sought:
+            sought.add(classes)
+            known.providers.find_room(
+                classes, CONF.scheduler.max_placement_results)
+        roots = known.providers.get_all(
+            provider for provider in known.providers.list(
+                request_kind.provider_query(resources))
+            if zone in (None, self._zone(provider.name)))
+        trees = cloud.trees.around(roots.values())
+        found = {name: search.count(name, trees[state.uuid])
+                 for name, state in in_time(roots.items())
+                 if trees[state.uuid]}
+        spare = {roots[name].uuid: free
+                 for name, (free, _) in found.items()}
+        if known.headroom:
+            spare = known.headroom.count(resources.merged_resources(), spare)
+        refused = bool(cloud.objection())
+        counts = {}
+        for name, (free, more) in found.items():
+            where = self._zone(name)
+            before = counts.get(where, (0, 0))
+            counts[where] = (before[0] + spare[roots[name].uuid],
+                             before[1] + free + (0 if refused else more))
+        return counts
+
+    def _zone(self, host):
+        manager = self._manager.host_manager
+        for number in manager.host_aggregates_map.get(host, ()):
+            zone = manager.aggs_by_id[number].metadata.get('availability_zone')
+            if zone:
+                return zone
+        return CONF.default_availability_zone
+
+    def _spec(self, context, flavor, project_id, user_id, zone, host=None):
+        found = _get_flavor(context, flavor, project_id)
+        image = objects.ImageMeta.from_dict({})
+        try:
+            topology = hardware.numa_get_constraints(found, image)
+        except exception.NovaException as exc:
+            raise exceptions.FlavorNotFound(
+                f'Flavor {flavor} asks for what no server can have: '
+                f'{exc}') from exc
+        devices, accelerators = self._get_devices(found, image)
+        spec_obj = objects.RequestSpec.from_components(
+            context, str(uuid.uuid4()), image, found, topology, devices, {},
+            None, zone, project_id=project_id, user_id=user_id)
+        spec_obj.requested_resources.extend(accelerators)
+        if host is not None:
+            spec_obj.requested_destination = objects.Destination(host=host)
+        return spec_obj
+
+    def _get_devices(self, flavor, image):
+        """(InstancePCIRequests, RequestGroups of Cyborg), as nova-api has."""
+        profile = flavor.extra_specs.get('accel:device_profile')
+        try:
+            return pci_request.get_pci_requests_from_flavor(
+                flavor,
+                affinity_policy=hardware.get_pci_numa_policy_constraint(
+                    flavor, image)), (
+                self._profiles.get_groups(profile) if profile else [])
+        except exception.NovaException as exc:
+            raise exceptions.NoAnswer(
+                f'The scheduler cannot tell which devices flavor '
+                f'{flavor.name} asks for: {exc}') from exc
+
+
+def _get_flavor(context, name, project_id):
+    context = context.elevated()
+    for find in (objects.Flavor.get_by_flavor_id, objects.Flavor.get_by_name):
+        try:
+            flavor = find(context, name)
+        except exception.NotFound:
+            continue
+        if flavor.is_public or project_id in flavor.projects:
+            return flavor
+    raise exceptions.FlavorNotFound(f'There is no flavor {name}.')
+
+
+def _considered(cycle):
+    return [{key: item[key] for key in ('host', 'node', 'victims', 'cost_us')}
+            for item in decision_records.get_considered(cycle)]

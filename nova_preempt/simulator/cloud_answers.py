@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers what a decision asks of the simulated cloud."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+import functools
+
+from nova_preempt.core import capacity
+from nova_preempt.core.model import Request
+from nova_preempt.core.scheduling.cloud_port import Listing
+from nova_preempt.core.scheduling.cloud_port import Trial
+from nova_preempt.core.scheduling.eviction_budgets import Budgets
+from nova_preempt.core.scheduling.pending_evictions import Releasing
+from nova_preempt.core.times import microseconds
+from nova_preempt.simulator import memory_cloud
+from nova_preempt.simulator import simulated_evictions
+from nova_preempt.simulator import simulated_servers
+from nova_preempt.simulator.cost_bound_index import Mask
+from nova_preempt.simulator.simulation_state import Parts
+
+
+class Answers(memory_cloud.Answers):
+    """Answers for the decision on one request.
+
+    :param waited: decisions that it has waited for before
+    :param is_closed: whether nothing that is free may be taken for it
+    :param enabled: whether anybody may end for it
+    :param where: a mask of the hosts that reservations let it go to, None
+        for all
+    """
+
+    def __init__(self, parts: Parts, under_way: simulated_evictions.Endings,
+                 request: Request, waited: Collection[str],
+                 *, is_closed: bool = False, where: Mask | None = None,
+                 enabled: bool = True) -> None:
+        super().__init__(parts.cloud, '' if enabled else 'preemption is off')
+        self._parts = parts
+        self._asked = request
+        self._endings = under_way
+        self._waited = waited
+        self._is_closed = is_closed
+        self._where = where
+
+    def passing(self, trials: Sequence[Trial]) -> Collection[str]:
+        found = super().passing(trials)
+        if self._where is not None:
+            found = {uuid for uuid in found
+                     if self._parts.cloud.is_among(uuid, self._where)}
+        if not self._is_closed:
+            return found
+        return {trial.host for trial in trials
+                if trial.host in found and self._gives_all(trial)}
+
+    def _gives_all(self, trial: Trial) -> bool:
+        """Whether victims leave all that is taken."""
+        host = self._parts.cloud.hosts[trial.host]
+        left = capacity.total(host.allocations[server.uuid]
+                              for server in trial.without)
+        return all(capacity.fits(group.resources, left)
+                   for group in self._asked.groups)
+
+    def listed(self, max_age_s: float) -> Sequence[Listing]:
+        return self._parts.cloud.candidates(
+            self._asked, self._parts.options.policy,
+            microseconds(simulated_servers.at(self._parts.events.now_us)),
+            [each.host for each in self._endings.decisions.open.values()],
+            self._where)
+
+    def may_wait(self, notice_s: float) -> bool:
+        return notice_s <= 0 or self._can_wait
+
+    @functools.cached_property
+    def _can_wait(self) -> bool:
+        return (self._endings.decisions.waiting
+                < self._parts.options.max_waiting_requests)
+
+    def ending(self) -> Collection[str]:
+        return self._endings.ending
+
+    def releasing(self) -> Mapping[str, Releasing]:
+        return self._endings.decisions.releasing(self._waited)
+
+    def budgets(self) -> Budgets | None:
+        return self._endings.budgets()

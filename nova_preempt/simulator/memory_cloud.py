@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""A cloud in memory, which answers what a decision asks.
+
+See core.scheduling.cloud_port.Cloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+import dataclasses
+from typing import Any
+
+from nova_preempt.core import capacity
+from nova_preempt.core.model import (
+    Host,
+    Inventory,
+    Provider,
+    Refusal,
+    Request,
+    Server,
+)
+from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.core.scheduling import decision_cycle
+from nova_preempt.core.scheduling import eviction_budgets
+from nova_preempt.core.scheduling import host_memo
+from nova_preempt.core.scheduling.pending_evictions import Releasing
+
+
+@dataclasses.dataclass
+class MemoryHost:
+    """A host of one provider.
+
+    :ivar allocations: {uuid of a server: {class: amount}}
+    :ivar servers: the preemptible ones among them, by uuid; replaced, and not
+        changed, when some come or go
+    """
+
+    uuid: str
+    name: str
+    inventories: dict[str, Inventory]
+    allocations: dict[str, dict[str, int]] = dataclasses.field(
+        default_factory=dict)
+    servers: dict[str, Server] = dataclasses.field(default_factory=dict)
+    generation: int = 0
+
+    def __post_init__(self) -> None:
+        self._listing: cloud_port.Listing | None = None
+        # {kind of request: whether it has room}
+        self._room: dict[tuple[object, ...], bool] = {}
+
+    @property
+    def listing(self) -> cloud_port.Listing:
+        """What a decision is told of it, a core Listing."""
+        if self._listing is None or (
+                self._listing.providers[0].generation != self.generation):
+            self._listing = cloud_port.Listing(self.uuid, self.name, (Provider(
+                self.uuid, self.generation, self.inventories,
+                dict(self.allocations)),), True)
+            self._room = {}
+        return self._listing
+
+    @property
+    def providers(self) -> tuple[Provider, ...]:
+        """Its tree of providers."""
+        return self.listing.providers
+
+    def add(self, uuid: str, resources: Mapping[str, int],
+            server: Server | None = None) -> None:
+        """Put a server here, a preemptible one with its record.
+
+        Or change what it holds, if it is here.
+        """
+        self.allocations[uuid] = dict(resources)
+        if server is not None:
+            self.servers = {**self.servers, uuid: server}
+        self.generation += 1
+
+    def remove(self, uuid: str) -> None:
+        """Take a server away."""
+        del self.allocations[uuid]
+        if uuid in self.servers:
+            self.servers = {other: server for other, server
+                            in self.servers.items() if other != uuid}
+        self.generation += 1
+
+    def has_room(self, request: Request) -> bool:
+        """Whether a server fits without anybody's end."""
+        providers = self.providers
+        has_room = self._room.get(request.kind)
+        if has_room is None:
+            found = capacity.missing(request, Host(self.name, providers))
+            has_room = not isinstance(found, Refusal) and not found
+            self._room[request.kind] = has_room
+        return has_room
+
+
+class MemoryCloud:
+    """Hosts, and whoever runs on them.
+
+    :param hosts: MemoryHosts
+    """
+
+    def __init__(self, hosts: Iterable[MemoryHost]) -> None:
+        self.hosts = {host.uuid: host for host in hosts}
+        self.memo = host_memo.Memo()
+
+    def answers(self, objection: str = '') -> Answers:
+        """What the decision on one request is told."""
+        return Answers(self, objection)
+
+    def by_name(self) -> Mapping[str, MemoryHost]:
+        """{name: MemoryHost}."""
+        return {host.name: host for host in self.hosts.values()}
+
+    def find(self, uuid: str) -> MemoryHost | None:
+        """The MemoryHost of a preemptible server, None if there is none."""
+        return next((host for host in self.hosts.values()
+                     if uuid in host.servers), None)
+
+    def offered(self, cycle: decision_cycle.Cycle) -> list[tuple[str, str]]:
+        """The hosts to put in order first: (uuid, name) of each."""
+        plans = cycle.offer(any_victims=True)
+        return [(uuid, self.hosts[uuid].name)
+                for uuid in (*cycle.room, *(plan.host.uuid for plan in plans))]
+
+
+class Answers:
+    """A core.scheduling.cloud_port.Cloud."""
+
+    def __init__(self, cloud: MemoryCloud, objection: str = '') -> None:
+        self._cloud = cloud
+        self._objection = objection
+        self._names = cloud.by_name()
+
+    def objection(self) -> str:
+        return self._objection
+
+    def refresh(self, max_age_s: float) -> None:
+        pass
+
+    def may_wait(self, notice_s: float) -> bool:
+        return True
+
+    def listed(self, max_age_s: float) -> Sequence[cloud_port.Listing]:
+        return [host.listing for host in self._cloud.hosts.values()
+                if host.servers]
+
+    def list_again(self, host: str,
+                   max_age_s: float) -> cloud_port.Listing | None:
+        found = self._cloud.hosts.get(host)
+        return None if found is None else found.listing
+
+    def read(self, host: str) -> tuple[Provider, ...]:
+        found = self._cloud.hosts.get(host)
+        return found.providers if found else ()
+
+    def servers_on(self, name: str) -> Mapping[str, Server]:
+        return self._names[name].servers
+
+    def server(self, uuid: str) -> Server | None:
+        found = self._cloud.find(uuid)
+        return None if found is None else found.servers[uuid]
+
+    def ending(self) -> Collection[str]:
+        return ()
+
+    def releasing(self) -> Mapping[str, Releasing]:
+        return {}
+
+    def budgets(self) -> eviction_budgets.Budgets | None:
+        return None
+
+    def load(self, hosts: Collection[str]) -> Collection[str]:
+        return [uuid for uuid in hosts if uuid in self._cloud.hosts]
+
+    def passing(self, trials: Sequence[cloud_port.Trial]) -> Collection[str]:
+        return {trial.host for trial in trials}
+
+    def order(self, trials: Sequence[cloud_port.Trial],
+              index: int) -> Sequence[str]:
+        passing = self.passing(trials)
+        return [trial.host for trial in sorted(trials, key=self._key)
+                if trial.host in passing]
+
+    def _key(self, trial: cloud_port.Trial) -> tuple[Any, ...]:
+        """Put those with room first, then whose victims cost least."""
+        host = self._cloud.hosts[trial.host]
+        return (bool(trial.without), trial.cost_us if trial.without else 0,
+                host.name, host.uuid)
+
+    def room_age_s(self) -> float:
+        return 0.0

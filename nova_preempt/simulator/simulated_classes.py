@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Classes of service: the clocks of servers, and what is promised to them.
+
+As nova_preempt.classes has it for the scheduler and the engine, but that
+what happens is known at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+import dataclasses
+import datetime
+import types
+from typing import Any
+
+from nova_preempt.core.classes import availability_margin
+from nova_preempt.core.classes import class_dispatch
+from nova_preempt.core.classes import class_returning
+from nova_preempt.core.classes import class_table
+from nova_preempt.core.classes.promised_availability import Promises
+from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.server_clocks import Event
+from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.controller import Step
+from nova_preempt.core.eviction.return_controller import Shelved
+from nova_preempt.core.model import Resources
+from nova_preempt.core.scheduling import preemption_policy
+from nova_preempt.core.times import microseconds
+from nova_preempt.simulator import simulated_evictions
+from nova_preempt.simulator import simulated_servers
+from nova_preempt.simulator import simulation_settings
+from nova_preempt.simulator.simulated_servers import Server
+from nova_preempt.simulator.simulation_state import Parts
+
+
+class Classes:
+    """Classes of service of a simulation, and their servers.
+
+    :param parts: a simulation_state.Parts with options of classes
+    :ivar period_s: how often others may end for those that wait
+    """
+
+    def __init__(self, parts: Parts, options: simulation_settings.Classes,
+                 under_way: simulated_evictions.Endings) -> None:
+        self._parts = parts
+        self._endings = under_way
+        self._options = options
+        self._table = options.table
+        self.period_s = self._table.pass_period_s
+        self._claimants: dict[str, class_dispatch.Claimant] = {}
+        # Between two events; another one after each.
+        self._known = types.MappingProxyType(self._claimants)
+        self._overheads = availability_margin.Overheads(
+            self._table.overhead_us)
+
+    @property
+    def now_us(self) -> int:
+        """The time as clocks have it."""
+        return simulated_servers.clock_us(self._parts.events.now_us)
+
+    def has(self, server: Server) -> bool:
+        """Whether a server is of a class."""
+        return server.boot.id in self._claimants
+
+    def claimants(self) -> Mapping[str, class_dispatch.Claimant]:
+        """Return those of all servers, without their resources."""
+        return self._known
+
+    # -- what happens ------------------------------------------------------
+
+    def note(self, server: Server, kind: Kind) -> None:
+        """Something has happened to a server that may be of a class."""
+        uuid = server.boot.id
+        found = self._claimants.get(uuid)
+        if found is None:
+            terms = server.kind.terms
+            qos = None if terms is None or kind is not Kind.QUEUED else (
+                self._table.classes.find(terms.class_name))
+            if qos is None:
+                return
+            found = class_dispatch.Claimant(uuid, qos, Clocks(), {})
+        if kind is Kind.RUNNING:
+            self._measure(server, found.clocks)
+        clocks = found.clocks.applied(Event(self.now_us, kind))
+        if kind is Kind.ENDED:
+            self._parts.report.promised(found.qos, clocks.at(self.now_us))
+            del self._claimants[uuid]
+        else:
+            self._claimants[uuid] = dataclasses.replace(
+                found, clocks=clocks.settled(clocks.mark.last_us - 1),
+                overhead_us=self._overheads.of(server.kind.request.kind))
+        self._known = types.MappingProxyType(self._claimants)
+
+    def _measure(self, server: Server, clocks: Clocks) -> None:
+        """Learn how long it took to get one back that gave way."""
+        if clocks.kind is Kind.ALLOCATING and server.tries:
+            self._overheads = self._overheads.seen(
+                server.kind.request.kind, self.now_us - clocks.mark.since_us)
+
+    def tell(self) -> None:
+        """Tell the report of those that are not over."""
+        for found in self._claimants.values():
+            self._parts.report.promised(found.qos,
+                                        found.clocks.at(self.now_us))
+
+    # -- what is decided ---------------------------------------------------
+
+    def policy(self,
+               policy: preemption_policy.Policy) -> preemption_policy.Policy:
+        """Return it with what is promised now."""
+        return dataclasses.replace(
+            policy,
+            classes=Promises(self._table.classes, self._known, self.now_us))
+
+    def rank(self, server: Server) -> preemption_policy.Rank:
+        """Return that of a request for a preemptible server."""
+        claimant = self._claimants.get(server.boot.id)
+        if claimant is None or not claimant.is_certain:
+            return preemption_policy.PREEMPTIBLE
+        return preemption_policy.Rank(True, claimant.stand(self._table.classes,
+                                                           self.now_us))
+
+    def choose(self, waiting: Sequence[Shelved], most: int,
+               room: Callable[[Shelved], Mapping[str, Resources]],
+               memory: int | None, now_us: int) -> Step[str, int | None]:
+        """Return which shelved servers return next."""
+        step = class_returning.step(
+            class_returning.Terms(self._table.classes, self.period_s),
+            class_returning.Observed(
+                waiting, most, self._known, room,
+                lambda: self._parts.options.may_unshelve, self._evictable),
+            memory, now_us)
+        return Step(tuple(each.uuid for each in step.intents), step.memory)
+
+    def _evictable(self) -> class_returning.Evictable:
+        parts = self._parts
+        return class_returning.Evictable(
+            ((host.name, host.providers[0], host.servers.values())
+             for host in parts.cloud.hosts.values()), self._known,
+            parts.options.policy, self._endings.budgets(),
+            self._endings.ending)
+
+
+class Claims:
+    """Tells what requests of the backlog may claim, for its order ``qos``.
+
+    :ivar table: a core.classes.class_table.Table
+    """
+
+    def __init__(self, found: class_table.Table) -> None:
+        self.table = found
+        self._classes: Classes | None = None
+
+    def bind(self, classes: Classes) -> None:
+        """Tell of the servers of this simulation from now on."""
+        self._classes = classes
+
+    def _find(self, request: Any) -> class_dispatch.Claimant | None:
+        assert self._classes is not None
+        return self._classes.claimants().get(request.uuid)
+
+    def clocks(self, requests: Iterable[Any]) -> dict[str, Clocks]:
+        """Return those of core.backlog requests."""
+        found = {}
+        for request in requests:
+            known = self._find(request)
+            found[request.uuid] = Clocks((Event(microseconds(
+                request.created_at.replace(tzinfo=datetime.timezone.utc)),
+                Kind.QUEUED),)) if known is None else known.clocks
+        return found
+
+    def overheads_us(self, requests: Iterable[Any]) -> dict[str, int]:
+        """Return how long it takes to get servers of them to a host."""
+        return {request.uuid: self.table.overhead_us if known is None
+                else known.overhead_us for request in requests
+                for known in (self._find(request),)}
+
+
+def parse(entries: Iterable[Mapping[str, str]],
+          pass_period_s: int) -> simulation_settings.Classes:
+    """Return what an operator has written down.
+
+    For the parameters see core.classes.class_table.parse().
+
+    :raises ValueError: says what is wrong with which field of which class
+    """
+    found = class_table.parse(entries, pass_period_s)
+    return simulation_settings.Classes(found, Claims(found))
+

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Normal servers that are moved away from hosts that are reserved.
+
+One that is moved takes its place on the other host at once, and gives up the
+old one once it is there; meanwhile it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nova_preempt.simulator import reservation_book
+from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.simulated_servers import Server
+from nova_preempt.simulator.simulated_servers import State
+from nova_preempt.simulator.simulation_state import Parts
+
+
+class Migration:
+    """Moves servers; knows what is under way.
+
+    :param decide: called with a Server that needs a host
+    :param not_wanted: called with one that waits, and needs it no more
+    """
+
+    def __init__(self, parts: Parts, book: reservation_book.Book,
+                 decide: Callable[[Server], None],
+                 not_wanted: Callable[[Server], None]) -> None:
+        self._parts = parts
+        self._book = book
+        self._decide = decide
+        self._not_wanted = not_wanted
+        # Uuid: what asks for a host in its name, and takes it.
+        self._moves: dict[str, Server] = {}
+        self._asked_us: dict[str, int] = {}
+
+    def has(self, server: Server) -> bool:
+        """Whether a server is being moved."""
+        return server.boot.id in self._moves
+
+    def has_failed(self, server: Server) -> bool:
+        """Whether the last attempt to move it came to nothing."""
+        return server.boot.id in self._asked_us and not self.has(server)
+
+    def asked_us(self, server: Server) -> int | None:
+        """When a server was asked to leave its host, None if it was not."""
+        return self._asked_us.get(server.boot.id)
+
+    def move(self, server: Server) -> None:
+        """Ask for another host for one that runs."""
+        uuid = server.boot.id
+        shadow = Server(server.boot, server.kind, moves=server)
+        self._moves[uuid] = shadow
+        self._asked_us[uuid] = self._book.now_us()
+        self._decide(shadow)
+
+    def refused(self, shadow: Server) -> None:
+        """There is no host for it now."""
+        shadow.state = State.OVER
+        del self._moves[shadow.boot.id]
+        self._parts.report.note('not moved', shadow.moves)
+
+    def begin(self, shadow: Server) -> None:
+        """Move a server to its new host, which is free for it."""
+        shadow.state = State.BOOTING
+        self._parts.later(shadow, self._parts.drawn.us('migrate'), Turn.STEP,
+                          self._is_there)
+
+    def _is_there(self, shadow: Server) -> None:
+        server = shadow.moves
+        assert server is not None
+        self._forget(server)
+        parts = self._parts
+        parts.report.hold(server, -1)
+        parts.cloud.take_away(server.current_host, server.boot.id)
+        server.host = shadow.host
+        shadow.state = State.OVER
+        parts.report.note('moved', server, host=server.current_host.name)
+
+    def over(self, server: Server) -> None:
+        """Stop the move of a server that is over."""
+        shadow = self._moves.get(server.boot.id)
+        self._forget(server)
+        if shadow is None:
+            return
+        waits = shadow.state is State.WAITING
+        shadow.state = State.OVER
+        shadow.epoch += 1
+        if waits:
+            self._not_wanted(shadow)
+        if shadow.host is not None:
+            self._parts.report.hold(shadow, -1)
+            self._parts.cloud.take_away(shadow.host, shadow.boot.id)
+
+    def _forget(self, server: Server) -> None:
+        self._moves.pop(server.boot.id, None)
+        self._asked_us.pop(server.boot.id, None)

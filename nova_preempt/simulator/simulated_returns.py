@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Returns shelved victims, as core.eviction.return_controller decides."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+import dataclasses
+from typing import Any
+
+from nova_preempt.core.controller import Step
+from nova_preempt.core.eviction import return_controller
+from nova_preempt.core.model import SECOND, Resources
+from nova_preempt.simulator import simulated_servers
+from nova_preempt.simulator.events import Alarm
+from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.simulated_servers import Server
+from nova_preempt.simulator.simulation_state import Parts
+
+
+@dataclasses.dataclass
+class _Alike:
+    """Servers of one size.
+
+    :ivar ended: (when, uuid) in order
+    """
+
+    all: Returns
+    ended: list[tuple[int, str]] = dataclasses.field(default_factory=list)
+
+    def __iter__(self) -> Iterator[return_controller.Shelved]:
+        return (self.all.shelved(uuid) for _, uuid in self.ended)
+
+
+class Returns:
+    """The shelved victims, see core.eviction.return_controller.Observed.
+
+    :param unshelve: called with a server to be scheduled; if it gets no host,
+        keep() is called
+    :param may_come: tells whether there is space to spare for so much
+    :param classes: a simulated_classes.Classes, None without classes
+    """
+
+    def __init__(self, parts: Parts, unshelve: Callable[[Server], None],
+                 may_come: Callable[[Resources], bool],
+                 classes: Any = None) -> None:
+        self._may_come = may_come
+        self._classes = classes
+        self._parts = parts
+        self._unshelve = unshelve
+        self._waiting: dict[Any, _Alike] = {}
+        self._of_class: dict[str, Server] = {}
+        self._coming: dict[str, Server] = {}
+        self._alarm = Alarm(parts.events, Turn.LOOK, self._look)
+        self._memory: int | None = None
+        options = parts.options
+        self.options = return_controller.Options(
+            options.restore_at_once, options.restore_timeout_s)
+
+    # -- what happens ------------------------------------------------------
+
+    def add(self, server: Server) -> None:
+        """Note a server that was shelved."""
+        server.tries = 0
+        server.since_us = self._parts.events.now_us
+        self.keep(server)
+
+    def keep(self, server: Server) -> None:
+        """Let a server wait on; it may have found no host when asked."""
+        self._coming.pop(server.boot.id, None)
+        if self._is_of_class(server):
+            self._of_class[server.boot.id] = server
+        else:
+            bisect.insort(self._alike(server).ended,
+                          (server.since_us, server.boot.id))
+        self._look_soon()
+
+    def remove(self, server: Server) -> None:
+        """Forget a server that is deleted, or comes no more."""
+        if self._of_class.pop(server.boot.id, None) is not None:
+            return
+        ended, item = self._alike(server).ended, (
+            server.since_us, server.boot.id)
+        place = bisect.bisect_left(ended, item)
+        if ended[place:place + 1] == [item]:
+            del ended[place]
+
+    def is_back(self, server: Server) -> None:
+        """Note that a server runs again, or was deleted on its way."""
+        self._coming.pop(server.boot.id, None)
+
+    def _alike(self, server: Server) -> _Alike:
+        return self._waiting.setdefault(server.kind.request.kind, _Alike(self))
+
+    def _is_of_class(self, server: Server) -> bool:
+        return self._classes is not None and self._classes.has(server)
+
+    def _look_soon(self) -> None:
+        interval_us = self._parts.options.interval_s * SECOND
+        now_us = self._parts.events.now_us
+        self._alarm.set((now_us // interval_us + 1) * interval_us)
+
+    def _look(self) -> None:
+        self._waiting = {key: alike for key, alike in self._waiting.items()
+                         if alike.ended}
+        if not self._waiting and not self._of_class:
+            return
+        step = return_controller.step(self, self._memory,
+                                      simulated_servers.clock_us(
+                                          self._parts.events.now_us))
+        self._memory = step.memory
+        for intent in step.intents:
+            server = self._parts.servers[intent.uuid]
+            self.remove(server)
+            if isinstance(intent, return_controller.GiveUp):
+                self._parts.report.note('left', server)
+            elif isinstance(intent, return_controller.Unshelve):
+                server.next_try_us = intent.next_try_us
+                server.tries += 1
+                self._coming[intent.uuid] = server
+                self._unshelve(server)
+        self._look_soon()
+
+    # -- what the controller asks ------------------------------------------
+
+    def shelved(self, uuid: str) -> return_controller.Shelved:
+        """Return a server as the controller has it."""
+        server = self._parts.servers[uuid]
+        return return_controller.Shelved(
+            uuid, server.kind.resources,
+            simulated_servers.clock_us(server.since_us),
+            server.tries, server.next_try_us,
+            self._classes.period_s if self._is_of_class(server) else None)
+
+    def asked(self) -> list[return_controller.Shelved]:
+        return [*map(self.shelved, self._coming)]
+
+    def waiting(self) -> list[_Alike]:
+        return [*self._waiting.values()]
+
+    def of_class(self) -> list[return_controller.Shelved]:
+        return [*map(self.shelved, self._of_class)]
+
+    def unseen(self) -> tuple[str, ...]:
+        # What happens is known at once.
+        return ()
+
+    def sight(self, uuid: str) -> return_controller.Sight:
+        return (return_controller.Sight.COMING if uuid in self._coming
+                else return_controller.Sight.SHELVED)
+
+    def holds(self, uuid: str) -> bool:
+        return uuid in self._coming
+
+    def room(self, server: return_controller.Shelved) -> Mapping[str,
+                                                                 Resources]:
+        request = self._parts.servers[server.uuid].kind.request
+        found: Mapping[str, Resources] = self._parts.cloud.room(
+            request, self.options.at_once)
+        return found if found and self._may_come(server.resources) else {}
+
+    def choose(self, waiting: Sequence[return_controller.Shelved], most: int,
+               memory: int | None, now_us: int) -> Step[str, int | None]:
+        found: Step[str, int | None] = self._classes.choose(
+            waiting, most, self.room, memory, now_us)
+        return found

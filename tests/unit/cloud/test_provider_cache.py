@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is remembered of providers, and for how long."""
+
+import unittest
+from unittest import mock
+
+from nova_preempt.cloud import placement_api
+from nova_preempt.cloud import provider_cache
+from nova_preempt.core import model
+
+QUERY = [('required', 'A')]
+
+
+class FakePlacement:
+    """Providers by uuid, and the calls."""
+
+    def __init__(self, uuids):
+        self.generations = dict.fromkeys(uuids, 1)
+        self.calls = []
+
+    def list_providers(self, params):
+        self.calls.append(('list', *params))
+        wanted = dict(params).get('uuid')
+        return [placement_api.Provider(uuid, f'node {uuid}', generation)
+                for uuid, generation in self.generations.items()
+                if wanted in (None, uuid)]
+
+    def get_provider_state(self, uuid, known):
+        self.calls.append(uuid)
+        if uuid not in self.generations:
+            return None
+        return model.Provider(uuid, self.generations[uuid], {}, {})
+
+
+class TestProviderCache(unittest.TestCase):
+
+    def setUp(self):
+        self.now = 0
+        self.placement = FakePlacement('ab')
+        self.cache = provider_cache.ProviderCache(self.placement,
+                                                  lambda: self.now)
+        self.refresh()
+
+    def refresh(self):
+        self.cache.refresh(['node a', 'node b'])
+        return self.calls()
+
+    def calls(self):
+        calls, self.placement.calls = self.placement.calls, []
+        return calls
+
+    def look(self, max_age_s=60, params=QUERY):
+        """{uuid: whether what is known holds}."""
+        return {provider.uuid: holds for provider, _, holds
+                in self.cache.look(params, max_age_s)}
+
+    def test_a_list_is_remembered(self):
+        self.assertEqual({'a': True, 'b': True}, self.look())
+        self.assertEqual([('list', *QUERY)], self.calls())
+        self.now = 60
+        self.look()
+        self.assertEqual([], self.calls())
+        self.now = 61
+        self.look()
+        self.assertEqual([('list', *QUERY)], self.calls())
+
+    def test_not_where_it_must_be_new(self):
+        self.look()
+        self.look(0)
+        self.assertEqual(2, len(self.calls()))
+
+    def test_kept_fresh_in_the_background(self):
+        self.look()
+        self.calls()
+        for self.now in range(0, 180, 30):
+            self.assertEqual([('list',), ('list', *QUERY)], self.refresh())
+            self.look()
+            self.assertEqual([], self.calls())
+
+    def test_room_of_which_there_is_no_other_trace(self):
+        inventories = {'VCPU': model.Inventory(4)}
+        self.placement.get_provider_state = lambda uuid, known: (
+            model.Provider(uuid, 1, inventories, {'s': {'VCPU': 3}}))
+        self.placement.get_room = mock.Mock(return_value={
+            'a': {'VCPU': 1}, 'b': {'VCPU': 2}, 'c': {}})
+        self.now = provider_cache.MAX_AGE_S
+        self.refresh()
+        self.assertTrue(self.cache.find_room(['VCPU', 'DISK_GB'], 7))
+        self.assertEqual({'a': True, 'b': False}, self.look())
+        # A part that is free makes room together with victims.
+        self.placement.get_room.assert_called_once_with(
+            {'VCPU': 1, 'DISK_GB': 1}, 7)
+
+    def test_room_is_not_looked_for_too_often(self):
+        self.placement.get_room = mock.Mock(return_value={})
+        for self.now, classes, calls in (
+                (0, ['VCPU'], 1), (9, ['VCPU'], 1), (9, ['PCPU'], 2),
+                (10, ['VCPU'], 3)):
+            self.assertFalse(self.cache.find_room(classes, 7, 10))
+            self.assertEqual(calls, self.placement.get_room.call_count)
+        self.cache.find_room(['VCPU'], 7)
+        self.assertEqual(4, self.placement.get_room.call_count)
+
+    def test_one_that_fails_in_the_background(self):
+        """The others are read, and so are listings."""
+        self.look()
+        self.calls()
+        self.placement.generations = {'a': 2, 'b': 2}
+        read = self.placement.get_provider_state
+
+        def get_provider_state(uuid, known):
+            if uuid == 'a':
+                raise placement_api.PlacementError('500')
+            return read(uuid, known)
+
+        self.placement.get_provider_state = get_provider_state
+        with self.assertLogs(provider_cache.__name__, 'WARNING'):
+            self.assertEqual([('list',), 'b', ('list', *QUERY)],
+                             self.refresh())
+        self.assertEqual(1, self.cache.known('a').generation)
+
+    def test_many_that_fail(self):
+        self.placement.generations = dict.fromkeys('abcdef', 2)
+        self.placement.get_provider_state = mock.Mock(
+            side_effect=placement_api.PlacementError('500'))
+        self.assertRaises(
+            placement_api.PlacementError, self.cache.get_all,
+            self.placement.list_providers([]))
+        self.assertEqual(provider_cache.MOST_FAILURES,
+                         self.placement.get_provider_state.call_count)
+
+    def test_not_what_nobody_asks_for(self):
+        self.look()
+        self.now = provider_cache.LISTING_S + 1
+        self.refresh()
+        self.assertEqual([('list',)], self.refresh())
+
+    def test_not_that_of_one_host(self):
+        self.look(params=[('in_tree', 'a')])
+        self.calls()
+        self.assertEqual([('list',)], self.refresh())
+
+    def test_lists_are_bounded(self):
+        for number in range(2 * provider_cache.MOST_LISTINGS):
+            self.look(params=[('in_tree', str(number))])
+        self.assertEqual(provider_cache.MOST_LISTINGS,
+                         len(self.cache._listings))
+
+    def test_the_generation_is_another(self):
+        self.placement.generations['b'] = 2
+        self.assertEqual({'a': True, 'b': False}, self.look())
+        # What is read after the list is newer than it.
+        self.now = 1
+        self.cache.read('b')
+        self.assertEqual({'a': True, 'b': True}, self.look())
+
+    def test_what_has_changed_or_was_left(self):
+        self.look()
+        self.cache.changed('a')
+        self.cache.left(['node b'])
+        self.assertEqual({'a': False, 'b': False}, self.look())
+
+    def test_left_while_it_is_read(self):
+        """What was on its way may have been written down before that."""
+        real = self.placement.get_provider_state
+
+        def answer(uuid, known):
+            state = real(uuid, known)
+            self.cache.left([f'node {uuid}'])
+            return state
+
+        self.look()
+        with mock.patch.object(self.placement, 'get_provider_state', answer):
+            self.cache.read('a')
+        self.assertEqual({'a': False, 'b': True}, self.look())
+        self.cache.read('a')
+        self.assertEqual({'a': True, 'b': True}, self.look())
+
+    def test_left_where_nobody_was_before(self):
+        """The background has not come to that host yet."""
+        self.cache = provider_cache.ProviderCache(self.placement,
+                                                  lambda: self.now)
+        self.look()
+        self.cache.read('a')
+        self.assertTrue(self.look()['a'])
+        self.cache.left(['node a'])
+        self.assertFalse(self.look()['a'])
+
+    def test_read_again_before_it_is_too_old(self):
+        self.now = provider_cache.REREAD_S + 1
+        self.assertEqual([('list',), 'a', 'b'], self.refresh())
+        self.now = provider_cache.MAX_AGE_S + 1
+        self.assertEqual({'a': True, 'b': True}, self.look())
+        self.now += provider_cache.MAX_AGE_S
+        self.assertEqual({'a': False, 'b': False}, self.look())
+
+    def test_look_again(self):
+        self.look()
+        self.calls()
+        self.placement.generations['a'] = 2
+        self.now = 1
+        self.assertTrue(self.cache.look_again(QUERY, 'a', 1)[2])
+        self.assertEqual([], self.calls())
+        self.now = 2
+        self.assertFalse(self.cache.look_again(QUERY, 'a', 1)[2])
+        self.assertEqual([('list', *QUERY, ('uuid', 'a'))], self.calls())
+        del self.placement.generations['a']
+        self.assertIsNone(self.cache.look_again(QUERY, 'a', 1))
+
+    def test_outdated(self):
+        self.look()
+        self.cache.outdated()
+        self.calls()
+        self.look()
+        self.assertEqual([('list', *QUERY)], self.calls())

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Server groups in a pass that places one by one."""
+
+import dataclasses
+import unittest
+
+from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import dispatch
+from nova_preempt.core.backlog import group_placement
+from nova_preempt.core.backlog import host_capacity
+from nova_preempt.core.backlog import wait_estimate
+from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
+from tests.unit.core.backlog import base
+from tests.unit.core.backlog.base import host
+from tests.unit.core.backlog.base import vcpus
+from tests.unit.core.backlog.test_host_capacity import held
+
+NEAR = group_placement.Group('near', group_placement.AFFINITY)
+FAR = group_placement.Group('far', group_placement.ANTI_AFFINITY)
+
+
+def in_group(name, uuid, *alternatives, **values):
+    return base.request(uuid, *alternatives, body={
+        'server': {}, 'os:scheduler_hints': {'group': name}}, **values)
+
+
+def near(uuid, *alternatives, **values):
+    return in_group('near', uuid, *alternatives, **values)
+
+
+def far(uuid, *alternatives, **values):
+    return in_group('far', uuid, *alternatives, **values)
+
+
+def with_group(place, **members):
+    return dataclasses.replace(place, members=members)
+
+
+def decide(requests, rooms, *known, planner=None, options=None, **kwargs):
+    return base.decide(
+        requests, rooms, base.NOW, options or dispatch.Options(),
+        planner=planner,
+        known_groups={group.uuid: group for group in known or (NEAR, FAR)},
+        **kwargs)
+
+
+def started(found):
+    return {start.uuid: start.count for start in found.starts}
+
+
+def waits(found):
+    return {uuid: note.waits_for['code']
+            for uuid, note in found.notes.items()}
+
+
+class TestWhich(unittest.TestCase):
+
+    def test_named(self):
+        self.assertEqual('', group_placement.named(base.request()))
+        for name in ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints'):
+            for value, found in (('g', 'g'), (['g'], ''), (None, ''),
+                                 (7, '')):
+                self.assertEqual(found, group_placement.named(base.request(
+                    body={'server': {}, name: {'group': value}})))
+        for odd in (None, [], 'g'):
+            self.assertEqual('', group_placement.named(base.request(
+                body={'server': {}, 'os:scheduler_hints': odd})))
+
+    def test_of(self):
+        known = {'near': NEAR}
+        self.assertIsNone(group_placement.of(base.request(), known))
+        self.assertIsNone(group_placement.of(far('x'), known))
+        self.assertEqual(NEAR, group_placement.of(near('x'), known))
+        # Its own goes before one that it names.
+        apart = near('x', apart=True, count=2, servers=base.servers(
+            backlog_model.RUNNING))
+        self.assertEqual(
+            group_placement.Group('x', group_placement.ANTI_AFFINITY,
+                                  members=frozenset(['s0'])),
+            group_placement.of(apart, known))
+
+    def test_on_hosts(self):
+        known = [dataclasses.replace(NEAR, members=frozenset('abz')),
+                 dataclasses.replace(FAR, members=frozenset('b'))]
+        self.assertEqual(
+            {'h': {'near': 2, 'far': 1}},
+            group_placement.on_hosts(known, {'h': frozenset('abc'),
+                                             'i': frozenset('c')}))
+        self.assertEqual({}, group_placement.on_hosts([FAR],
+                                                      {'h': frozenset('a')}))
+        rooms = [dataclasses.replace(host('h', 1), consumers=frozenset('b')),
+                 host('i', 1)]
+        self.assertEqual([{'near': 1, 'far': 1}, {}], [
+            each.members for each in host_capacity.with_members(rooms, known)])
+
+
+class TestAffinity(unittest.TestCase):
+
+    def test_all_on_one(self):
+        rooms = [host('a', 2), host('b', 3)]
+        self.assertEqual({'x': 3}, started(decide(
+            [near('x', count=3)], rooms)))
+        found = decide([near('x', count=4)], rooms)
+        self.assertEqual({'x': 'group'}, waits(found))
+        self.assertIn('on the same one', found.notes['x'].waits_for['text'])
+        self.assertEqual({'x': 3}, started(decide(
+            [near('x', count=4, least_count=2)], rooms)))
+
+    def test_where_it_is(self):
+        rooms = [host('a', 9), with_group(host('b', 1), near=1)]
+        found = decide([near('x'), near('y'), base.request('z')], rooms)
+        self.assertEqual({'x': 1, 'z': 1}, started(found))
+        self.assertEqual({'y': 'group'}, waits(found))
+        self.assertIn('has no room', found.notes['y'].waits_for['text'])
+
+    def test_on_several_hosts(self):
+        """Somebody has moved one: the others may be with either."""
+        rooms = [host('a', 9), with_group(host('b', 1), near=1),
+                 with_group(host('c', 1), near=1)]
+        self.assertEqual({'x': 1, 'y': 1}, started(decide(
+            [near('x'), near('y'), near('z')], rooms)))
+
+    def test_where_nobody_can_be(self):
+        """Its host is down, or disabled: Nova would find none either."""
+        found = decide([near('x')], [host('a', 9)], dataclasses.replace(
+            NEAR, elsewhere=True))
+        self.assertEqual({'x': 'group'}, waits(found))
+        self.assertIn('not in use', found.notes['x'].waits_for['text'])
+
+    def test_no_room_anywhere(self):
+        """That is not the fault of the group."""
+        found = decide([near('x', vcpus(9))], [host('a', 8)])
+        self.assertEqual({'x': 'too_large'}, waits(found))
+        found = decide([near('x')], [host('a', 0)])
+        self.assertEqual({'x': 'room'}, waits(found))
+
+    def test_nobody_knows_where_the_first_is(self):
+        """Nova chooses its host, so that others wait for that."""
+        rooms = [host('a', 9), host('b', 9)]
+        found = decide([near('x'), near('y'), base.request('z')], rooms)
+        self.assertEqual({'x': 1, 'z': 1}, started(found))
+        self.assertEqual({'y': 'group'}, waits(found))
+        self.assertIn('nobody knows', found.notes['y'].waits_for['text'])
+        for hosts, code in (({}, {'y': 'group'}), ({'gone': 1},
+                                                   {'y': 'group'}),
+                            ({'b': 1}, {})):
+            found = decide([near('y')], rooms, on_their_way=[
+                (vcpus(1), 1, hosts, 'near')])
+            self.assertEqual(code, waits(found), hosts)
+
+    def test_its_host_is_kept(self):
+        """For who has waited for long; others keep off."""
+        rooms = [with_group(host('a', 1), near=1), host('b', 2)]
+        found = decide([near('x', vcpus(2), created_at=base.ago(7200)),
+                        base.request('y')], rooms)
+        self.assertEqual((('x',), {'x': 'group'}),
+                         (found.held, waits(found)))
+        ledger = CapacityTracker(rooms)
+        ledger.hold(vcpus(2), 1, NEAR)
+        self.assertEqual({'b': 1}, ledger.take(vcpus(1), 1))
+        # All of them on one host.
+        ledger = CapacityTracker([host('a', 7), host('b', 3)])
+        ledger.hold(vcpus(4), 2, NEAR)
+        self.assertEqual([-1, 3], [
+            each.free['VCPU'] for each in ledger.left([])])
+
+
+class TestHolds(unittest.TestCase):
+    """Hosts are kept for each that has waited for long, and can ever start."""
+
+    OLD = base.ago(7200)
+
+    def test_none_where_its_host_is_too_small(self):
+        """Nor do such ones take the place of who can start one day."""
+        rooms = [with_group(host('a', 1, capacity=4), near=1), host('b', 6)]
+        found = decide(
+            [near('x', vcpus(3), count=2, created_at=self.OLD),
+             base.request('y', vcpus(8), created_at=self.OLD)], rooms,
+            options=dispatch.Options(most_holds=1),
+            pace=wait_estimate.Pace(3600, {'VCPU': 60}, 60))
+        self.assertEqual({'x': 'too_large', 'y': 'room'}, waits(found))
+        self.assertIsNone(found.notes['x'].estimate_s)
+        self.assertNotIn('kept', found.notes['x'].waits_for['text'])
+        self.assertIn('The host of its', found.notes['x'].waits_for['text'])
+        self.assertEqual(('y',), found.held)
+
+    def test_too_large_where_nothing_is_free_either(self):
+        for request, text in (
+            (near('x', vcpus(5), count=2), 'on the same one'),
+            (far('x', count=3), 'on each'),
+            (base.request('x', count=3, apart=True), 'on each'),
+        ):
+            found = decide(
+                [dataclasses.replace(request, created_at=self.OLD)],
+                [host('a', 0), host('b', 0)])
+            self.assertEqual({'x': 'too_large'}, waits(found))
+            self.assertIn(text, found.notes['x'].waits_for['text'])
+            self.assertEqual((), found.held)
+
+    def test_none_where_its_host_is_held_already(self):
+        rooms = [with_group(host('a', 1), near=1), host('b', 0)]
+        found = decide([near(name, vcpus(4), created_at=self.OLD)
+                        for name in 'xy'], rooms)
+        self.assertEqual(('x',), found.held)
+        self.assertNotIn('kept', found.notes['y'].waits_for['text'])
+
+    def test_none_where_it_is_not_in_use(self):
+        found = decide([near('x', vcpus(4), created_at=self.OLD)],
+                       [host('a', 4)],
+                       dataclasses.replace(NEAR, elsewhere=True))
+        self.assertEqual(((), {'x': 'group'}), (found.held, waits(found)))
+        self.assertNotIn('kept', found.notes['x'].waits_for['text'])
+
+    def test_for_the_flavor_that_some_host_is_large_enough_for(self):
+        found = decide(
+            [base.request('x', vcpus(9), vcpus(8), created_at=self.OLD),
+             base.request('y')], [host('a', 7)])
+        self.assertEqual((('x',), {'x': 'room', 'y': 'room'}),
+                         (found.held, waits(found)))
+
+    def test_of_the_first_of_an_affinity_group(self):
+        """Each host has room for some, and none for all."""
+        rooms = [host('a', 16, capacity=32), host('b', 16, capacity=32)]
+        found = decide([near('x', vcpus(8), count=4, created_at=self.OLD),
+                        base.request('y', vcpus(16), count=2)], rooms)
+        self.assertEqual((('x',), {'x': 'group', 'y': 'room'}),
+                         (found.held, waits(found)))
+        self.assertIn('same one, as its server group has it. Hosts are kept',
+                      found.notes['x'].waits_for['text'])
+
+    def test_one_for_an_affinity_group(self):
+        """Where the first of it starts the others have to be, too."""
+        rooms = [host('a', 4), host('b', 4)]
+        found = decide(
+            [near('x', vcpus(8), created_at=self.OLD),
+             near('y', vcpus(7), created_at=self.OLD), base.request('z')],
+            rooms)
+        self.assertEqual((('x',), {'z': 1}), (found.held, started(found)))
+        self.assertNotIn('kept', found.notes['y'].waits_for['text'])
+        ledger = CapacityTracker(rooms)
+        self.assertEqual([1, 0, 1, 0], [
+            held(ledger, vcpus(8), 1, group)[0] for group in (
+                NEAR, NEAR, dataclasses.replace(NEAR, uuid='other'), None)])
+
+    def test_of_an_anti_affinity_group(self):
+        """There is room where it may not be, and others fill the rest."""
+        rooms = [with_group(host('a', 4), far=1), host('b', 1)]
+        found = decide([far('x', vcpus(2), created_at=self.OLD),
+                        base.request('y', count=5)], rooms)
+        self.assertEqual((('x',), {'x': 'group', 'y': 'room'}),
+                         (found.held, waits(found)))
+
+    def test_none_while_its_own_servers_are_on_too_many(self):
+        """Nobody but them could make room."""
+        rooms = [with_group(host('a', 4), far=1), host('b', 4)]
+        found = decide([far('x', count=2, created_at=self.OLD),
+                        base.request('y', count=8)], rooms)
+        self.assertEqual((('x',), {'x': 'group'}),
+                         (tuple(found.notes), waits(found)))
+        self.assertEqual(((), {'y': 8}), (found.held, started(found)))
+
+
+class TestAntiAffinity(unittest.TestCase):
+
+    def test_one_a_host(self):
+        rooms = [host('a', 9), host('b', 9)]
+        found = decide([far('x'), far('y'), far('z')], rooms)
+        self.assertEqual({'x': 1, 'y': 1}, started(found))
+        self.assertEqual({'z': 'group'}, waits(found))
+        self.assertIn('as many servers',
+                      found.notes['z'].waits_for['text'])
+        rooms = [host('a', 9), host('b', 0)]
+        found = decide([far('x', count=2)], rooms)
+        self.assertEqual({'x': 'group'}, waits(found))
+        self.assertIn('fewer of its servers than have to start together',
+                      found.notes['x'].waits_for['text'])
+        rooms = [host('a', 9), host('b', 9)]
+        self.assertEqual({'x': 2}, started(decide([far('x', count=2)],
+                                                  rooms)))
+        self.assertEqual({'x': 2}, started(decide(
+            [far('x', count=3, least_count=2)], rooms)))
+
+    def test_members_count(self):
+        rooms = [with_group(host('a', 9), far=1), host('b', 9)]
+        self.assertEqual({'x': 1}, started(decide([far('x'), far('y')],
+                                                  rooms)))
+        # More than one, as its rule has it; and more than it allows now.
+        three = dataclasses.replace(FAR, most=3)
+        for there, rest in ((0, 6), (2, 4), (3, 3), (5, 3)):
+            rooms = [with_group(host('a', 9), far=there), host('b', 9)]
+            self.assertEqual({'x': rest}, started(decide(
+                [far('x', count=9, least_count=1)], rooms, three)), there)
+
+    def test_those_on_their_way(self):
+        rooms = [host('a', 9), host('b', 9)]
+        self.assertEqual({'x': 1}, started(decide(
+            [far('x'), far('y')], rooms,
+            on_their_way=[(vcpus(1), 1, {'b': 1}, 'far')])))
+
+    def test_others_do_not_count(self):
+        other = dataclasses.replace(FAR, uuid='other')
+        self.assertEqual({'x': 1, 'y': 1}, started(decide(
+            [far('x'), in_group('other', 'y')], [host('a', 2)], FAR, other)))
+
+    def test_own_group_of_one_that_runs_in_part(self):
+        """Its servers are where nobody else of it may be."""
+        request = base.request('x', count=3, least_count=1, apart=True,
+                               servers=base.servers(backlog_model.RUNNING))
+        rooms = host_capacity.with_members(
+            [dataclasses.replace(host('a', 9), consumers=frozenset(['s0'])),
+             host('b', 9)], [group_placement.own(request)])
+        self.assertEqual({'x': 1}, started(decide([request], rooms)))
+
+
+class TestUnknown(unittest.TestCase):
+
+    def test_is_left_to_nova(self):
+        """One of others, one that is gone, one with a soft policy."""
+        rooms = [host('a', 9)]
+        self.assertEqual({'x': 1, 'y': 1}, started(base.decide(
+            [far('x'), far('y')], rooms, base.NOW, dispatch.Options())))
+
+
+class TestLeft(unittest.TestCase):
+
+    def test_hosts_with_members_are_told(self):
+        """Nothing is free of one that is soon reserved, yet it counts."""
+        rooms = [dataclasses.replace(host(name, 4), free_s=60,
+                                     members=members)
+                 for name, members in (('a', {'near': 1}), ('b', {}))]
+        left = CapacityTracker(
+            [*rooms, host('c', 4)], lambda _: 600).left([vcpus(1)])
+        self.assertEqual([('a', {}), ('c', {'VCPU': 4})],
+                         [(each.host, each.free) for each in left])
+
+    def test_copies_are_independent(self):
+        ledger = CapacityTracker([host('a', 4)])
+        other = ledger.copy()
+        other.take_at(vcpus(1), {'a': 1}, FAR)
+        self.assertEqual((1, 0), (ledger.count(vcpus(1), 9, FAR),
+                                  other.count(vcpus(1), 9, FAR)))

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is put on hosts that were chosen."""
+
+import dataclasses
+import unittest
+
+from nova_preempt.core.backlog import host_choice
+from tests.unit.core.backlog import base
+
+BOOT = host_choice.Boot('p', 'u', 'f', 2)
+CHOICE = host_choice.Choice('p', 'u', 'f', 2, 'r', 1, {'h': 2}, base.ago(-1))
+
+
+class TestRefusal(unittest.TestCase):
+
+    def test_for_whom_it_is(self):
+        self.assertEqual('', host_choice.refusal(CHOICE, BOOT, base.NOW))
+
+    def test_for_nobody_else(self):
+        for name, value in (('project_id', 'q'), ('user_id', 'v'),
+                            ('flavor_id', 'g'), ('count', 1)):
+            self.assertEqual(
+                f'it is for another {name}', host_choice.refusal(
+                    CHOICE, dataclasses.replace(BOOT, **{name: value}),
+                    base.NOW))
+
+    def test_once_and_not_for_long(self):
+        for choice, text in (
+                (None, 'nobody knows it'),
+                (dataclasses.replace(CHOICE, used=True), 'used before'),
+                (dataclasses.replace(CHOICE, expires_at=base.NOW),
+                 'it was to be used before 20')):
+            self.assertIn(text, host_choice.refusal(choice, BOOT, base.NOW))
+
+
+class TestLeft(unittest.TestCase):
+
+    def test_one_after_another(self):
+        left = host_choice.Left({'a': 2, 'b': 0})
+        left.take('other')
+        self.assertEqual([True, False, False], [
+            left.is_next(name) for name in ('a', 'b', 'other')])
+        left.take('a')
+        self.assertTrue(left.is_next('a'))
+        left.take('a')
+        self.assertFalse(left.is_next('a'))
+        left.take('a')
+        self.assertFalse(left.is_next('a'))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long the trust of a request has to last."""
+
+import dataclasses
+import datetime
+import unittest
+
+from nova_preempt.core.backlog import trust_lifetime
+from nova_preempt.core.backlog import trust_marker
+from tests.unit.core.backlog import base
+
+NOW = datetime.datetime(2026, 1, 1, 12)
+DAY = datetime.timedelta(days=1)
+SECOND = datetime.timedelta(seconds=1)
+
+
+class TestTrust(unittest.TestCase):
+
+    def test_latest_start(self):
+        at, later = NOW + DAY, NOW + 2 * DAY
+        for expected, values in (
+                (None, {}), (at, {'not_after': at}),
+                (NOW + DAY, {'longest_wait_s': 86400}),
+                (at, {'not_after': at, 'longest_wait_s': 9 * 86400}),
+                (None, {'not_after': at, 'comes_back': True}),
+                (later, {'not_after': at, 'comes_back': True,
+                         'back_until': later}),
+                (at, {'not_after': at, 'comes_back': True,
+                      'back_until': NOW}),
+                (at, {'not_after': at, 'count': 2, 'least_count': 2}),
+                (None, {'not_after': at, 'count': 2, 'least_count': 1}),
+                (None, {'not_after': at, 'count': 2, 'least_count': 2,
+                        'apart': True}),
+                # No trust lasts until then.
+                (None, {'not_after': datetime.datetime(9990, 1, 1)}),
+                (None, {'not_after': datetime.datetime(
+                    9999, 12, 31, 23, 59, 59)}),
+                (trust_marker.EARLIEST - SECOND,
+                 {'not_after': trust_marker.EARLIEST - SECOND})):
+            self.assertEqual(expected,
+                             trust_lifetime.latest_start(base.request(
+                                 'a', **{'created_at': NOW, **values})),
+                                 values)
+
+    def test_who_needs_a_longer_one(self):
+        until = NOW + 9 * DAY
+        for expected, values in (
+                (False, {'not_after': NOW + 8 * DAY}),
+                (True, {'not_after': NOW + 8 * DAY + SECOND}),
+                (True, {'not_after': None}),
+                (True, {'not_after': NOW, 'comes_back': True})):
+            self.assertEqual(expected,
+                             trust_lifetime.outlasts_trust(base.request(
+                                 'a', trust_until=until, **values)))
+            self.assertFalse(trust_lifetime.outlasts_trust(base.request(
+                'a', **values)))
+
+
+    def test_small_moves_need_few(self):
+        """Ten days at a time, for years."""
+        made, request = 0, base.request('a', not_after=NOW + DAY)
+        request = dataclasses.replace(request, trust_until=trust_marker.expiry(
+            'a', trust_lifetime.latest_start(request)))
+        for number in range(1, 200):
+            request = dataclasses.replace(
+                request, not_after=NOW + 10 * number * DAY)
+            if trust_lifetime.outlasts_trust(request):
+                made += 1
+                request = dataclasses.replace(
+                    request, trust_until=trust_marker.expiry(
+                        str(made), trust_lifetime.renewed_until(request, NOW)))
+                self.assertFalse(trust_lifetime.outlasts_trust(request))
+        self.assertLess(made, 10)
+
+    def test_renewed_for_any_time(self):
+        self.assertIsNone(trust_lifetime.renewed_until(base.request('a'), NOW))

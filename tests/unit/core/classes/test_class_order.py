@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Requests of classes in order, all at once as one by one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+import random
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.core.classes import class_order
+from nova_preempt.core.classes.availability_margin import Classes
+from nova_preempt.core.classes.availability_margin import QosClass
+from nova_preempt.core.classes.class_order import Claim
+from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.classes.server_clocks import Mark
+from nova_preempt.core.classes.server_clocks import Times
+from nova_preempt.core.model import SECOND
+from tests.unit.core.classes import support
+
+# Whose numbers have so many factors that 64 bits are soon too few.
+ODD = Classes(*(
+    QosClass(str(number), number, Fraction(10**number - 1, 10**number), 30)
+    for number in range(1, 9)
+))
+NAMES = ("gold", "silver", "bronze")
+
+# Few different values, so that some are alike.
+TIMES = st.integers(0, 4).map(lambda each: each * 100 * SECOND)
+
+
+@st.composite
+def claims(draw: st.DrawFn, classes: Classes) -> list[Claim]:
+    found = []
+    for number in range(draw(st.integers(0, 8))):
+        running_us = draw(TIMES)
+        found.append(Claim(
+            f"{number}", draw(st.integers(-2, len(classes) - 1)), running_us,
+            running_us + draw(TIMES), draw(TIMES), draw(st.integers(0, 2)),
+            draw(st.integers(0, 2))))
+    return draw(st.permutations(found))
+
+
+def one_by_one(classes: Classes, waiting: list[Claim]) -> list[str]:
+    """By what the table says of each of them."""
+
+    def key(claim: Claim) -> tuple[object, ...]:
+        if claim.rank < 0:
+            return (0 if claim.rank == class_order.NORMAL else 2,
+                    claim.admitted_us, claim.serial, claim.uuid)
+        times = Times(claim.running_us, claim.total_us - claim.running_us)
+        stands = classes.stand(
+            # Only where all else is equal they are told apart by it.
+            f"{claim.serial} {claim.uuid}", list(classes)[claim.rank],
+            Clocks((), Mark(Kind.QUEUED, times, claim.admitted_us, 0, 0)),
+            0, claim.overhead_us)
+        return 1, stands.order
+
+    return [claim.uuid for claim in sorted(waiting, key=key)]
+
+
+class TestOrder(unittest.TestCase):
+    @hypothesis.settings(max_examples=200, deadline=None)
+    @hypothesis.given(claims(support.CLASSES))
+    def test_all_at_once_as_one_by_one(self, waiting: list[Claim]) -> None:
+        self.assertEqual(
+            one_by_one(support.CLASSES, waiting),
+            class_order.ordered(support.CLASSES, waiting))
+
+    @hypothesis.settings(max_examples=100, deadline=None)
+    @hypothesis.given(claims(ODD), st.integers(0, 2**70))
+    def test_however_large_the_numbers(
+        self, waiting: list[Claim], more_us: int
+    ) -> None:
+        waiting = [
+            claim._replace(total_us=claim.total_us + more_us)
+            for claim in waiting
+        ]
+        self.assertEqual(
+            one_by_one(ODD, waiting), class_order.ordered(ODD, waiting))
+
+    def test_002_k1(self) -> None:
+        # Q of 8, 5 and 20 s, with a safety margin of 10 s.
+        classes = Classes(*(
+            QosClass(name, number, Fraction(1, 2), 10)
+            for number, name in enumerate(NAMES, start=1)))
+        waiting = [
+            Claim(NAMES[rank], rank, q_s * SECOND, q_s * SECOND, 0, 0)
+            for rank, q_s in ((1, 20), (2, 5), (0, 8))]
+        self.assertEqual(["gold", "bronze", "silver"],
+                         class_order.ordered(classes, waiting))
+
+    def test_who_has_no_class(self) -> None:
+        waiting = [
+            Claim("none", class_order.NO_CLASS, 0, 10**12, 0, 0),
+            Claim("late", class_order.NORMAL, 0, 0, 0, 9),
+            Claim("bronze", 2, 0, 10**9, 0, 5),
+            Claim("calm", 2, 10**9, 10**9, 0, 5),
+            Claim("early", class_order.NORMAL, 10**12, 10**12, 0, 8),
+            Claim("gold", 0, 0, 10**6, 0, 5)]
+        for _ in range(10):
+            random.Random(_).shuffle(waiting)
+            self.assertEqual(
+                ["early", "late", "gold", "bronze", "calm", "none"],
+                class_order.ordered(support.CLASSES, waiting))
+
+    def test_of_nobody(self) -> None:
+        self.assertEqual([], class_order.ordered(support.CLASSES, []))
+
+    def test_100_000_are_put_in_order(self) -> None:
+        chance = random.Random(1)
+        waiting = []
+        for number in range(100_000):
+            running_us = chance.choice((0, chance.randrange(10**12)))
+            waiting.append(Claim(
+                f"{number:06}", chance.randrange(3), running_us,
+                running_us + chance.randrange(10**11), 60 * SECOND,
+                chance.randrange(10**15)))
+        found = class_order.ordered(support.CLASSES, waiting)
+        self.assertEqual(one_by_one(support.CLASSES, waiting[:500]),
+                         class_order.ordered(support.CLASSES, waiting[:500]))
+        self.assertEqual(
+            [claim.uuid for claim in waiting], sorted(found))

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The next step of a host, without any cloud."""
+
+import unittest
+
+from nova_preempt.core.energy import power_steps
+from nova_preempt.core.energy.power_steps import Act
+from nova_preempt.core.energy.power_steps import Power
+from nova_preempt.core.reservation import occupancy
+
+
+def facts(state, **values):
+    """Of a host that we have disabled, on, up, and looked at."""
+    return power_steps.Facts(**{
+        'state': state, 'age_s': 20, 'closed_s': 20, 'up': True,
+        'reported': False, 'disabled': True, 'ours': True,
+        'power': Power.ON, 'empty': True, 'running': False, **values})
+
+
+def step(state, **values):
+    return power_steps.next_step(facts(state, **values), 900)
+
+
+class StepsTestCase(unittest.TestCase):
+
+    def moves(self, found, state, reason='', **values):
+        self.assertEqual((Act.MOVE, state), (found.act, found.state))
+        self.assertIn(reason, found.reason)
+        for name, value in values.items():
+            self.assertEqual(value, getattr(found, name), name)
+
+    def acts(self, act, found):
+        self.assertEqual(act, found.act)
+
+
+class TestEmptying(StepsTestCase):
+
+    def test_a_dead_controller_closes_no_host(self):
+        values = {'disabled': False, 'ours': False}
+        self.acts(Act.ASK_POWER, step(
+            'emptying', power=Power.NOT_ASKED, **values))
+        self.acts(Act.DISABLE, step('emptying', **values))
+        for power, why in ((Power.UNKNOWN, 'does not answer: no route'),
+                           (Power.OFF, 'of another host')):
+            self.moves(step('emptying', power=power, error='no route',
+                            **values), 'on', why, enable=False)
+
+    def test_only_what_stays_empty(self):
+        self.acts(Act.WAIT, step('emptying', closed_s=9))
+        self.moves(step('emptying', closed_s=10), 'sleeping')
+        self.acts(Act.LOOK, step('emptying', empty=None))
+        self.moves(step('emptying', empty=False), 'on', 'has come',
+                   enable=True)
+        self.moves(step('emptying'), 'sleeping')
+
+    def test_no_longer_than_a_boot_may_take(self):
+        """Nova refuses to disable it, or nobody can look what is on it."""
+        for values in ({'disabled': False, 'ours': False}, {'empty': None}):
+            self.moves(step('emptying', age_s=900, error='500', **values),
+                       'on', 'that it is empty: 500',
+                       enable=values.get('ours', True))
+
+    def test_an_operator_takes_it_or_it_is_down(self):
+        self.moves(step('emptying', ours=False), 'on', enable=False)
+        self.moves(step('emptying', up=False), 'on', enable=True)
+
+
+class TestSleeping(StepsTestCase):
+
+    def test_it_is_looked_before_each(self):
+        self.acts(Act.ASK_POWER, step('sleeping', power=Power.NOT_ASKED))
+        self.acts(Act.LOOK, step('sleeping', empty=None))
+        self.acts(Act.SHUT_DOWN, step('sleeping'))
+        self.acts(Act.LOOK, step('sleeping', shut_down=True, empty=None))
+        self.acts(Act.SWITCH_OFF, step('sleeping', shut_down=True))
+
+    def test_nothing_is_done_to_one_that_is_in_use_or_of_others(self):
+        for values in ({'empty': False}, {'ours': False},
+                       {'ours': False, 'disabled': False},
+                       {'power': Power.UNKNOWN}, {'cut': True}):
+            for shut_down in (False, True):
+                self.acts(Act.WAIT, step('sleeping', shut_down=shut_down,
+                                         **values))
+
+    def test_it_is_off(self):
+        self.moves(step('sleeping', power=Power.OFF, empty=None), 'asleep')
+
+    def test_one_that_could_not_be_powered_off_is_open_again(self):
+        for power in (Power.ON, Power.UNKNOWN):
+            self.moves(step('sleeping', age_s=360, power=power,
+                            error='no route'),
+                       'on', 'could not be powered off: no route',
+                       enable=True)
+            self.acts(Act.WAIT, step('sleeping', age_s=359, power=power,
+                                     cut=True))
+        # Not one whose service is down: it may be off.
+        self.acts(Act.WAIT, step('sleeping', age_s=1199, up=False,
+                                 power=Power.UNKNOWN))
+        self.acts(Act.SHUT_DOWN, step('sleeping', age_s=360, up=False))
+        self.moves(step('sleeping', age_s=1200, up=False), 'on')
+        self.moves(step('sleeping', age_s=360, ours=False), 'on',
+                   enable=False)
+
+    def test_its_controller_dies_in_the_shutdown(self):
+        self.moves(step('sleeping', age_s=1200, up=False, error='no route',
+                        power=Power.UNKNOWN, shut_down=True),
+                   'failed', 'does not answer: no route')
+
+
+class TestAsleep(StepsTestCase):
+
+    def asleep(self, **values):
+        return step('asleep', **{'up': False, 'power': Power.OFF, **values})
+
+    def test_nobody_needs_it(self):
+        self.acts(Act.ASK_POWER, self.asleep(power=Power.NOT_ASKED))
+        self.acts(Act.LOOK, self.asleep(empty=None))
+        for power in (Power.OFF, Power.UNKNOWN):
+            self.acts(Act.WAIT, self.asleep(power=power))
+
+    def test_what_comes_wakes_it_however_late(self):
+        for age_s in (1, 601, 10 ** 6):
+            self.moves(self.asleep(age_s=age_s, empty=False), 'waking',
+                       'a server has come')
+        self.moves(self.asleep(disabled=False, ours=False), 'waking')
+
+    def test_powered_on_by_hand(self):
+        """It sleeps no more, whether or not its service reports."""
+        found = self.asleep(power=Power.ON)
+        self.moves(found, 'waking', 'somebody else')
+        # Who powered it on may work on it.
+        self.moves(step('waking', age_s=900, boots=found.boots), 'failed')
+        self.moves(self.asleep(power=Power.ON, ours=False), 'on',
+                   'somebody', enable=False)
+        self.acts(Act.WAIT, self.asleep(ours=False, empty=False))
+
+
+class TestWaking(StepsTestCase):
+
+    def waking(self, **values):
+        return step('waking', **{'up': False, **values})
+
+    def test_up(self):
+        self.moves(self.waking(up=True, reported=True), 'on', enable=True)
+        self.acts(Act.WAIT, self.waking(up=True))
+        self.acts(Act.ASK_POWER, self.waking(power=Power.NOT_ASKED))
+        self.acts(Act.POWER_ON, self.waking(power=Power.OFF))
+        self.acts(Act.WAIT, self.waking(power=Power.UNKNOWN))
+
+    def test_a_boot_that_hangs_is_tried_again_and_then_no_more(self):
+        self.acts(Act.WAIT, self.waking(age_s=899))
+        self.acts(Act.LOOK, self.waking(age_s=900, running=None))
+        found = self.waking(age_s=900)
+        self.moves(found, 'waking', cycle=True, boots=1)
+        self.acts(Act.WAIT, self.waking(age_s=899, boots=1))
+        self.moves(self.waking(age_s=900, boots=1), 'failed',
+                   'within 900 s: its compute service has not reported',
+                   cycle=False)
+
+    def test_who_has_servers_is_not_switched_off(self):
+        for values in ({'running': True}, {'ours': False, 'disabled': False},
+                       {'power': Power.OFF}, {'power': Power.UNKNOWN}):
+            self.moves(self.waking(age_s=900, error='why', **values),
+                       'failed', ': why', cycle=False)
+        # What is only on its way to it does not keep it from booting.
+        self.moves(self.waking(age_s=900, empty=False), 'waking', cycle=True)
+
+    def test_an_operator_takes_it(self):
+        self.moves(self.waking(ours=False), 'asleep', enable=False)
+
+
+class TestFailed(StepsTestCase):
+
+    def test_it_comes_late(self):
+        self.acts(Act.ASK_POWER, step('failed', reported=True,
+                                      power=Power.NOT_ASKED))
+        for power in (Power.ON, Power.UNKNOWN):
+            self.moves(step('failed', reported=True, power=power), 'waking',
+                       'late', boots=power_steps.BOOTS)
+
+    def test_it_is_tried_again_much_later(self):
+        self.acts(Act.WAIT, step('failed', age_s=3599))
+        self.moves(step('failed', age_s=3600, power=Power.OFF), 'asleep')
+        # Nobody counts on one that cannot be powered on.
+        self.acts(Act.WAIT, step('failed', age_s=3600, power=Power.UNKNOWN))
+        # One that is on does not sleep.
+        self.moves(step('failed', age_s=3600), 'waking', boots=0)
+
+    def test_an_operators(self):
+        self.acts(Act.WAIT, step('failed', age_s=3600, ours=False))
+
+
+class TestOthers(StepsTestCase):
+
+    def test_on(self):
+        self.acts(Act.WAIT, step('on'))
+
+    def test_what_counts_among_the_wakes_of_a_minute(self):
+        for state, cycle, power, expected in (
+                ('waking', False, Power.OFF, True),
+                ('waking', False, Power.UNKNOWN, True),
+                ('waking', False, Power.ON, False),
+                ('waking', True, Power.ON, True),
+                ('on', True, Power.OFF, False),
+                ('on', False, Power.OFF, False)):
+            with self.subTest(state=state, cycle=cycle, power=power):
+                self.assertIs(expected, power_steps.is_limited(
+                    power_steps.Step(Act.MOVE, state, cycle=cycle),
+                    facts('asleep', power=power)))
+
+    def test_disabled_by_us_and_forgotten(self):
+        self.assertEqual('waking', power_steps.adopted(up=True))
+        # Not all of them at once.
+        self.assertEqual('asleep', power_steps.adopted(up=False))
+
+    def test_empty(self):
+        self.assertTrue(occupancy.is_empty(occupancy.Occupants()))
+        for name in ('consumers', 'servers', 'migrations'):
+            found = occupancy.Occupants(**{name: frozenset('ab')})
+            self.assertFalse(occupancy.is_empty(found))
+            self.assertFalse(occupancy.is_empty(found, 'a'))
+            self.assertTrue(occupancy.is_empty(found, 'abc'))

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which hosts wake for requests that wait."""
+
+import fractions
+import random
+import unittest
+
+import hypothesis
+from hypothesis import strategies as st
+
+from nova_preempt.core import poll_backoff
+from nova_preempt.core.energy import power_steps
+from nova_preempt.core.energy import wake_demand
+from tests.unit.core.support import LAW
+
+
+def sleepers(**rooms):
+    return [wake_demand.Sleeper(name, room) for name, room in rooms.items()]
+
+
+def given(found):
+    return {item.host: item.servers for item in found}
+
+
+class TestSortOut(unittest.TestCase):
+
+    def test_who_wakes_who_stays_on_and_who_is_lost(self):
+        states = {'c': power_steps.ASLEEP, 'b': power_steps.ON,
+                  'a': power_steps.WAKING,
+                  'd': power_steps.FAILED, 'e': power_steps.SLEEPING,
+                  'f': power_steps.EMPTYING}
+        asked = []
+
+        def switchable(names):
+            asked.extend(names)
+            return [name for name in names if name != 'f']
+
+        self.assertEqual(
+            wake_demand.Promised(('c', 'a', 'e'), frozenset('abce'),
+                                 frozenset('df')),
+            wake_demand.sort_out(states, states.get, switchable,
+                                 lambda: states))
+        self.assertEqual(['c', 'a', 'e', 'f'], asked)
+
+    def test_nobody_is_asked_about_none(self):
+        self.assertEqual(
+            wake_demand.Promised((), frozenset('b'), frozenset()),
+            wake_demand.sort_out('b', lambda name: power_steps.ON, None, None))
+
+    def test_a_host_in_a_cell_that_cannot_be_read_is_not_lost(self):
+        states = {'a': power_steps.ASLEEP, 'b': power_steps.WAKING,
+                  'd': power_steps.FAILED}
+        self.assertEqual(
+            wake_demand.Promised(('b',), frozenset('ab'), frozenset('d')),
+            wake_demand.sort_out(states, states.get, lambda names: ['b'],
+                                 lambda: ['b']))
+
+
+class TestPromise(unittest.TestCase):
+
+    def test_who_is_on_the_way_then_who_is_waited_for_then_the_best(self):
+        hosts = [wake_demand.Sleeper('a', 1, efficiency=9.0),
+                 wake_demand.Sleeper('b', 1, waking=True),
+                 wake_demand.Sleeper('c', 3), wake_demand.Sleeper('d', 1)]
+        others = [wake_demand.Promise('r', 'c', 1, 3)]
+        found = wake_demand.promise('q', 5, hosts, others)
+        self.assertEqual({'b': 1, 'c': 2, 'a': 1, 'd': 1}, given(found))
+        self.assertEqual(['b', 'c', 'a', 'd'], [item.host for item in found])
+
+    def test_who_is_late(self):
+        """A boot that hangs comes last, a shutdown that hangs never."""
+        hosts = [wake_demand.Sleeper('a', 1, waking=True, late=True),
+                 wake_demand.Sleeper('b', 1, late=True),
+                 wake_demand.Sleeper('c', 1)]
+        self.assertEqual(['c', 'a'], [
+            item.host for item in wake_demand.promise('q', 3, hosts, ())])
+
+    def test_no_more_than_needed(self):
+        self.assertEqual({'a': 2, 'b': 1}, given(wake_demand.promise(
+            'q', 3, sleepers(a=2, b=2, c=2), ())))
+
+    def test_what_there_is(self):
+        self.assertEqual({'a': 2}, given(wake_demand.promise(
+            'q', 3, sleepers(a=2, b=0), ())))
+
+    def test_what_is_its_own_is_not_in_its_way(self):
+        self.assertEqual({'a': 2}, given(wake_demand.promise(
+            'q', 2, sleepers(a=2), [wake_demand.Promise('q', 'a', 2, 2)])))
+
+    def test_a_third_three_times_is_all(self):
+        others = [wake_demand.Promise(f'r{number}', 'a', 1, 3)
+                  for number in range(3)]
+        self.assertEqual([],
+                         wake_demand.promise('q', 1, sleepers(a=99), others))
+        self.assertEqual({'a': 33}, given(wake_demand.promise(
+            'q', 99, sleepers(a=99), others[1:])))
+
+    @LAW
+    @hypothesis.given(
+        st.lists(st.tuples(st.integers(1, 6), st.integers(1, 4)),
+                 max_size=12),
+        st.lists(st.integers(1, 8), max_size=5),
+        st.randoms(use_true_random=False))
+    def test_nobody_is_promised_what_another_one_has(self, requests, rooms,
+                                                     rng: random.Random):
+        """Requests of (servers, size), hosts of so many units."""
+        promised = []
+        for number, (servers, size) in enumerate(requests):
+            hosts = [wake_demand.Sleeper(f'host{index}', room // size)
+                     for index, room in enumerate(rooms)]
+            found = wake_demand.promise(f'{number}', servers, hosts, promised)
+            rng.shuffle(hosts)
+            self.assertEqual(found, wake_demand.promise(
+                f'{number}', servers, hosts, promised))
+            self.assertLessEqual(sum(given(found).values()), servers)
+            promised += found
+        for index in range(len(rooms)):
+            self.assertLessEqual(sum(
+                fractions.Fraction(item.servers, item.room)
+                for item in promised if item.host == f'host{index}'), 1)
+
+
+class TestWaiting(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.states = {'a': power_steps.WAKING, 'b': power_steps.ASLEEP}
+        self.waiting = wake_demand.Waiting(poll_backoff.Wait(0, 60,
+                                                             1)).promised('ab')
+
+    def step(self, now_s=10, **states):
+        self.states.update(states)
+        outcome, self.waiting = wake_demand.step(
+            self.waiting, self.states.__getitem__, now_s)
+        return outcome
+
+    def test_waits_for_all_of_them(self):
+        self.assertIs(wake_demand.Next.WAIT, self.step())
+        self.assertIs(wake_demand.Next.WAIT, self.step(a=power_steps.ON))
+        self.assertIs(wake_demand.Next.RETRY, self.step(b=power_steps.ON))
+        self.assertEqual({'a', 'b'}, self.waiting.tried)
+
+    def test_one_that_was_on_is_not_waited_for_again(self):
+        self.step(a=power_steps.ON)
+        self.assertIs(wake_demand.Next.RETRY, self.step(a=power_steps.ASLEEP,
+                                                        b=power_steps.ON))
+        self.assertEqual({'b'}, self.waiting.tried)
+
+    def test_one_that_fails(self):
+        self.assertIs(wake_demand.Next.RETRY, self.step(a=power_steps.FAILED,
+                                                        b=power_steps.FAILED))
+        self.assertEqual(set(), self.waiting.tried)
+
+    def test_time_is_up(self):
+        self.assertIs(wake_demand.Next.GIVE_UP, self.step(60))
+        self.assertIs(wake_demand.Next.RETRY, self.step(60, a=power_steps.ON))

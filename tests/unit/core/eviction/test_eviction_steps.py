@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The next step with a victim, in every state that it may be in."""
+
+import dataclasses
+import itertools
+import unittest
+
+from nova_preempt.core import eligibility
+from nova_preempt.core import observed_server
+from nova_preempt.core.eviction import eviction_controller
+from nova_preempt.core.eviction import eviction_steps
+from nova_preempt.core.eviction.eviction_steps import What
+from nova_preempt.core.model import SECOND
+
+STATES = ('active', 'paused', 'stopped', 'suspended', 'rescued', 'resized',
+          'error', 'shelved', 'soft-delete', 'shelved_offloaded', 'building')
+TASKS = (None, 'deleting', 'shelving', 'shelving_offloading', 'migrating',
+         'resize_prep', 'resize_finish', 'rebuilding', 'powering-off',
+         'image_snapshot', 'unshelving')
+HOSTS = ('here', 'there', None)
+
+TERMS = eviction_steps.Terms('here', 'delete', ('delete', 'shelve', 'stop'),
+                             timeout_s=60, migrate_timeout_s=30)
+NOTICED = eviction_steps.Progress(notice_until_us=100 * SECOND)
+ACTING = dataclasses.replace(NOTICED, acting_since_us=100 * SECOND)
+
+
+def step(vm_state='active', task_state=None, host='here', terms=TERMS,
+         progress=ACTING, now=100.0, locked_by='', host_up=True, **kwargs):
+    return eviction_steps.next_step(
+        observed_server.ObservedServer(
+            'a', vm_state, task_state, host, locked_by=locked_by,
+            read_us=round(now * SECOND)),
+        terms, progress, round(now * SECOND), host_up=host_up, **kwargs)
+
+
+def every_state():
+    return itertools.product(STATES, TASKS, HOSTS)
+
+
+class TestNextStep(unittest.TestCase):
+
+    def test_nobody_is_asked_for_anything_during_its_notice(self):
+        for state in every_state():
+            found = step(*state, progress=NOTICED, now=90.0)
+            self.assertIn(found.what, (What.WAIT, What.LOOK, What.ASK))
+            if found.what is What.ASK:
+                # It is elsewhere already.
+                self.assertEqual('confirm_resize', found.detail)
+                self.assertNotEqual('here', state[2])
+
+    def test_who_is_elsewhere_is_never_ended(self):
+        for action, migrate in itertools.product(
+                ('delete', 'shelve', 'stop'), (True, False)):
+            terms = dataclasses.replace(TERMS, action=action,
+                                        migrate=migrate)
+            for vm_state, task_state in itertools.product(STATES, TASKS):
+                if task_state in (None, *eviction_steps.MOVING):
+                    found = step(vm_state, task_state, 'there', terms)
+                    self.assertNotIn(found.detail, (
+                        'force_delete', 'shelve', 'stop', 'shelve_offload'))
+
+    def test_off_the_host_and_holding_nothing_there(self):
+        for vm_state, host, status in (
+                ('active', 'there', 'migrated'),
+                ('stopped', 'there', 'migrated'),
+                ('shelved_offloaded', None, 'shelved')):
+            self.assertEqual(What.LOOK, step(vm_state, None, host).what)
+            for progress in (NOTICED, ACTING):
+                self.assertEqual(
+                    eviction_steps.Step(What.DONE, status),
+                    step(vm_state, None, host, progress=progress,
+                         holds=False))
+            self.assertEqual(What.WAIT,
+                             step(vm_state, None, host, holds=True).what)
+            self.assertEqual(What.GIVE_UP, step(
+                vm_state, None, host, now=160.0, holds=True).what)
+
+    def test_offloaded_but_its_host_has_not_let_go(self):
+        """Unless its compute has died just then."""
+        def offloaded(offloaded_s, now, **kwargs):
+            return step('shelved_offloaded', None, 'here', now=now,
+                        progress=dataclasses.replace(
+                            ACTING, offloaded_us=offloaded_s and round(
+                                offloaded_s * SECOND)), **kwargs)
+
+        self.assertEqual(What.WAIT, offloaded(None, 100.0).what)
+        self.assertEqual(What.WAIT, offloaded(100.0, 109.9,
+                                              holds=False).what)
+        self.assertEqual(What.LOOK, offloaded(100.0, 110.0).what)
+        self.assertEqual(eviction_steps.Step(What.DONE, 'shelved'),
+                         offloaded(100.0, 110.0, holds=False))
+        self.assertEqual(What.GIVE_UP, offloaded(155.0, 160.0).what)
+
+    def test_a_resize_away_is_confirmed(self):
+        self.assertEqual(eviction_steps.Step(What.ASK, 'confirm_resize'),
+                         step('resized', None, 'there'))
+
+    def test_gone(self):
+        def gone(progress=ACTING, now=100.0, **kwargs):
+            return eviction_steps.next_step(None, TERMS, progress,
+                                            round(now * SECOND), **kwargs)
+
+        self.assertEqual(What.LOOK, gone().what)
+        self.assertEqual(eviction_steps.Step(What.DONE, 'gone'),
+                         gone(holds=False))
+        since = dataclasses.replace(ACTING, gone_us=100 * SECOND)
+        self.assertEqual(What.WAIT, gone(since, 109.9, holds=True).what)
+        self.assertEqual(eviction_steps.Step(What.FREE, 'gone'),
+                         gone(since, 110.0, holds=True))
+
+    def test_gone_from_its_host_and_not_from_the_records_yet(self):
+        plain = dataclasses.replace(TERMS, pinned=False)
+        self.assertEqual(What.LOOK, step('deleted', terms=plain).what)
+        self.assertEqual(eviction_steps.Step(What.DONE, 'gone'),
+                         step('deleted', terms=plain, holds=False))
+        # Its host still counts its devices and NUMA cells.
+        asked = dataclasses.replace(ACTING, asked='force_delete',
+                                    asked_us=100 * SECOND)
+        self.assertEqual(What.WAIT, step('deleted', progress=asked).what)
+        self.assertEqual(What.WAIT, step('deleted', 'deleting', terms=plain,
+                                         progress=asked).what)
+
+    def test_who_leaves_by_itself_is_let(self):
+        for task_state in ('deleting', 'shelving', 'migrating',
+                           'resize_prep', 'rebuilding'):
+            for now, what in ((159.0, What.WAIT), (160.0, What.GIVE_UP)):
+                self.assertEqual(what, step(task_state=task_state,
+                                            now=now).what)
+
+    def test_who_comes_back_elsewhere_is_let(self):
+        for action in ('delete', 'shelve', 'stop'):
+            terms = dataclasses.replace(TERMS, action=action)
+            for for_good in (False, True):
+                self.assertEqual(What.WAIT, step(
+                    'shelved_offloaded', 'spawning', 'there',
+                    dataclasses.replace(terms, for_good=for_good)).what)
+            self.assertEqual(What.GIVE_UP, step(
+                'shelved_offloaded', 'spawning', 'there', terms,
+                now=160.0).what)
+
+    def test_nobody_is_asked_when_it_is_too_late(self):
+        for state in every_state():
+            for action in ('delete', 'shelve', 'stop'):
+                found = step(*state, now=160.0, terms=dataclasses.replace(
+                    TERMS, action=action))
+                if state[2] == 'here':
+                    self.assertIn(found.what, (What.GIVE_UP, What.LOOK))
+
+    def test_nothing_is_known(self):
+        for progress, now, what in (
+                (NOTICED, 90.0, What.WAIT), (ACTING, 159.0, What.WAIT),
+                (ACTING, 160.0, What.GIVE_UP)):
+            self.assertEqual(what, eviction_steps.next_step(
+                None, TERMS, progress, round(now * SECOND), known=False).what)
+
+    def test_who_is_stopped_is_locked_first_and_looked_at_again(self):
+        """Its owner may have started it just before."""
+        terms = dataclasses.replace(TERMS, action='stop')
+        locked = dataclasses.replace(
+            ACTING, asked='stop', asked_us=100 * SECOND,
+            locked_us=103 * SECOND)
+        for vm_state, task_state, progress, now, what in (
+                ('stopped', None, ACTING, 103.0, What.LOCK),
+                ('stopped', None, locked, 103.9, What.WAIT),
+                ('stopped', None, locked, 104.0, What.LEAVE_STOPPED),
+                ('stopped', 'powering-on', locked, 104.0, What.WAIT),
+                ('active', None, locked, 109.0, What.WAIT),
+                ('active', None, locked, 110.0, What.ASK)):
+            self.assertEqual(what, step(
+                vm_state, task_state, terms=terms, progress=progress,
+                now=now).what)
+
+    def test_asked_again_now_and_then(self):
+        asked = dataclasses.replace(ACTING, asked='force_delete',
+                                    asked_us=100 * SECOND)
+        for now, what in ((109.0, What.WAIT), (110.0, What.ASK)):
+            self.assertEqual(what, step(progress=asked, now=now).what)
+
+    def test_a_server_that_ends_for_good(self):
+        """To be elsewhere is no end."""
+        terms = dataclasses.replace(TERMS, for_good=True)
+        for host in ('here', 'there'):
+            self.assertEqual(eviction_steps.Step(What.ASK, 'force_delete'),
+                             step(host=host, terms=terms))
+        self.assertEqual(eviction_steps.Step(What.DONE, 'shelved'), step(
+            'shelved_offloaded', None, None, terms, holds=False))
+
+    def test_a_lock_that_was_set_in_the_notice(self):
+        kept = eviction_steps.Step(What.KEEP, 'it is locked')
+        for progress in (NOTICED, ACTING, dataclasses.replace(
+                ACTING, asked='confirm_resize', asked_us=100 * SECOND)):
+            self.assertEqual(kept, step(progress=progress, locked_by='admin'))
+            self.assertNotEqual(kept, step(progress=progress,
+                                           locked_by='owner'))
+        both = dataclasses.replace(
+            TERMS, rules=eligibility.Rules(eligibility.ALL))
+        self.assertEqual(kept, step(terms=both, locked_by='owner'))
+
+    def test_a_lock_is_too_late(self):
+        for asked in ('force_delete', 'shelve', 'stop', 'live_migrate'):
+            self.assertNotEqual(What.KEEP, step(
+                locked_by='admin', progress=dataclasses.replace(
+                    ACTING, asked=asked, asked_us=100 * SECOND)).what)
+        for state in (('stopped', None, 'there'), ('active', 'shelving'),
+                      ('shelved_offloaded', None, None)):
+            self.assertNotEqual(What.KEEP,
+                                step(*state, locked_by='admin').what)
+        # Our own: it is stopped, and locked for that.
+        self.assertEqual(What.LEAVE_STOPPED, step(
+            'stopped', terms=dataclasses.replace(TERMS, action='stop'),
+            progress=dataclasses.replace(ACTING, locked_us=90 * SECOND),
+            locked_by='admin').what)
+
+    def test_nobody_ends_on_a_host_that_is_down(self):
+        kept = eviction_steps.Step(What.KEEP, 'host here is down')
+        for action in ('delete', 'shelve', 'stop'):
+            terms = dataclasses.replace(TERMS, action=action)
+            self.assertEqual(What.LOOK_AT_HOST,
+                             step(terms=terms, host_up=None).what)
+            for progress in (NOTICED, ACTING, dataclasses.replace(
+                    ACTING, asked='force_delete', asked_us=100 * SECOND)):
+                self.assertEqual(kept, step(terms=terms, progress=progress,
+                                            host_up=False))
+            self.assertEqual(What.ASK, step(host_up=None, terms=(
+                dataclasses.replace(terms, for_good=True))).what)
+        self.assertEqual(What.WAIT, step(progress=NOTICED, now=90.0,
+                                         host_up=None).what)
+
+    def test_one_that_is_shelved_is_offloaded(self):
+        """That frees as much as to delete it."""
+        for action in ('delete', 'shelve', 'stop'):
+            terms = dataclasses.replace(TERMS, action=action)
+            self.assertEqual(eviction_steps.Step(What.ASK, 'shelve_offload'),
+                             step('shelved', terms=terms))
+            self.assertEqual(What.WAIT,
+                             step('shelved', 'shelving', terms=terms).what)
+
+    def test_the_longest_notice_counts_for_all(self):
+        seen = observed_server.ObservedServer('a', 'active', None, 'here')
+        soon = dataclasses.replace(NOTICED, notice_until_us=10 * SECOND)
+        for now, known, expected in ((10.0, True, False), (100.0, True, True),
+                                     (100.0, False, True)):
+            self.assertEqual(expected, eviction_controller.may_begin(
+                [(soon, seen, known), (NOTICED, seen, known)],
+                round(now * SECOND)))
+        # Nobody needs the rest of its notice.
+        self.assertTrue(eviction_controller.may_begin(
+            [(soon, seen, True), (NOTICED, None, True)], 10 * SECOND))
+
+    def test_what_was_seen_long_ago_says_nothing(self):
+        self.assertTrue(eviction_controller.is_fresh(100 * SECOND,
+                                                     102 * SECOND))
+        self.assertFalse(eviction_controller.is_fresh(100 * SECOND,
+                                                      118 * SECOND))
+
+    def test_notice(self):
+        def over(vm_state, now=90.0, known=True, task_state=None):
+            seen = vm_state and observed_server.ObservedServer(
+                'a', vm_state, task_state, 'here')
+            return eviction_controller.notice_is_over(NOTICED, seen, known,
+                                                      round(now * SECOND))
+
+        for vm_state in ('active', 'paused', 'rescued'):
+            self.assertFalse(over(vm_state))
+            self.assertTrue(over(vm_state, now=100.0))
+        for vm_state in ('stopped', 'error', None):
+            self.assertTrue(over(vm_state))
+        self.assertFalse(over(None, known=False))
+        # Who is on its way back may run a moment later.
+        for vm_state, task_state in (('stopped', 'powering-on'),
+                                     ('shelved_offloaded', 'spawning')):
+            self.assertFalse(over(vm_state, task_state=task_state))
+            self.assertTrue(over(vm_state, 100.0, task_state=task_state))
+
+    def test_every_state_has_an_answer(self):
+        for action, migrate, asked, holds in itertools.product(
+                ('delete', 'shelve', 'stop'), (True, False),
+                ('', 'live_migrate'), (None, True)):
+            terms = dataclasses.replace(TERMS, action=action,
+                                        migrate=migrate)
+            progress = dataclasses.replace(ACTING, asked=asked,
+                                           asked_us=100 * SECOND)
+            for state in every_state():
+                self.assertIsInstance(
+                    step(*state, terms, progress, 135.0, holds=holds),
+                    eviction_steps.Step)
+
+
+class TestPause(unittest.TestCase):
+
+    def test_short_at_first(self):
+        now, looks = 0.0, 0
+        while now < 2.0:
+            pause_s = eviction_controller.pause_s(now, 0.5)
+            self.assertLessEqual(pause_s, max(0.05, now * 0.1))
+            now += pause_s
+            looks += 1
+        self.assertLess(looks, 26)
+        self.assertEqual(0.5, eviction_controller.pause_s(100.0, 0.5))
+        self.assertEqual(0.01, eviction_controller.pause_s(0.0, 0.01))

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of victims that were stopped."""
+
+import unittest
+
+from nova_preempt.core import observed_server
+from nova_preempt.core.eviction import retention_controller
+from nova_preempt.core.model import SECOND
+
+
+class TestStopped(unittest.TestCase):
+    """Victims that were stopped to give way."""
+
+    def step(self, seen, now_s=0, **values):
+        return retention_controller.step(retention_controller.Observed(
+            seen, 0, **values), None,
+                                         now_s * SECOND)
+
+    def found(self, vm_state, task_state=None, kept=False, ours=True):
+        intents = self.step(observed_server.ObservedServer(
+            'a', vm_state, task_state, 'h'),
+                            retention_s=int(kept), ours=ours).intents
+        return intents[0] if intents else None
+
+    def test_they_are_kept_for_a_while(self):
+        seen = observed_server.ObservedServer('a', 'stopped', None, 'h')
+        self.assertEqual([60 * SECOND, None, None], [
+            self.step(seen, now_s, retention_s=60).wake_at_us
+            for now_s in (59, 60, 61)])
+        self.assertEqual([0, 1, 1], [
+            len(self.step(seen, now_s, retention_s=60).intents)
+            for now_s in (59, 60, 61)])
+
+    def test_nobody_is_deleted_while_that_is_paused(self):
+        self.assertEqual((), self.step(observed_server.ObservedServer(
+            'a', 'stopped', None, 'h'), 61,
+                                       retention_s=60, paused=True).intents)
+
+    def test_one_that_runs_is_never_deleted(self):
+        for vm_state in ('active', 'paused', 'suspended', 'rescued',
+                         'resized'):
+            for kept in (False, True):
+                self.assertEqual(retention_controller.Intent.GIVE_BACK,
+                                 self.found(vm_state, kept=kept))
+
+    def test_one_that_nova_works_on_is_left(self):
+        for vm_state in ('stopped', 'active', 'shelved_offloaded'):
+            self.assertIsNone(self.found(vm_state, 'migrating'))
+
+    def test_one_that_does_not_run_is_deleted_in_the_end(self):
+        for vm_state in ('stopped', 'error', 'shelved', 'soft-delete'):
+            self.assertEqual(retention_controller.Intent.DELETE,
+                             self.found(vm_state))
+            self.assertIsNone(self.found(vm_state, kept=True))
+
+    def test_one_whose_lock_is_not_ours_is_not_deleted(self):
+        for vm_state in ('stopped', 'error', 'shelved', 'soft-delete'):
+            self.assertEqual(retention_controller.Intent.NOT_OURS,
+                             self.found(vm_state, ours=False))
+            self.assertIsNone(self.found(vm_state, kept=True, ours=False))
+        self.assertIsNone(self.found('stopped', 'deleting', ours=False))
+        self.assertEqual(retention_controller.Intent.GIVE_BACK,
+                         self.found('active', ours=False))
+
+    def test_one_that_has_nothing_any_more(self):
+        self.assertEqual(retention_controller.Intent.GONE,
+                         self.step(None, retention_s=1).intents[0])
+        self.assertEqual(retention_controller.Intent.SHELVED,
+                         self.found('shelved_offloaded'))

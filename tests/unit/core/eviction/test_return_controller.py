@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Returns of shelved victims: who, in which order, and when."""
+
+import collections
+import datetime
+import unittest
+
+from nova_preempt.core import controller
+from nova_preempt.core.eviction import return_controller
+from nova_preempt.core.model import SECOND
+
+SIZE = {'VCPU': 1}
+
+
+def shelved(*uuids, **resources):
+    return [return_controller.Shelved(uuid, resources or SIZE)
+            for uuid in uuids]
+
+
+def chosen(*args):
+    return [each.uuid for each in return_controller.choose(*args)]
+
+
+class TestWhoReturns(unittest.TestCase):
+
+    def test_who_was_shelved_to_give_way(self):
+        for asked in ('shelve', 'unrescue', 'confirm_resize', 'live_migrate'):
+            self.assertTrue(return_controller.is_shelved_by(asked))
+
+    def test_not_what_its_owner_has_shelved(self):
+        """Before it was chosen, or in answer to its notice."""
+        for asked in ('', 'shelve_offload'):
+            self.assertFalse(return_controller.is_shelved_by(asked))
+
+
+class TestChoose(unittest.TestCase):
+
+    def test_as_many_as_there_is_room_for(self):
+        self.assertEqual(['a', 'b', 'c'], chosen(
+            shelved(*'abcd'), [], {'h1': {'VCPU': 1}, 'h2': {'VCPU': 2}}, 9))
+
+    def test_no_more_than_may_come_at_once(self):
+        self.assertEqual(['a'], chosen(
+            shelved(*'abcd'), shelved('x'), {'h1': {'VCPU': 9}}, 2))
+
+    def test_those_on_their_way_take_their_room_first(self):
+        self.assertEqual(['a'], chosen(
+            shelved('a', 'b'), shelved('x'), {'h1': {'VCPU': 2}}, 9))
+
+    def test_one_without_room_lets_others_pass(self):
+        self.assertEqual(['small'], chosen(
+            [*shelved('big', VCPU=4), *shelved('small')], [],
+            {'h1': {'VCPU': 3}}, 9))
+
+    def test_room_is_that_of_one_host(self):
+        self.assertEqual([], chosen(
+            shelved('a', VCPU=2), [],
+            {'h1': {'VCPU': 1}, 'h2': {'VCPU': 1, 'PCPU': 8}}, 9))
+
+    def test_what_is_free_is_not_changed(self):
+        room = {'h1': {'VCPU': 2}}
+        chosen(shelved('a'), [], room, 9)
+        self.assertEqual({'h1': {'VCPU': 2}}, room)
+
+
+class Cloud:
+    """Input of the controller in a test.
+
+    :ivar looked: the uuids of those that had a look
+    """
+
+    def __init__(self, *servers, room=9, at_once=9, timeout_s=1000, held=()):
+        self.options = return_controller.Options(at_once, timeout_s)
+        self.servers = servers
+        self.sights = {}
+        self.looked = []
+        self.not_seen = ()
+        self._room, self._held = room, held
+
+    def asked(self):
+        return [each for each in self.servers if each.tries]
+
+    def waiting(self):
+        return [[each for each in self.servers if each.period_s is None]]
+
+    def of_class(self):
+        return [each for each in self.servers if each.period_s is not None]
+
+    def unseen(self):
+        return self.not_seen
+
+    def sight(self, uuid):
+        self.looked.append(uuid)
+        return self.sights.get(uuid, return_controller.Sight.SHELVED)
+
+    def holds(self, uuid):
+        return uuid in self._held
+
+    def room(self, server):
+        return {'h': {'VCPU': self._room}} if self._room else {}
+
+    def choose(self, waiting, most, memory, now_us):
+        return controller.Step(
+            tuple(each.uuid for each in waiting)[:max(0, most)], 'passed')
+
+
+def server(uuid, tries=0, next_try_s=0, ended_s=0, **values):
+    return return_controller.Shelved(uuid, SIZE, ended_s * SECOND, tries,
+                                     next_try_s * SECOND, **values)
+
+
+def step(cloud, now_s=10):
+    """{kind of intent: uuids} of a step."""
+    found = collections.defaultdict(list)
+    for intent in return_controller.step(cloud, None, now_s * SECOND).intents:
+        found[type(intent).__name__].append(intent.uuid)
+    return dict(found)
+
+
+class TestStep(unittest.TestCase):
+
+    def test_whose_turn_it_is(self):
+        for tries, next_try_s, now_s, expected in (
+                (0, 0, 10, 'Unshelve'),
+                # Nobody has asked it, whatever is written of a next time.
+                (0, 60, 10, 'Unshelve'),
+                (1, 60, 10, None),
+                (1, 10, 10, 'Unshelve'),
+                (1, 94, 99, 'Unshelve'),
+                (1, 95, 100, 'GiveUp'),
+                (0, 0, 100, 'GiveUp'),
+                # What was asked may still come.
+                (1, 150, 100, None)):
+            with self.subTest(tries=tries, next_try_s=next_try_s,
+                              now_s=now_s):
+                found = step(Cloud(server('a', tries, next_try_s),
+                                   timeout_s=100), now_s)
+                self.assertEqual({expected: ['a']} if expected else {}, found)
+
+    def test_the_clock_was_set_back(self):
+        """A third try is followed by a pause of 240 s."""
+        self.assertEqual([{}, {}, {'Unshelve': ['a']}], [
+            step(Cloud(server('a', 3, left_s)), 0)
+            for left_s in (240, 300, 301)])
+
+    def test_when_the_next_try_is(self):
+        for tries, period_s, pause_s in ((0, None, 60), (2, None, 240),
+                                         (5, 300, 300)):
+            (intent,) = return_controller.step(Cloud(server(
+                'a', tries, period_s=period_s)), None, 10 * SECOND).intents
+            self.assertEqual(
+                return_controller.Unshelve('a', (10 + pause_s) * SECOND),
+                intent)
+
+    def test_who_is_looked_at(self):
+        """Whoever was asked lately, and all others every so often."""
+        cloud = Cloud(server('a', 3, 180), server('b', 3, 179),
+                      server('c', 3, 179), room=0)
+        cloud.not_seen = ['c']
+        self.assertEqual({}, step(cloud, 0))
+        self.assertEqual(['a', 'c'], cloud.looked)
+
+    def test_those_on_their_way_count(self):
+        cloud = Cloud(server('a', 1, 60), server('b'), server('c'), at_once=2)
+        cloud.sights['a'] = return_controller.Sight.COMING
+        self.assertEqual({'Unshelve': ['b']}, step(cloud))
+        cloud.sights['a'] = return_controller.Sight.SHELVED
+        self.assertEqual({'Unshelve': ['b', 'c']}, step(cloud))
+
+    def test_those_on_their_way_take_room_they_do_not_hold_yet(self):
+        for held, expected in (((), {}), ('a', {'Unshelve': ['b']})):
+            cloud = Cloud(server('a', 1, 60), server('b'), room=1, held=held)
+            cloud.sights['a'] = return_controller.Sight.COMING
+            self.assertEqual(expected, step(cloud))
+
+    def test_who_is_gone_or_back_is_closed(self):
+        cloud = Cloud(server('a'), server('b', 1, 60), server('c'), room=0)
+        cloud.not_seen = ['a', 'c']
+        cloud.sights.update(a=return_controller.Sight.BACK,
+                            b=return_controller.Sight.GONE)
+        self.assertEqual({'Close': ['a', 'b']}, step(cloud))
+
+    def test_those_of_a_class_come_first_and_are_never_given_up(self):
+        cloud = Cloud(server('a'), server('g', period_s=60), at_once=2)
+        self.assertEqual({'Unshelve': ['g', 'a']}, step(cloud))
+        self.assertEqual({'GiveUp': ['a'], 'Unshelve': ['g']},
+                         step(cloud, 5000))
+        self.assertEqual('passed',
+                         return_controller.step(cloud, None, 0).memory)
+
+    def test_equal_input_gives_an_equal_step(self):
+        cloud = Cloud(server('b'), server('a'), server('c', 1, 60))
+        self.assertEqual(return_controller.step(cloud, None, 0),
+                         return_controller.step(cloud, None, 0))
+
+    def test_after_missed_steps_and_with_a_clock_that_was_set_back(self):
+        cloud = Cloud(server('a', 1, 60, ended_s=500), timeout_s=10**6)
+        self.assertEqual({'Unshelve': ['a']}, step(cloud, 10**5))
+        self.assertEqual({'Unshelve': ['a']}, step(cloud, -10**5))
+
+
+class TestSight(unittest.TestCase):
+
+    def test_pauses(self):
+        self.assertEqual([60, 120, 240, 3600, 3600], [
+            return_controller.pause_s(60, tries)
+            for tries in (0, 1, 2, 6, 10_000)])
+
+    def test_what_is_seen(self):
+        for status, task_state, expected in (
+                (None, None, return_controller.Sight.GONE),
+                ('SOFT_DELETED', None, return_controller.Sight.GONE),
+                ('DELETED', None, return_controller.Sight.GONE),
+                ('SHELVED', None, return_controller.Sight.SHELVED),
+                ('SHELVED', 'unshelving', return_controller.Sight.COMING),
+                ('SHELVED', 'powering-on', return_controller.Sight.BUSY),
+                ('SHELVED_OFFLOADED', None, return_controller.Sight.SHELVED),
+                ('SHELVED_OFFLOADED', 'unshelving',
+                 return_controller.Sight.COMING),
+                ('SHELVED_OFFLOADED', 'spawning',
+                 return_controller.Sight.COMING),
+                ('SHELVED_OFFLOADED', 'deleting',
+                 return_controller.Sight.BUSY),
+                ('ACTIVE', 'rebooting', return_controller.Sight.BUSY),
+                ('ACTIVE', None, return_controller.Sight.BACK),
+                ('ERROR', None, return_controller.Sight.BACK)):
+            with self.subTest(status=status, task_state=task_state):
+                self.assertIs(expected,
+                              return_controller.seen(status, task_state,
+                                                     None, 0))
+
+    def test_its_host_has_not_let_go_of_it(self):
+        for held_s, expected in ((0, return_controller.Sight.BUSY),
+                                 (return_controller.LET_GO_S - 1,
+                                  return_controller.Sight.BUSY),
+                                 (return_controller.LET_GO_S,
+                                  return_controller.Sight.SHELVED)):
+            self.assertIs(expected, return_controller.seen(
+                'SHELVED_OFFLOADED', None, 'host', held_s))
+        self.assertIs(return_controller.Sight.SHELVED, return_controller.seen(
+            'SHELVED', None, 'host', 0))
+
+    def test_its_owner_has_shelved_it_again(self):
+        ended = datetime.datetime(2026, 1, 1, 12)
+        before = ended - datetime.timedelta(hours=1)
+        later = ended + datetime.timedelta(seconds=9)
+        for launched, known, expected in (
+                (before, before, False), (later, before, True),
+                (None, before, False), (later, None, True),
+                # The clock of its compute is ahead of ours.
+                (later, later, False)):
+            self.assertIs(expected, return_controller.has_run_since(
+                launched, known, ended))
+        self.assertIs(return_controller.Sight.BACK, return_controller.seen(
+            'SHELVED_OFFLOADED', None, None, 0, has_run=True))
+        self.assertIs(return_controller.Sight.COMING, return_controller.seen(
+            'SHELVED_OFFLOADED', 'spawning', None, 0, has_run=True))

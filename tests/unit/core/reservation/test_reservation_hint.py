@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which reservations a scheduler hint names."""
+
+import unittest
+
+from nova_preempt.core.reservation import reservation_hint
+
+
+class TestNamed(unittest.TestCase):
+
+    def test_names(self):
+        for found, expected in ((None, ()), ({}, ()),
+                                ({'reservation': 'a'}, ('a',)),
+                                ({'reservation': ['a', 'b']}, ('a', 'b')),
+                                ({'group': 'a'}, ())):
+            self.assertEqual(expected, reservation_hint.named(found))
+
+    def test_neither_text_nor_texts(self):
+        for value in (5, 0, None, True, False, [5], [None], ['a', 5],
+                      [{'a': 1}], {'a': 1}, {}):
+            with self.subTest(value), self.assertRaises(
+                reservation_hint.InvalidHint):
+                reservation_hint.named({'reservation': value})
+        for value in ('', []):
+            self.assertEqual((),
+                             reservation_hint.named({'reservation': value}))

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import unittest
+
+from nova_preempt.core import host_requirements
+from nova_preempt.core.model import (
+    Candidate,
+    Group,
+    Host,
+    Inventory,
+    Placement,
+    Provider,
+    Refusal,
+    Request,
+)
+
+ROOT = Provider("h", 0, {"VCPU": Inventory(4)}, {"a": {"VCPU": 4}})
+GPU = Provider("g", 0, {"GPU": Inventory(1)}, {"a": {"GPU": 1}}, "h")
+SPOT = Candidate("a", {("h", "VCPU"): 4, ("g", "GPU"): 1}, 5)
+
+
+class TestOneProvider(unittest.TestCase):
+    """What the host's own provider has is looked for there alone."""
+
+    request = Request.of({"VCPU": 2})
+
+    def test_placements_of_a_host_of_which_no_candidates_are_named(
+        self,
+    ) -> None:
+        host = Host("h", (ROOT,))
+        freed = {("h", "VCPU"): 4}
+        self.assertEqual(
+            [Placement((("", ("h",)),), {("h", "VCPU"): 2})],
+            host_requirements.placements(self.request, host, freed),
+        )
+        self.assertTrue(host_requirements.fits(self.request, host, freed))
+        self.assertFalse(
+            host_requirements.fits(self.request, host, {("h", "VCPU"): 1})
+        )
+
+    def test_victims(self) -> None:
+        found = host_requirements.cheapest_victims(
+            self.request, Host("h", (ROOT,), (SPOT,))
+        )
+        assert found is not None
+        assert not isinstance(found, Refusal)
+        self.assertEqual((SPOT,), found.victims)
+
+    def test_processors_for_pinning(self) -> None:
+        """VCPU takes their place where the host has none, and only there."""
+        request = Request(
+            (Group({"PCPU": 2}),), unpinned=Request.of({"VCPU": 2})
+        )
+        for name in ("VCPU", "PCPU"):
+            root = Provider(
+                "h",
+                0,
+                {name: Inventory(2), "VCPU": Inventory(2)},
+                {"a": {name: 2}},
+            )
+            spot = Candidate("a", {("h", name): 2}, 5)
+            host = Host("h", (root,), (spot,))
+            found = host_requirements.cheapest_victims(request, host)
+            assert found is not None
+            assert not isinstance(found, Refusal)
+            self.assertEqual((spot,), found.victims)
+            self.assertEqual(5, host_requirements.lower_bound(request, host))
+            self.assertEqual(
+                {("h", name): 2},
+                host_requirements.taken(request, host, spot.resources),
+            )
+            self.assertEqual(1, host_requirements.count(request, host,
+                                                        spot.resources))
+
+    def test_less_than_may_be_had(self) -> None:
+        root = Provider("h", 0, {"VCPU": Inventory(4, min_unit=3)}, {})
+        self.assertEqual(
+            [],
+            host_requirements.placements(self.request, Host("h", (root,)), {})
+        )
+
+
+class TestTree(unittest.TestCase):
+    """What it has not is looked for in all of the tree."""
+
+    request = Request((Group({"VCPU": 1}), Group({"GPU": 1}, "1")))
+
+    def test_placements_of_a_host_of_which_no_candidates_are_named(
+        self,
+    ) -> None:
+        host = Host("h", (ROOT, GPU))
+        self.assertEqual(
+            [
+                Placement(
+                    (("", ("h",)), ("1", ("g",))),
+                    {("h", "VCPU"): 1, ("g", "GPU"): 1},
+                )
+            ],
+            host_requirements.placements(self.request, host, SPOT.resources),
+        )
+        self.assertFalse(host_requirements.fits(self.request, host,
+                                                {("g", "GPU"): 1}))
+
+    def test_a_class_that_is_below_the_root(self) -> None:
+        request = Request.of({"VCPU": 1, "GPU": 1})
+        host = Host("h", (ROOT, GPU), (SPOT,))
+        found = host_requirements.cheapest_victims(request, host)
+        assert found is not None
+        assert not isinstance(found, Refusal)
+        self.assertEqual((SPOT,), found.victims)
+        self.assertEqual(5, host_requirements.lower_bound(request, host))
+        self.assertEqual(0, host_requirements.count(request, host, {}))
+        self.assertEqual(1, host_requirements.count(request, host,
+                                                    SPOT.resources))
+
+    def test_a_class_that_is_nowhere(self) -> None:
+        found = host_requirements.lower_bound(
+            Request.of({"FPGA": 1}), Host("h", (ROOT, GPU), (SPOT,))
+        )
+        assert isinstance(found, Refusal)
+        self.assertEqual(
+            "FPGA: 1 asked for, the host has no inventory of it", found.text
+        )

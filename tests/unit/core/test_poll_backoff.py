@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When it is looked again, and when it is given up."""
+
+import unittest
+
+from nova_preempt.core import poll_backoff
+from nova_preempt.core.poll_backoff import Failure
+
+
+class TestWait(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.wait = poll_backoff.Wait(began=100, longest_s=10, interval_s=4)
+
+    def test_pauses(self):
+        for now, expected in ((100, 4), (106, 4), (107, 3), (109.5, 0.5),
+                              (110, 0), (111, 0)):
+            with self.subTest(now):
+                self.assertEqual(expected, self.wait.pause_s(now))
+                self.assertIs(expected == 0, self.wait.is_over(now))
+
+    def test_who_waits_is_not_waited_for_for_ever(self):
+        self.assertEqual([4, 1, 0, 0], [
+            self.wait.pause_s(100, left_s) for left_s in (9, 1, 0, -1)])
+
+    def test_a_look_at_the_end_is_the_last(self):
+        """However times are rounded."""
+        wait = poll_backoff.Wait(0.1, 0.7, 0.2)
+        now, looks = 0.1, 1
+        while pause_s := wait.pause_s(now):
+            now += pause_s
+            looks += 1
+        self.assertAlmostEqual(0.8, now)
+        self.assertLessEqual(looks, 6)
+
+    def test_nothing_is_waited_for(self):
+        self.assertTrue(poll_backoff.Wait(5, 0, 1).is_over(5))
+
+
+class TestReading(unittest.TestCase):
+
+    def test_the_longer_it_takes_the_later_it_is_due(self):
+        for took_s, max_age_s, expected in (
+                (0, 1, 1), (0, 0, 0), (0.4, 0, 4), (0.4, 1, 4), (0.01, 1, 1),
+                # However long it takes, and however old it may be.
+                (60, 0, 5), (0, 60, 5)):
+            reading = poll_backoff.Reading(100, took_s)
+            with self.subTest(took_s=took_s, max_age_s=max_age_s):
+                self.assertTrue(reading.is_due(100 + expected, max_age_s))
+                if expected:
+                    self.assertFalse(
+                        reading.is_due(99.9 + expected, max_age_s))
+
+
+class TestTryAgain(unittest.TestCase):
+
+    def again(self, failure, conflicts=0, attempts_left=1, left_s=1,
+              outdated=False):
+        return poll_backoff.is_to_try_again(
+            failure, conflicts=conflicts, attempts_left=attempts_left,
+            left_s=left_s, outdated=outdated)
+
+    def test_after_a_race(self):
+        for failure, conflicts, expected in (
+                (Failure.NO_HOST, 0, False), (Failure.NO_HOST, 1, True),
+                (Failure.STUCK, 0, True), (Failure.LOST, 0, True),
+                (Failure.OTHER, 1, False)):
+            with self.subTest(failure=failure, conflicts=conflicts):
+                self.assertIs(expected, self.again(failure, conflicts))
+
+    def test_where_hosts_have_more_room_than_was_known(self):
+        for failure, expected in ((Failure.NO_HOST, True),
+                                  (Failure.OTHER, False)):
+            self.assertIs(expected, self.again(failure, outdated=True))
+        self.assertFalse(self.again(Failure.NO_HOST, outdated=True, left_s=0))
+
+    def test_not_without_end(self):
+        self.assertFalse(self.again(Failure.STUCK, attempts_left=0))
+        self.assertFalse(self.again(Failure.STUCK, left_s=0))

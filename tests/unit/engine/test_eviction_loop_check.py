@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server that gives way again and again is warned of."""
+
+import datetime
+
+from oslo_log import log as logging
+
+from nova_preempt import metrics
+from nova_preempt.db import decisions
+from nova_preempt.engine import eviction_loop_check
+from tests.unit.db import test_decisions
+
+NOW = datetime.datetime(2026, 11, 20, 12)
+
+
+class TestCycles(test_decisions.TestSQLite):
+    """Inherits the database only, see load_tests."""
+
+    def setUp(self):
+        super().setUp()
+        self.now = NOW
+        self.cycles = eviction_loop_check.Cycles(self.db, lambda: self.now)
+        self.number = 0
+
+    def give_way(self, minutes_ago, victim='v', project='p', taker='q',
+                 status=decisions.SHELVED):
+        self.number += 1
+        self.decisions.create_decision(test_decisions.decision(
+            uuid=f'd{self.number}', server_uuid=f's{self.number}',
+            project_id=taker, status=decisions.DONE, victims=(decisions.Victim(
+                victim, project, status=status,
+                ended_at=NOW - datetime.timedelta(minutes=minutes_ago)),)))
+
+    def warnings(self):
+        """How many there are, and what the metric says of servers."""
+        with self.assertLogs(eviction_loop_check.__name__, 'WARNING') as logs:
+            logging.getLogger(eviction_loop_check.__name__).warning('the end')
+            self.cycles.look()
+        return [record.getMessage() for record in logs.records][1:]
+
+    def gauge(self, kind):
+        return metrics.CYCLES.labels(kind)._value.get()
+
+    def test_a_server(self):
+        self.give_way(50)
+        self.give_way(30)
+        self.assertEqual([], self.warnings())
+        self.give_way(10)
+        self.assertEqual(['Server v has given way 3 times within 3600 s.'],
+                         self.warnings())
+        self.assertEqual(1, self.gauge('server'))
+        self.assertEqual([], self.warnings(), 'it is said twice')
+
+    def test_once_more(self):
+        for minutes_ago in (50, 30, 10):
+            self.give_way(minutes_ago)
+        self.warnings()
+        self.give_way(5)
+        self.assertEqual(['Server v has given way 4 times within 3600 s.'],
+                         self.warnings())
+
+    def test_long_ago(self):
+        for minutes_ago in (70, 30, 10):
+            self.give_way(minutes_ago)
+        self.assertEqual([], self.warnings())
+        self.assertEqual(0, self.gauge('server'))
+
+    def test_it_did_not_give_way(self):
+        for minutes_ago in (50, 30, 10):
+            self.give_way(minutes_ago, status=decisions.KEPT)
+        self.assertEqual([], self.warnings())
+
+    def test_projects(self):
+        self.give_way(50, 'a', 'p', 'q')
+        self.give_way(30, 'b', 'q', 'p')
+        self.give_way(10, 'c', 'p', 'q')
+        warning, = self.warnings()
+        self.assertIn('Projects p and q', warning)
+        self.assertEqual(1, self.gauge('projects'))
+
+
+def load_tests(loader, tests, pattern):
+    return loader.suiteClass(
+        TestCycles(name) for name in vars(TestCycles)
+        if name.startswith('test_'))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+
+import unittest
+from unittest import mock
+
+from nova_preempt import db
+from nova_preempt.cloud import placement_api
+from nova_preempt.core import eligibility
+from nova_preempt.core import headroom_account
+from nova_preempt.core import model
+from nova_preempt.core.scheduling import preemption_policy
+from nova_preempt.engine import evictions
+from nova_preempt.engine import headroom_task
+from tests.unit.engine import test_expiry
+
+
+class TestWhoEndsAlready(unittest.TestCase):
+    """Two servers fill a host, of which half is to be free."""
+
+    def ended(self, *, there='ab', open_when_read=(True,), failure=None,
+              groups=1, **decision):
+        """The uuids of those who end beside one that does already.
+
+        :param open_when_read: whether it does, each time that is looked at;
+            the last one holds from then on
+        """
+        held = {uuid: {'VCPU': 1} for uuid in there}
+        process = mock.Mock(clock=lambda: test_expiry.NOW)
+        process.pauses.why.return_value = ''
+        is_open = list(open_when_read)
+
+        def get_decisions(statuses):
+            found = is_open.pop(0) if len(is_open) > 1 else is_open[0]
+            return [db.Decision('d', victims=(db.Victim('a', allocations={
+                'uuid': {'resources': {'VCPU': 1}}}),), **decision)
+                ] if found else []
+
+        process.decisions.get_decisions.side_effect = get_decisions
+        known = mock.Mock()
+        known.headroom.look.return_value = groups * [headroom_account.Group(
+            'all', headroom_account.parse('VCPU:1'), {'h': model.Provider(
+                'uuid', 1, {'VCPU': model.Inventory(2)}, held)})]
+        known.servers.servers.return_value = [
+            test_expiry.server(uuid) for uuid in 'ab']
+        known.policy.return_value = preemption_policy.Policy(
+            eligibility.Rules(), ('delete',), lambda server, options: 0)
+        known.budgets.read.return_value = None
+        ends = evictions.Evictions(process, mock.Mock(), None, None, 1)
+        self.addCleanup(ends.close)
+        with mock.patch.object(ends, 'begin') as begin:
+            keeper = headroom_task.HeadroomKeeper(process, known, set, ends)
+            if failure:
+                begin.side_effect = failure
+                self.assertRaises(type(failure), keeper.keep)
+            else:
+                keeper.keep()
+        return [call.args[0].uuid for call in begin.mock_calls]
+
+    def test_for_nobody_else(self):
+        """Whatever it ends for, its space is free then."""
+        for operation in 'headroom', 'maximum_runtime', 'simulation':
+            self.assertEqual([], self.ended(
+                server_uuid='', operation=operation))
+
+    def test_one_that_is_gone_while_others_of_its_decision_are_not(self):
+        self.assertEqual(['b'], self.ended(
+            there='nb', server_uuid='', operation='reservation'))
+
+    def test_one_that_ends_no_more_once_hosts_are_read(self):
+        """It had gone after they were, and they still have it."""
+        self.assertEqual([], self.ended(
+            open_when_read=(True, False), server_uuid='',
+            operation='headroom'))
+
+    def test_one_that_ends_since_hosts_are_read(self):
+        self.assertEqual([], self.ended(
+            open_when_read=(False, True), server_uuid='',
+            operation='headroom'))
+
+    def test_for_a_server_that_takes_its_place(self):
+        self.assertEqual(['b'], self.ended(server_uuid='n',
+                                           operation='create'))
+
+    def test_one_that_cannot_end_keeps_no_other_group_waiting(self):
+        for failure, asked in ((placement_api.PlacementError('500'),
+                                ['b', 'b']),
+                               (placement_api.NoAnswer('refused'), ['b'])):
+            self.assertEqual(asked, self.ended(
+                server_uuid='n', operation='create', groups=2,
+                failure=failure))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of those for whom others have given way is noted once."""
+
+import datetime
+import os
+import unittest
+from unittest import mock
+
+from nova_preempt import db
+from nova_preempt import metrics
+from nova_preempt.cloud import clients
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement_api
+from nova_preempt.core import observed_server
+from nova_preempt.core import preemptor_outcome
+from nova_preempt.core.observed_server import ObservedServer
+from nova_preempt.db import decisions
+from nova_preempt.db import models
+from nova_preempt.db import queries
+from nova_preempt.db import unresolved_decisions
+from nova_preempt.handover import outcome_poller
+from tests.unit.db import test_decisions
+
+RAN = datetime.datetime(2026, 1, 1)
+
+
+class TestOutcomes(test_decisions.TestSQLite):
+    """Inherits the database only, see load_tests."""
+
+    def setUp(self):
+        super().setUp()
+        self.homeless = set()
+        self.servers = {}
+        self.broken = False
+        self.placement = mock.Mock(spec=placement_api.Placement)
+        self.placement.get_consumer.side_effect = lambda uuid: (
+            placement_api.Consumer(uuid, {
+                'rp': {'resources': {'VCPU': 1}}}, 1))
+        self.nova = mock.Mock(spec=nova_api.NovaAPI)
+        self.nova.get.side_effect = self.show
+        self.outcomes = outcome_poller.Outcomes(
+            self.db, clients.Clients(self.nova, self.placement, None),
+            self.look)
+
+    def look(self, uuids, attrs, deleted):
+        if self.broken:
+            return {}, dict.fromkeys(uuids, OSError('away'))
+        return {uuid: self.servers[uuid] for uuid in uuids
+                if uuid in self.servers}, dict.fromkeys(
+                    uuids & self.homeless)
+
+    def show(self, uuid):
+        server = self.servers[uuid]
+        return observed_server.ObservedServer(
+            'a', server.vm_state, server.task_state, server.host, status='')
+
+    def add(self, uuid, status=decisions.DONE, server_uuid=None, **victims):
+        self.decisions.create_decision(db.Decision(
+            uuid, f's-{uuid}' if server_uuid is None else server_uuid,
+            status=status, host='h', operation='create',
+            record={'flavor': 'f'}, victims=tuple(
+                db.Victim(f'{uuid}-{name}', status=victim, notice_s=5,
+                          allocations={'rp': {'resources': {'VCPU': 1}}})
+                for name, victim in victims.items())))
+
+    def put(self, uuid, vm_state='active', task_state=None, host='h',
+            **values):
+        self.homeless.discard(uuid)
+        self.servers[uuid] = ObservedServer(
+            uuid, vm_state, task_state, host, flavor='f', launched_at=RAN,
+            **values)
+
+    def test_who_was_placed_lately(self):
+        for uuid in ('known', 'new', 'old'):
+            self.add(uuid)
+        self.add('claimed', decisions.CLAIMED)
+        self.add('headroom', server_uuid='')
+        unresolved_decisions.set_outcome(self.db, 'known',
+                                         preemptor_outcome.SERVED)
+        with self.db.writer() as session:
+            session.get(models.Decision, 'old').updated_at -= (
+                datetime.timedelta(seconds=90))
+        self.assertEqual({'s-new': 'h'},
+                         unresolved_decisions.get_placed(self.db, 60))
+        self.assertEqual({'s-new': 'h', 's-old': 'h'},
+                         unresolved_decisions.get_placed(self.db, 120))
+
+    def outcome(self, uuid):
+        self.outcomes.note()
+        return queries.get_preemption(self.db, uuid).outcome
+
+    def counted(self, found):
+        return metrics.OUTCOMES.labels('create', found)._value.get()
+
+    def test_noted_once_it_is_known(self):
+        before = self.counted('served')
+        self.add('d')
+        self.homeless.add('s-d')
+        self.assertIsNone(self.outcome('d'))
+        self.put('s-d', 'building', 'spawning')
+        self.assertIsNone(self.outcome('d'))
+        self.put('s-d')
+        self.broken = True
+        self.assertIsNone(self.outcome('d'))
+        self.broken = False
+        for _ in range(2):
+            self.assertEqual('served', self.outcome('d'))
+        self.assertEqual(before + 1, self.counted('served'))
+        self.assertEqual([], unresolved_decisions.get_unknown(self.db))
+
+    def test_a_server_in_error(self):
+        before = metrics.IN_VAIN._value.get()
+        self.add('d', a=decisions.GONE, b=decisions.MIGRATED,
+                 c=decisions.SHELVED)
+        self.put('s-d', 'error', host=None)
+        self.assertEqual('failed', self.outcome('d'))
+        self.assertEqual(before + 2, metrics.IN_VAIN._value.get())
+
+    def test_taken_back(self):
+        before = metrics.IN_VAIN._value.get()
+        self.add('d', decisions.ROLLED_BACK, a=decisions.GONE,
+                 b=decisions.KEPT)
+        self.put('s-d')
+        self.assertEqual('', self.outcome('d'))
+        self.assertEqual(before + 1, metrics.IN_VAIN._value.get())
+
+    def test_nobody_was_to_be_served(self):
+        before = metrics.IN_VAIN._value.get()
+        self.add('d', server_uuid='', a=decisions.GONE)
+        self.add('e', decisions.REFUSED)
+        self.add('f', decisions.CLAIMED, a=decisions.ENDING)
+        self.assertEqual('', self.outcome('d'))
+        self.assertEqual('', self.outcome('e'))
+        self.assertIsNone(self.outcome('f'))
+        self.assertEqual(before, metrics.IN_VAIN._value.get())
+
+    def test_a_victim_that_has_gone_at_last(self):
+        self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
+        self.put('d-a', task_state='deleting')
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.put('d-a', 'deleted', deleted=True)
+        self.assertEqual(['gone'], self.statuses('d'))
+
+    def test_a_victim_that_has_not_gone_after_all(self):
+        self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
+        for _ in range(2):
+            # For a moment it looks as before while Nova deletes it.
+            self.put('d-a')
+            self.assertEqual(['ending'], self.statuses('d'))
+            self.put('d-a', task_state='deleting')
+            self.assertEqual(['ending'], self.statuses('d'))
+        self.put('d-a')
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.nova.clear_notice.assert_not_called()
+        self.assertEqual(['kept'], self.statuses('d'))
+        self.nova.clear_notice.assert_called_once_with('d-a')
+
+    def test_a_victim_that_is_just_being_deleted(self):
+        self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
+        self.put('d-a', 'deleted')
+        self.assertEqual(['gone'], self.statuses('d'))
+
+    def test_a_victim_that_is_offloaded_at_last(self):
+        """What it was given back while Nova freed it is freed again."""
+        self.add('d', decisions.ROLLED_BACK, a=decisions.ENDING)
+        self.put('d-a', task_state='shelving_offloading')
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.put('d-a', 'shelved_offloaded', host=None)
+        self.placement.post_allocations.side_effect = [
+            placement_api.Conflict(), None]
+        self.assertEqual(['ending'], self.statuses('d'))
+        self.assertEqual(['shelved'], self.statuses('d'))
+        (changes,), _ = self.placement.post_allocations.call_args
+        self.assertEqual([('d-a', {}, 1)], [
+            (item.uuid, item.allocations, item.generation)
+            for item in changes])
+        self.assertIsNotNone(
+            self.decisions.get_decision('d').victims[0].ended_at)
+
+    def statuses(self, uuid):
+        self.outcomes.note()
+        return [victim.status for victim
+                in self.decisions.get_decision(uuid).victims]
+
+
+def load_tests(loader, tests, pattern):
+    """On each database; without what is inherited."""
+    suite = unittest.TestSuite()
+    for url in (None, *os.environ.get('OS_TEST_DATABASES', '').split()):
+        for name in vars(TestOutcomes):
+            if name.startswith('test_'):
+                case = TestOutcomes(name)
+                case.url = url
+                suite.addTest(case)
+    return suite

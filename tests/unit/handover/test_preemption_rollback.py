@@ -1,0 +1,432 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done with a preemption that comes to nothing."""
+
+import dataclasses
+from unittest import mock
+
+from nova_preempt.cloud import placement_api
+from nova_preempt.db import decisions as db_decisions
+from nova_preempt.handover import preemption_rollback
+from nova_preempt.handover import victim_allocations
+from tests.unit.handover import roll_back
+from tests.unit.handover.roll_back import FakePlacement
+
+
+class TestRollBack(roll_back.RollBackTestCase):
+
+    def test_everybody_lives(self):
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
+                         self.roll_back())
+        self.assert_space(held=0, a=1, b=1)
+        self.assertEqual([], self.nova.calls)
+        self.assertEqual(db_decisions.ROLLED_BACK,
+                         self.decisions.decision.status)
+
+    def test_what_a_stand_in_holds_is_the_victims_again(self):
+        self.placement.capacity = 3
+        self.placement.give('stand-in', 1)
+        found = self.roll_back(record={'stand_ins': {'a': 'stand-in'}})
+        self.assertEqual({db_decisions.KEPT}, set(found.values()))
+        self.assert_space(**{'a': 1, 'b': 1, 'stand-in': 0, 'held': 0})
+
+    def test_a_stand_in_of_one_that_is_gone(self):
+        self.placement.capacity = 3
+        self.placement.give('stand-in', 1)
+        del self.nova.servers['a']
+        self.roll_back(record={'stand_ins': {'a': 'stand-in'}})
+        self.assert_space(**{'a': 0, 'b': 1, 'stand-in': 0, 'held': 0})
+
+    def test_notice_is_taken_back(self):
+        self.roll_back(notice_s=5)
+        self.assertEqual([('clear_notice', 'a'), ('clear_notice', 'b')],
+                         self.nova.calls)
+
+    # -- the server that the space was for -----------------------------
+
+    def test_what_the_server_has_is_not_touched(self):
+        """It has come there in another way: victims have not left."""
+        self.placement.capacity = 4
+        self.placement.give('new', 2)
+        for status in (db_decisions.CLAIMED, db_decisions.ROLLING_BACK):
+            self.assertEqual({db_decisions.KEPT},
+                             set(self.roll_back(status=status).values()))
+            self.assert_space(held=0, new=2, a=1, b=1)
+
+    def test_resize_that_nova_has_taken_back_already(self):
+        self.placement.capacity = 3
+        self.placement.give('new', 1)
+        self.nova.put('new')
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
+                         self.roll_back())
+        self.assert_space(held=0, new=1, a=1, b=1)
+
+    def hand_over(self, before=None, **record):
+        """The victims have gone, and the server has the space."""
+        self.placement = FakePlacement(2)
+        self.nova.servers.pop('a', None)
+        self.nova.servers.pop('b', None)
+        for allocations in before, {
+                **(before or {}), 'rp': {'resources': {'VCPU': 2}}}:
+            if allocations:
+                self.placement.post_allocations([
+                    self.placement.get_consumer('new').with_allocations(
+                        allocations)])
+
+    def roll_back_moved(self, **values):
+        self.roll_back(victims=db_decisions.GONE, **values)
+
+    def test_a_crash_after_the_hand_over(self):
+        self.hand_over()
+        self.roll_back_moved()
+        self.assert_space(new=0)
+
+    def test_resize_on_the_same_host(self):
+        """That it is on the host says nothing: it was there before."""
+        self.hand_over()
+        self.nova.put('new', task_state='resize_prep')
+        self.roll_back_moved(operation='resize')
+        self.assert_space(new=0)
+
+    def test_a_server_that_came_there_by_a_retry(self):
+        """Without victims: they had left, and the stand-in has nothing."""
+        self.hand_over()
+        self.nova.put('new', 'building')
+        self.roll_back_moved()
+        self.assert_space(new=2)
+        self.nova.put('new', 'error')
+        self.roll_back_moved()
+        self.assert_space(new=0)
+
+    def test_retries_that_were_aborted_do_not_use_the_claim(self):
+        self.hand_over()
+        self.roll_back_moved(later=[db_decisions.ABORTED,
+                                    db_decisions.ROLLED_BACK])
+        self.assert_space(new=0)
+
+    def test_a_later_claim_of_the_same_host_is_kept(self):
+        self.hand_over()
+        for status in (db_decisions.INTENT, db_decisions.DONE):
+            self.roll_back_moved(later=[status])
+            self.assert_space(new=2)
+
+    def test_claim_that_others_have_changed(self):
+        """Such as where it was in an evacuation."""
+        self.hand_over()
+        self.placement.give('new', 2)
+        self.nova.put('new', host='host2')
+        self.roll_back_moved()
+        self.assert_space(new=0)
+
+    def test_evacuation_with_storage_that_hosts_share(self):
+        """What it has of the failed host and of the storage stays."""
+        source = {'source': {'resources': {'VCPU': 2}},
+                  'shared': {'resources': {'DISK_GB': 20}}}
+        both = {**source, 'shared': {'resources': {'DISK_GB': 40}}}
+        record = {'allocations': {'rp': {'VCPU': 2},
+                                  'shared': {'DISK_GB': 20}},
+                  'consumer_generation': 1}
+        self.placement.post_allocations([
+            self.placement.get_consumer('new').with_allocations(source)])
+        self.nova.put('new', host='host2')
+        self.roll_back(record)
+        self.assertEqual(source,
+                         self.placement.get_consumer('new').allocations)
+        self.hand_over(before=both)
+        self.roll_back_moved(record=record)
+        self.assertEqual(source,
+                         self.placement.get_consumer('new').allocations)
+
+    # -- a claim of which nothing is seen ------------------------------
+
+    def test_a_claim_that_arrives_after_the_roll_back_is_refused(self):
+        self.placement = FakePlacement(2)
+        for uuid in 'ab':
+            self.placement.give(uuid, 1)
+        late = [*(self.placement.get_consumer(uuid).with_allocations({})
+                  for uuid in 'ab'),
+                placement_api.Consumer(
+                    'held', {'rp': {'resources': {'VCPU': 2}}})]
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
+                         self.roll_back(status=db_decisions.INTENT,
+                                        victims=db_decisions.PENDING))
+        self.assertEqual(db_decisions.ABORTED, self.decisions.decision.status)
+        with self.assertRaises(placement_api.Conflict):
+            self.placement.post_allocations(late)
+        self.assert_space(held=0, a=1, b=1)
+
+    def roll_back_while_it_arrives(self, after):
+        """Whether the claim arrived: after so many consumers were read."""
+        claim = [*(self.placement.get_consumer(uuid).with_allocations({})
+                   for uuid in 'ab'),
+                 placement_api.Consumer(
+                     'held', {'rp': {'resources': {'VCPU': 2}}})]
+        real, read = self.placement.get_consumer, []
+
+        def get(uuid):
+            found = real(uuid)
+            read.append(uuid)
+            if len(read) == after:
+                self.placement.post_allocations(claim)
+            return found
+
+        with mock.patch.object(self.placement, 'get_consumer', get):
+            self.roll_back(status=db_decisions.INTENT,
+                           victims=db_decisions.PENDING)
+        return after <= len(read)
+
+    def test_a_claim_that_arrives_in_the_middle_is_found(self):
+        """Whether the host is full without the victims, or not."""
+        for capacity in 2, 4:
+            after, arrived = 0, True
+            while arrived:
+                after += 1
+                self.placement = FakePlacement(capacity)
+                for uuid in 'ab':
+                    self.placement.give(uuid, 1)
+                arrived = self.roll_back_while_it_arrives(after)
+                self.assert_space(held=0, a=1, b=1)
+                self.assertEqual(
+                    db_decisions.ROLLED_BACK if arrived
+                    else db_decisions.ABORTED, self.decisions.decision.status)
+            self.assertEqual(4, after)
+
+    # -- victims that are not what they were ---------------------------
+
+    def test_gone_or_elsewhere(self):
+        del self.nova.servers['a']
+        self.nova.put('b', host='host2')
+        self.placement.give('b', 1, 'other')
+        self.assertEqual({'a': db_decisions.GONE, 'b': db_decisions.MIGRATED},
+                         self.roll_back())
+        self.assert_space(held=0, a=0, b=0)
+        self.assertEqual(1, self.placement.vcpus('b', 'other'))
+
+    def test_deletion_that_never_finishes(self):
+        """What is still there needs its space: nobody else gets it."""
+        self.nova.put('a', task_state='deleting')
+        self.assertEqual({'a': db_decisions.ENDING, 'b': db_decisions.KEPT},
+                         self.roll_back())
+        self.assert_space(held=0, a=1, b=1)
+        with self.assertRaises(placement_api.Conflict):
+            self.placement.give('other', 1)
+
+    def test_notice_of_who_may_have_been_refused_is_taken_back(self):
+        self.nova.put('b', task_state='deleting')
+        self.roll_back(asked='force_delete', notice_s=5)
+        self.assertEqual([('clear_notice', 'a')],
+                         [call for call in self.nova.calls
+                          if call[0] == 'clear_notice'])
+
+    def test_asked_to_go_and_looking_as_before(self):
+        """Nova confirms its resize before it deletes it."""
+        self.assertEqual({db_decisions.ENDING}, set(
+            self.roll_back(asked='force_delete').values()))
+        self.assert_space(held=0, a=1, b=1)
+
+    def test_shelving(self):
+        self.nova.put('a', task_state='shelving_image_uploading')
+        self.assertEqual({'a': db_decisions.ENDING, 'b': db_decisions.KEPT},
+                         self.roll_back())
+        self.assert_space(held=0, a=1, b=1)
+
+    def offload(self, **values):
+        """Nova has done that while its space was given back."""
+        self.nova.put('a', 'shelved_offloaded', **values)
+
+    def test_offloaded_while_its_space_is_restored(self):
+        self.nova.put('a', task_state='shelving_offloading')
+        real = self.placement.post_allocations
+
+        def post(consumers):
+            real(consumers)
+            self.offload(host=None)
+
+        self.placement.post_allocations = post
+        self.assertEqual({'a': db_decisions.SHELVED, 'b': db_decisions.KEPT},
+                         self.roll_back(action='shelve'))
+        self.assert_space(held=0, a=0, b=1)
+
+    def test_offloaded_and_on_its_way_back(self):
+        """What it has is what it has claimed to return."""
+        self.placement = FakePlacement(3)
+        self.placement.give('held', 2)
+        self.placement.give('a', 1)
+        real = self.placement.get_consumer
+
+        def get(uuid):
+            if uuid == 'a':
+                self.offload(host=None, task_state='unshelving')
+            return real(uuid)
+
+        self.offload(host=None)
+        self.placement.get_consumer = get
+        self.assertEqual(db_decisions.SHELVED, self.roll_back()['a'])
+        self.placement.get_consumer = real
+        self.assert_space(a=1, b=1)
+        self.offload(host=None)
+        self.placement.give('a', 1, 'other')
+        self.roll_back()
+        self.assertEqual(1, self.placement.vcpus('a', 'other'))
+
+    def test_deleted_while_its_space_is_restored(self):
+        real = self.placement.post_allocations
+
+        def post(consumers):
+            real(consumers)
+            del self.nova.servers['a']
+
+        self.placement.post_allocations = post
+        self.assertEqual({'a': db_decisions.GONE, 'b': db_decisions.KEPT},
+                         self.roll_back())
+        self.assert_space(a=0, b=1)
+
+    # -- moved meanwhile -----------------------------------------------
+
+    def move(self, task_state='migrating'):
+        """"a" is on its way to "host2", where it has its space already."""
+        self.nova.put('a', task_state=task_state)
+        self.placement.give('a', 1, 'other')
+
+    def assert_not_yet(self):
+        """It stays ours: the next repair of this process looks again."""
+        self.assertEqual((db_decisions.ROLLING_BACK, 'me'), (
+            self.decisions.decision.status, self.decisions.decision.owner))
+        self.assert_space(held=2, b=0)
+        self.assertEqual([], self.nova.calls)
+
+    def test_a_migration_that_succeeds(self):
+        for task_state in 'migrating', 'resize_prep':
+            self.placement = FakePlacement(2)
+            self.placement.give('held', 2)
+            self.move(task_state)
+            self.roll_back()
+            self.assert_not_yet()
+            self.nova.put('a', host='host2')
+            self.assertEqual(
+                {'a': db_decisions.MIGRATED, 'b': db_decisions.KEPT},
+                self.again())
+            self.assert_space(held=0, a=0, b=1)
+            self.assertEqual(1, self.placement.vcpus('a', 'other'))
+
+    def test_a_migration_that_fails(self):
+        """Nova leaves it what it was to have elsewhere."""
+        self.move()
+        self.roll_back()
+        self.assert_not_yet()
+        self.nova.put('a')
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
+                         self.again())
+        self.assert_space(held=0, a=1, b=1)
+        self.assertEqual(0, self.placement.vcpus('a', 'other'))
+
+    def test_a_migration_that_begins_meanwhile(self):
+        """After its allocations were read: they are read again."""
+        real, begun = self.placement.get_consumer, []
+
+        def get(uuid):
+            found = real(uuid)
+            if uuid == 'a' and not begun:
+                begun.append(uuid)
+                self.move()
+            return found
+
+        self.placement.get_consumer = get
+        self.roll_back()
+        self.assert_not_yet()
+
+    def test_resized_on_the_same_host_meanwhile(self):
+        """What Nova has claimed for that is not overwritten."""
+        self.placement = FakePlacement(4)
+        self.placement.give('held', 2)
+        self.placement.give('a', 2)
+        self.nova.put('a', 'resized')
+        self.assertEqual({db_decisions.KEPT}, set(self.roll_back().values()))
+        self.assert_space(held=0, a=2, b=1)
+
+    # -- stopped to give way -------------------------------------------
+
+    def test_stopped_by_us(self):
+        self.nova.put('a', 'stopped', locked_reason=victim_allocations.LOCKED)
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
+                         self.roll_back(asked='stop', action='stop'))
+        self.assertEqual([('unlock', 'a'), ('start', 'a')], self.nova.calls)
+
+    def test_still_being_stopped(self):
+        self.nova.put('a', task_state='powering-off')
+        self.roll_back(asked='stop', action='stop')
+        # It stays ours: the next repair of this process looks again.
+        self.assertEqual((db_decisions.ROLLING_BACK, 'me'), (
+            self.decisions.decision.status, self.decisions.decision.owner))
+        self.assert_space(held=0, a=1, b=1)
+        self.nova.put('a', 'stopped')
+        self.assertEqual({'a': db_decisions.KEPT, 'b': db_decisions.KEPT},
+                         self.again())
+        self.assertEqual([('start', 'a')], self.nova.calls)
+
+    def test_stopped_by_its_owner(self):
+        """We have locked it only."""
+        self.nova.put('a', 'stopped', locked_reason=victim_allocations.LOCKED)
+        self.nova.put('b', 'stopped', locked_reason='mine')
+        self.roll_back(action='stop')
+        self.assertEqual([('unlock', 'a')], self.nova.calls)
+
+
+class TestRepair(roll_back.RollBackTestCase):
+    """What is told and recorded of a decision that is repaired."""
+
+    def repair(self, **leases):
+        """The lines that are logged."""
+        with self.assertLogs(preemption_rollback.__name__, 'INFO') as logs:
+            self.make_recovery(leases=leases).repair()
+        return '\n'.join(logs.output)
+
+    def test_one_of_ours_that_could_not_be_rolled_back_yet(self):
+        """It keeps its reason, and nobody has left it."""
+        self.nova.put('a', task_state='migrating')
+        self.roll_back()
+        for _ in range(2):
+            self.assertNotIn('was left', self.repair())
+            self.assertEqual(
+                'test; not yet: server a is still being moved (migrating)',
+                self.decisions.decision.reason)
+        self.nova.put('a')
+        self.repair()
+        self.assertEqual((db_decisions.ROLLED_BACK, 'test'), (
+            self.decisions.decision.status, self.decisions.decision.reason))
+
+    def leave(self, owner):
+        """A claim that nobody works on."""
+        self.roll_back()
+        self.decisions.decision = dataclasses.replace(
+            self.decisions.decision, owner=owner, reason='',
+            status=db_decisions.CLAIMED)
+
+    def test_one_of_a_dead_scheduler(self):
+        self.leave('dead')
+        self.assertIn('was left claimed', self.repair(dead=False))
+        self.assertEqual('its scheduler stopped',
+                         self.decisions.decision.reason)
+
+    def test_one_of_a_request_of_ours_that_failed(self):
+        self.leave('me')
+        self.assertIn('was left claimed', self.repair())
+        self.assertEqual('it was left unfinished',
+                         self.decisions.decision.reason)
+
+    def test_one_that_cannot_be_repaired_holds_up_no_others(self):
+        self.leave('me')
+        broken = dataclasses.replace(self.decisions.decision, uuid='broken')
+        self.decisions.get_open_decisions = lambda: [
+            (broken, 0), (self.decisions.decision, 0)]
+        real = self.decisions.get_decision
+
+        def get(uuid):
+            if uuid == 'broken':
+                raise KeyError('stand_in')
+            return real(uuid)
+
+        self.decisions.get_decision = get
+        self.assertIn('Cannot take preemption broken back yet',
+                      self.repair())
+        self.assertEqual(db_decisions.ROLLED_BACK,
+                         self.decisions.decision.status)

@@ -1,0 +1,473 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leases of owners: who is alive is told by one clock, that of the database.
+"""
+
+import datetime
+import os
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+from oslo_db import exception as db_exc
+from oslo_utils import timeutils
+import sqlalchemy as sa
+
+from nova_preempt import db
+from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement_api
+from nova_preempt.core import observed_server
+from nova_preempt.core import owner_liveness
+from nova_preempt.db import decision_owners
+from nova_preempt.db import decisions
+from nova_preempt.db import models
+from nova_preempt.handover import preemption_rollback
+from nova_preempt.handover import process_owner
+from tests import tables
+from tests.unit.db import test_decisions
+
+LEASE_S = process_owner.INTENT_TIMEOUT_S
+
+CHILD = """
+import sys
+from nova_preempt.handover import process_owner
+files = process_owner.LockFiles(sys.argv[1])
+files.hold('host1/child')
+print('held', flush=True)
+sys.stdin.read()
+"""
+
+
+class TestOrphans(unittest.TestCase):
+
+    def is_orphan(self, owner, age_s=0, working_on=(), **leases):
+        return owner_liveness.is_orphan('d', owner, age_s, me='me',
+                                        working_on=working_on, leases=leases,
+                                        timeout_s=60)
+
+    def test_ours_is_one_once_no_thread_works_on_it(self):
+        self.assertTrue(self.is_orphan('me', me=True))
+        self.assertFalse(self.is_orphan('me', 1e6, {'d'}, me=False))
+
+    def test_a_lease_decides_whatever_the_age(self):
+        self.assertFalse(self.is_orphan('you', 1e6, you=True))
+        self.assertTrue(self.is_orphan('you', -1e6, you=False))
+
+    def test_without_a_lease_the_age_decides(self):
+        for name in ('', 'earlier version'):
+            self.assertFalse(self.is_orphan(name, 59.9))
+            self.assertTrue(self.is_orphan(name, 60))
+
+
+class OwnerTestCase(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = directory.name
+        self.now = 1000.0
+        self.db = test_decisions.make_database(self.make_url())
+        self.decisions = db.Decisions(self.db)
+        self.engine = self.db.engine
+        tables.make(self.db)
+        self.addCleanup(self.engine.dispose)
+
+    def make_url(self):
+        return f'sqlite:///{self.directory}/test.sqlite'
+
+    def make(self, state_path='state', host='host1'):
+        made = process_owner.Owner(self.db, host,
+                                   os.path.join(self.directory, state_path),
+                                   LEASE_S, lambda: self.now)
+        self.addCleanup(made.close)
+        return made
+
+    def pass_in_database(self, seconds):
+        """Its clock goes on by so much; here all leases are older instead."""
+        row = models.Owner
+        for name, expires_at in self.db.read(sa.select(
+                row.name, row.expires_at)):
+            self.db.write(sa.update(row).where(row.name == name).values(
+                expires_at=expires_at - datetime.timedelta(seconds=seconds)))
+
+    def decide(self, owner_name, uuid='d1'):
+        decision = db.Decision(
+            uuid, 's', owner=owner_name, status=decisions.CLAIMED,
+            victims=(db.Victim(f'v-{uuid}'),))
+        self.decisions.create_decision(decision)
+        return decision
+
+
+class TestOwner(OwnerTestCase):
+
+    def test_names_are_unique(self):
+        first, second = self.make(), self.make()
+        self.assertNotEqual(first.name, second.name)
+        self.assertIn(f'host1/{os.getpid()}-', first.name)
+        self.assertEqual({first.name: True, second.name: True},
+                         first.get_leases())
+
+    def test_same_host_and_another_state_path(self):
+        """As in containers: neither takes the other one for dead."""
+        first, second = self.make('one'), self.make('two')
+        self.assertTrue(first.get_leases()[second.name])
+        self.assertTrue(second.get_leases()[first.name])
+
+    def test_a_lease_runs_out(self):
+        first, second = self.make(), self.make()
+        self.pass_in_database(LEASE_S - 5)
+        self.assertTrue(first.get_leases()[second.name])
+        self.pass_in_database(6)
+        self.assertFalse(first.get_leases()[second.name])
+
+    def test_renewed_it_lasts(self):
+        first, second = self.make(), self.make()
+        decision = self.decide(second.name)
+        for _ in range(5):
+            self.pass_in_database(LEASE_S - 5)
+            self.now += LEASE_S - 5
+            second.renew()
+        self.assertTrue(second.keeps([decision]))
+        self.assertTrue(first.get_leases()[second.name])
+
+    def test_one_that_ran_out_is_never_renewed(self):
+        """Whatever its owner's clock says: others have taken over."""
+        mine = self.make()
+        old = mine.name
+        decision = self.decide(old)
+        self.pass_in_database(LEASE_S + 1)
+        self.assertTrue(mine.keeps([decision]))
+        mine.renew()
+        self.assertNotEqual(old, mine.name)
+        self.assertFalse(mine.keeps([decision]))
+        self.assertEqual({old: False, mine.name: True}, mine.get_leases())
+
+    def test_nothing_is_kept_once_it_may_have_run_out(self):
+        mine = self.make()
+        decision = self.decide(mine.name)
+        self.now += LEASE_S - 3
+        self.assertTrue(mine.keeps([decision]))
+        self.now += 1
+        self.assertFalse(mine.keeps([decision]))
+
+    def test_what_is_written_has_a_lease(self):
+        mine = self.make()
+        self.assertEqual(mine.name, mine.acquire())
+        old = mine.name
+        self.now += LEASE_S
+        self.assertNotEqual(old, mine.acquire())
+        self.assertTrue(mine.keeps([self.decide(mine.name)]))
+
+    def test_a_sign_of_life_is_one_for_all_it_works_on(self):
+        mine, other = self.make(), self.make()
+        for uuid, name in (('d1', mine.name), ('d2', mine.name),
+                           ('d3', other.name)):
+            self.decide(uuid=uuid, owner_name=name)
+        with self.engine.begin() as connection:
+            connection.execute(sa.update(models.Decision.__table__).values(
+                updated_at=datetime.datetime(2026, 1, 1)))
+        mine.renew()
+        self.assertEqual(
+            {'d1': True, 'd2': True, 'd3': False},
+            {decision.uuid: age_s < 3600 for decision, age_s
+             in self.decisions.get_open_decisions()})
+
+    def test_closed_others_need_not_wait(self):
+        first, second = self.make(), self.make()
+        second.close()
+        self.assertFalse(first.get_leases()[second.name])
+
+    def test_rows_of_the_dead_go_in_the_end(self):
+        first = self.make()
+        self.pass_in_database(2 * 86_400)
+        second = self.make()
+        self.assertEqual([second.name],
+                         list(decision_owners.get_leases(self.db)))
+        self.assertNotEqual(first.name, second.name)
+
+    def test_clocks_of_hosts_are_no_matter(self):
+        """An hour's difference between hosts makes no decision an orphan."""
+        mine = self.make()
+        now = timeutils.utcnow()
+        for hours in (-1, 1):
+            with mock.patch('oslo_utils.timeutils.utcnow',
+                            return_value=now + datetime.timedelta(
+                                hours=hours)):
+                self.decide('', f'd{hours}')
+        for _decision, age_s in self.decisions.get_open_decisions():
+            self.assertLess(abs(age_s), 60)
+        self.assertTrue(self.make().get_leases()[mine.name])
+
+
+class TestLockFiles(OwnerTestCase):
+
+    def test_dead_once_killed(self):
+        """It is so at once, without waiting for its lease."""
+        state = os.path.join(self.directory, 'state')
+        with subprocess.Popen(
+                [sys.executable, '-c', CHILD, state],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                text=True) as child:
+            child.stdout.readline()
+            decision_owners.add(self.db, 'host1/child', LEASE_S)
+            mine = self.make()
+            self.assertTrue(mine.get_leases()['host1/child'])
+            child.kill()
+            child.wait()
+            self.assertFalse(mine.get_leases()['host1/child'])
+        self.assertFalse(decision_owners.get_leases(self.db)['host1/child'])
+        # What is of no use any more is removed.
+        mine.get_leases()
+        self.assertEqual(1, len(os.listdir(state)))
+
+    def leave(self, boot_id, name='host1/other'):
+        """A file as a process leaves it that is killed."""
+        state = os.path.join(self.directory, 'state')
+        left = process_owner.LockFiles(state, boot_id)
+        left.hold(name)
+        left._file.close()
+        return state
+
+    def find_dead(self, state, boot_id='this', **leases):
+        files = process_owner.LockFiles(state, boot_id)
+        self.addCleanup(files.close)
+        return files.find_dead({'host1/other': True, **leases})
+
+    def test_a_file_of_this_machine(self):
+        self.assertEqual(['host1/other'],
+                         self.find_dead(self.leave('this')))
+
+    def test_a_file_of_another_machine_proves_nothing(self):
+        """The directory may be shared, and its locks may be not."""
+        self.assertEqual([], self.find_dead(self.leave('that')))
+
+    def test_a_machine_that_nobody_knows_proves_nothing(self):
+        self.assertEqual([], self.find_dead(self.leave(''), ''))
+
+    def test_a_file_that_says_nothing(self):
+        state = self.leave('this')
+        with open(os.path.join(state, 'cut-off.lock'), 'w') as file:
+            file.write('{"owner": "host')
+        self.assertEqual(['host1/other'], self.find_dead(state))
+
+
+class TestHeartbeat(OwnerTestCase):
+    """A database that is away for less than the lease changes nothing."""
+
+    def setUp(self):
+        super().setUp()
+        self.owner = self.make()
+        self.heart = process_owner.Heartbeat(self.owner)
+
+    def beat(self, seconds, away=False):
+        """Beat for this long, as the thread does."""
+        until = self.now + seconds
+        with mock.patch.object(
+                decision_owners, 'renew', wraps=decision_owners.renew,
+                side_effect=db_exc.DBConnectionError if away else None):
+            while self.now < until:
+                self.now += self.heart.beat()
+
+    def test_goes_on_trying_until_the_lease_has_run_out(self):
+        decision = self.decide(self.owner.name)
+        self.beat(30)
+        self.beat(LEASE_S - 15, away=True)
+        self.assertTrue(self.owner.keeps([decision]))
+        self.beat(5)
+        self.assertTrue(self.owner.keeps([decision]))
+        self.beat(LEASE_S, away=True)
+        self.assertFalse(self.owner.keeps([decision]))
+
+    def test_begins_anew_once_the_database_is_back(self):
+        self.beat(LEASE_S * 2, away=True)
+        old = self.owner.name
+        with mock.patch.object(decision_owners, 'add',
+                               side_effect=db_exc.DBConnectionError):
+            self.beat(5)
+        self.assertEqual(old, self.owner.name)
+        self.beat(5)
+        self.assertTrue(self.owner.keeps([self.decide(self.owner.name)]))
+
+    def test_several_signs_a_lease(self):
+        self.assertEqual(10, self.heart.beat())
+
+    def test_in_a_thread(self):
+        self.heart._interval_s = 0.001
+        renewed = mock.Mock(side_effect=self.heart._stop.set)
+        with mock.patch.object(self.owner, 'renew', renewed):
+            self.heart.start()
+            self.heart._thread.join()
+        renewed.assert_called_once_with()
+
+
+class TestRecovery(OwnerTestCase):
+    """Who is taken over, and who is not."""
+
+    def setUp(self):
+        super().setUp()
+        self.placement = mock.Mock(spec=placement_api.Placement)
+        self.placement.get_consumer.side_effect = lambda uuid: (
+            placement_api.Consumer(uuid, {}))
+        self.nova = mock.Mock(spec=nova_api.NovaAPI)
+        self.nova.get.return_value = None
+        self.active = set()
+
+    def recovery(self, owner):
+        return preemption_rollback.Recovery(
+            self.placement, self.nova, self.decisions, owner,
+            types.SimpleNamespace(), self.active)
+
+    def test_two_containers_leave_each_other_alone(self):
+        """The same [DEFAULT]host, and each with a state path of its own."""
+        first, second = self.make('one'), self.make('two')
+        self.decide(first.name, 'd1')
+        self.decide(second.name, 'd2')
+        self.active |= {'d1', 'd2'}
+        self.assertEqual(0, self.recovery(first).repair())
+        self.assertEqual(0, self.recovery(second).repair())
+
+    def test_what_waits_for_a_thread_is_not_left_behind(self):
+        """Its process is alive, whether or not anybody works on it."""
+        waiting, other = self.make('one'), self.make('two')
+        self.decide(waiting.name)
+        heart = process_owner.Heartbeat(waiting)
+        for _ in range(20):
+            self.pass_in_database(10)
+            self.now += 10
+            heart.beat()
+        self.assertEqual(0, self.recovery(other).repair())
+
+    def test_of_a_dead_one(self):
+        dead, other = self.make('one'), self.make('two')
+        self.decide(dead.name)
+        self.pass_in_database(LEASE_S + 1)
+        self.now += 10
+        other.renew()
+        self.assertEqual(1, self.recovery(other).repair())
+        self.assertEqual(decisions.ROLLED_BACK,
+                         self.decisions.get_decision('d1').status)
+
+    def test_space_goes_back_under_the_project_that_it_was_under(self):
+        """Which may be one that is there for the allocations alone."""
+        had = {'p': {'resources': {'VCPU': 2}}}
+        self.nova.get.return_value = observed_server.ObservedServer(
+            'a', '', None, 'h', status='ACTIVE')
+        mine = self.make()
+        self.decisions.create_decision(db.Decision(
+            'd1', '', host='h', owner=mine.name, status=decisions.CLAIMED,
+            victims=(
+                db.Victim('v', 'own', 'me', allocations=had,
+                          consumer_project_id='shared',
+                          consumer_user_id='you'),
+                db.Victim('w', 'own', 'me', allocations=had))))
+        self.assertTrue(self.recovery(mine).roll_back('d1', 'why'))
+        (posted,), _ = self.placement.post_allocations.call_args
+        self.assertEqual(
+            [('v', had, 'shared', 'you'), ('w', had, 'own', 'me')],
+            [(item.uuid, item.allocations, item.project_id, item.user_id)
+             for item in posted])
+
+    def test_one_that_lost_its_lease_takes_nothing_back(self):
+        """Somebody else may be doing so, or may have done it."""
+        mine = self.make()
+        self.decide(mine.name)
+        self.now += LEASE_S
+        self.assertFalse(self.recovery(mine).roll_back('d1', 'late'))
+        self.assertEqual([], self.placement.mock_calls)
+        # It is found in the end, under the new name.
+        mine.renew()
+        self.pass_in_database(LEASE_S + 1)
+        mine = self.make()
+        self.assertEqual(1, self.recovery(mine).repair())
+
+
+class TestLostConnections(OwnerTestCase):
+    """One lost connection does not end half-way what has begun."""
+
+    def setUp(self):
+        super().setUp()
+        sleep = mock.patch('time.sleep')
+        sleep.start()
+        self.addCleanup(sleep.stop)
+
+    def lose(self, times=1, committed=False):
+        """The next transactions lose their connections."""
+        real = self.db.writer
+        left = [times]
+
+        def writer():
+            scope = real()
+            if not left[0]:
+                return scope
+            left[0] -= 1
+            return _Lost(scope, committed)
+
+        patch = mock.patch.object(self.db, 'writer', writer)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_writes_are_tried_again(self):
+        decision = self.decide('me')
+        self.lose(3)
+        self.assertTrue(self.decisions.update_decision('d1', 'me',
+                                                       decisions.DONE))
+        self.lose(3)
+        self.decisions.update_victim('d1', 'v-d1', decisions.GONE)
+        found = self.decisions.get_decision(decision.uuid)
+        self.assertEqual((decisions.DONE, decisions.GONE),
+                         (found.status, found.victims[0].status))
+
+    def test_not_without_end(self):
+        self.decide('me')
+        self.lose(100)
+        self.assertRaises(db_exc.DBConnectionError,
+                          self.decisions.update_decision,
+                          'd1', 'me', decisions.DONE)
+
+    def test_a_change_that_was_committed_all_the_same(self):
+        self.decide('me')
+        self.lose(committed=True)
+        self.assertTrue(self.decisions.update_decision(
+            'd1', 'me', decisions.DONE, from_status=decisions.CLAIMED,
+            new_owner=''))
+
+    def test_what_others_have_changed_meanwhile(self):
+        self.decide('me')
+        self.decisions.update_decision('d1', 'me', decisions.CLAIMED,
+                                       new_owner='you')
+        self.lose()
+        self.assertFalse(self.decisions.update_decision('d1', 'me',
+                                                        decisions.CLAIMED))
+
+    def test_a_new_one_that_was_committed_all_the_same(self):
+        self.lose(committed=True)
+        self.decide('me')
+        self.assertEqual('me', self.decisions.get_decision('d1').owner)
+
+    def test_one_that_ends_the_same_server_twice(self):
+        victim = db.Victim('v')
+        self.assertRaises(
+            db_exc.DBDuplicateEntry, self.decisions.create_decision,
+            db.Decision('d1', 's', victims=(victim, victim)))
+
+
+class _Lost:
+    """A transaction whose connection is lost at its end."""
+
+    def __init__(self, scope, committed):
+        self._scope = scope
+        self._committed = committed
+
+    def __enter__(self):
+        return self._scope.__enter__()
+
+    def __exit__(self, *exc_info):
+        if self._committed:
+            self._scope.__exit__(*exc_info)
+        else:
+            lost = db_exc.DBConnectionError()
+            self._scope.__exit__(type(lost), lost, None)
+        raise db_exc.DBConnectionError

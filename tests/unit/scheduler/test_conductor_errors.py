@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A failure of a service never becomes the text of a server's fault."""
+
+import inspect
+import unittest
+
+from nova import exception
+from oslo_db import exception as db_exc
+from sqlalchemy import exc as sqla_exc
+
+from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import placement_api
+from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.scheduler import conductor_errors
+from nova_preempt.scheduler import manager
+
+
+class TestAsRefusals(unittest.TestCase):
+
+    def fail(self, error):
+        def select():
+            raise error
+
+        return conductor_errors.as_refusals(select)
+
+    def test_failures_of_services(self):
+        for error in (
+                db_exc.DBConnectionError('mysql://u:secret@db'),
+                # As oslo.db passes them on.
+                sqla_exc.TimeoutError('QueuePool limit of size 5'),
+                sqla_exc.OperationalError('SELECT secret', {}, None),
+                cloud_port.Unanswered('http://secret: 503'),
+                placement_api.PlacementError('http://secret: 503'),
+                cell_calls.CellAway(cell='secret', limit=10)):
+            with self.assertLogs(conductor_errors.__name__, 'ERROR'), (
+                    self.assertRaises(exception.NoValidHost)) as caught:
+                self.fail(error)()
+            self.assertEqual(
+                'No valid host was found. The request could not be '
+                'scheduled: a service that it needs did not answer as it '
+                'should; try again later.', str(caught.exception))
+
+    def test_others_stay_as_they_are(self):
+        for error in (exception.NoValidHost(reason='mine'), ValueError('v')):
+            self.assertRaisesRegex(type(error), str(error), self.fail(error))
+
+    def test_the_arguments_of_the_manager_stay_nova_s(self):
+        self.assertIn('spec_obj', inspect.signature(
+            manager.PreemptibleSchedulerManager.select_destinations
+        ).parameters)
+
+
+if __name__ == '__main__':
+    unittest.main()
