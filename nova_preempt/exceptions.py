@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the services of nova_preempt answer to a call that cannot succeed.
+"""Exceptions that the services return to callers.
 
 They travel over RPC: each takes its message and nothing else.
 """

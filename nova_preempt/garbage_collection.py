@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When what nobody needs any more is collected.
+"""Settings of Python's garbage collector.
 
 What is garbage in cycles, as Nova's objects often are, and has lived for a
 moment Python collects after some 70,000 more objects, and a quarter as many

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether this process may act, or an operator has stopped it for now."""
+"""Tells whether an operator has paused this process's actions."""
 
 import threading
 import time

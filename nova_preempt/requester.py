@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who has asked for something, as records, notifications and logs say it."""
+"""Identity of the caller in records, notifications and logs."""
 
 # Nobody has asked: the engine does what the operator's options say.
 ENGINE = {'service': 'nova-preempt-engine'}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is asking."""
+"""Identify the caller of a request from Keystone's headers."""
 
 from keystoneauth1 import loading as ks_loading
 from keystonemiddleware import audit

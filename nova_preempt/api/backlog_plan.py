@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the next pass over the requests that wait would do."""
+"""Handler that shows what the next pass over the backlog would do."""
 
 from oslo_utils import timeutils
 

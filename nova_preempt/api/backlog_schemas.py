@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What requests and responses about servers that wait look like.
+"""JSON Schemas of requests and responses about the backlog.
 
 As JSON Schema, as in schemas.
 """

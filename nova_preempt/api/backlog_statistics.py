@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How requests for servers fare: numbers, waits, and how much they ran."""
+"""Handlers of backlog statistics: counts, waits and run times."""
 
 import datetime
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What of requests that wait is shown."""
+"""JSON views of waiting requests."""
 
 import dataclasses
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts draw and deliver, which are asleep, and what that saves."""
+"""Handlers about energy: draw and speed of hosts, sleep, savings."""
 
 import datetime
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What requests and responses about energy look like, as JSON Schema."""
+"""JSON Schemas of requests and responses about energy."""
 
 from nova_preempt.api import schemas
 from nova_preempt.core.energy import power_steps

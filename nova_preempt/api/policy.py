@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may do what: rules of oslo.policy, and how they are asked.
+"""Rules of oslo.policy: which role may call which operation.
 
 The rules are read from the same file as Nova's, [oslo_policy]policy_file of
 nova.conf, so all of them begin with "preemption".

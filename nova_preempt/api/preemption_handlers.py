@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each operation does.
+"""Handlers of preemptions and of questions about them.
 
 A handler takes a router.Call and returns what is sent as JSON, None if that is
 nothing, or raises an error of webob.exc.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be reserved: hosts, their properties, and limits of projects."""
+"""Handlers of reservable hosts, their properties and project limits."""
 
 
 import webob.exc

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What requests and responses about reservations look like.
+"""JSON Schemas of requests and responses about reservations.
 
 As JSON Schema, as in schemas.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of reservations and hosts is shown."""
+"""JSON views of reservations and their hosts."""
 
 import hashlib
 

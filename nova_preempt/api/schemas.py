@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What requests and responses look like, as JSON Schema.
+"""JSON Schemas of requests and responses about preemptions.
 
 They validate requests, and the OpenAPI document is made of them.
 """

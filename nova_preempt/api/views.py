@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a preemption is shown to whom.
+"""JSON views of preemptions, by the role of the caller.
 
 An administrator sees everything. A project sees its own side: the server that
 was placed if it is the project's, and its own victims. Who had to end for

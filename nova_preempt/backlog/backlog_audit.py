@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether requests that wait, their servers and their trusts agree."""
+"""Compares waiting requests with their servers and their trusts."""
 
 import collections
 import datetime

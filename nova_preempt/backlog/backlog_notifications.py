@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of requests on the bus, and in metrics."""
+"""Notifications and metrics of waiting requests."""
 
 from oslo_utils import timeutils
 

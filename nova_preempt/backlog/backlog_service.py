@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova-preempt-engine has of the backlog, put together."""
+"""Assembles the backlog's part of nova-preempt-engine."""
 
 import functools
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova has of the servers of requests."""
+"""Reads the servers of requests from Nova's databases."""
 
 import collections
 

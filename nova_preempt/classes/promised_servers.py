@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is promised to servers, as the decisions of a process know it.
+"""Availability promised to servers, as one process knows it.
 
 The engine that acts writes down how long each server has run and waited (see
 keeper); it is read here in the background, and goes on by the clock until it

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What arguments of commands mean.
+"""Parsers of command arguments.
 
 Each function takes the text and raises argparse.ArgumentTypeError, whose
 message is shown with the name of the option.

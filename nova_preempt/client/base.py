@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What commands have in common."""
+"""Base classes of the commands."""
 
 import json
 import logging

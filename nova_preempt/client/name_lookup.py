@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What names mean: projects in Keystone, servers and zones in Nova, and so on.
+"""Resolves names to ids: projects, servers, zones and so on.
 
 Who asks by a token alone has no catalog: then an id is taken as it is.
 """

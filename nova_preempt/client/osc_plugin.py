@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What openstackclient asks of a plugin."""
+"""Entry points that openstackclient asks of a plugin."""
 
 from osc_lib import exceptions
 from osc_lib import utils

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What Nova takes as the body of POST /servers, in Nova's own words.
+"""Nova's own JSON Schema of the body of POST /servers.
 
 The schemas are those of the Nova that is installed. Much of nova-api comes
 with them: load() imports it before workers are forked, which share it. Up to

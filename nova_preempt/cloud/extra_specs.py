@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a server or a request says that it is preemptible.
+"""Extra specs and the hint that make a server preemptible.
 
 By its flavor: the extra spec ``preemptible:enabled`` or Blazar's
 ``blazar:preemptible``. By a scheduler hint ``preemptible`` where the operator

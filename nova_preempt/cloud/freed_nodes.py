@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which nodes have space that is free again.
+"""Finds nodes whose space has become free since the last look.
 
 Placement does not count the deletion of a consumer's allocations as a change
 of the provider, so it is told by Nova's records of all servers, normal ones

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was asked of servers, as Nova has recorded it.
+"""Reads Nova's records of actions on servers.
 
 Nova's objects read that of one server at a time, and the events of one action:
 with thousands of servers that takes minutes.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What Nova's records say of the servers that somebody waits for.
+"""Polls the state of servers that a caller waits for.
 
 Hundreds of requests may wait for their victims at once: they share one query
 of a cell at a time, and the more there is to read, the longer that serves.

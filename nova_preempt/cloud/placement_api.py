@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What we ask of Placement beyond what Nova's own client asks.
+"""Calls of Placement that Nova's own client does not have.
 
 All of it goes through the connection of Nova's SchedulerReportClient, so that
 no credentials but Nova's are needed.

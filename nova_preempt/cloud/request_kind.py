@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kind of scheduling request this is."""
+"""Tells boots, moves and rebuilds apart in a RequestSpec."""
 
 import urllib.parse
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of the preemptible servers of the cloud, in memory.
+"""Cache of the cloud's preemptible servers.
 
 Loaded once for each cell, then kept fresh by asking each cell for what has
 changed since (Nova has an index for that). This needs no messages from the

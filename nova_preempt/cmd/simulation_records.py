@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the records of a simulation go: JSON lines, or a Parquet file."""
+"""Writes records of a simulation as JSON lines or Parquet."""
 
 import contextlib
 import json

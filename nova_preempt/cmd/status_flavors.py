@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with extra specs of flavors, for nova-preempt-status."""
+"""Checks extra specs of flavors for nova-preempt-status."""
 
 import difflib
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether each option has a value that it can have, and makes sense.
+"""Checks that options have valid values that fit together.
 
 oslo.config looks at a value when it is asked for it, which may be long after
 the start, and then raises. Whether a good value makes sense is a rule, which

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a host lacks for a request, and how often one fits.
+"""Shortfall of a host for a request, and how often one fits.
 
 The rule is Placement's: an amount of a class is granted when it lies
 between ``min_unit`` and ``max_unit``, is a multiple of ``step_size``, and

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What it costs to preempt a server, in micro-units.
+"""Cost functions of preempting a server, in micro-units.
 
 A cost function maps a server and the options to a whole number >= 0. The
 cost of a set of victims is the sum over its members.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of a text when the credentials in it are taken out.
+"""Removes credentials from texts.
 
 Errors of libraries quote addresses, and an address may hold a password: as
 its user's part, as operators write them, or as a parameter.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long one request may take, and what still fits into it.
+"""Time budget of one request.
 
 Who asked gives up after a time. Whatever is done for the request later is
 done in vain: a server that ends then ends for nobody.

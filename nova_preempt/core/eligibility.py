@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may be made to give way, and by which calls of Nova's API.
+"""Rules that say which servers may be evicted, and how.
 
 A server ends as its terms say (delete, shelve, stop), whatever state its
 owner has brought it into: what Nova does not do in that state is made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What groups of hosts have to spare beyond what shall stay free on them."""
+"""Tracks spare capacity of host groups above their headroom."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a request needs on a host, be it one provider or a tree of them.
+"""Requirements of a request on one provider or a provider tree.
 
 Where the host's own provider has all that is asked for it is looked at
 alone, as most requests are served (core.capacity, core.victims); else all of

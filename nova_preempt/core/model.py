@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the decision core is told, and what it answers.
+"""Inputs and outputs of the decision core.
 
 Amounts are whole numbers in the unit of their resource class (``VCPU``
 pieces, ``MEMORY_MB`` mebibytes, ...). Costs are whole micro-units, so that

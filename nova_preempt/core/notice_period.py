@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a preemptible server knows before that it has to give way."""
+"""Length of the notice that a preemptible server gets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who still works on a decision."""
+"""Tells whether the owner of a decision is alive."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When to look again while one waits, and when to give up.
+"""Intervals between polls, and when to give up.
 
 Who looks after many things at once has a rule of its own: of victims in
 ``ending.py``, of those that come back, over hours, in ``returns.py``.

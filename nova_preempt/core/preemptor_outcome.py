@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of a server for which others give way, or have given way."""
+"""Outcome of the server that caused a preemption."""
 
 from __future__ import annotations
 

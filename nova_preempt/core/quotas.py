@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of each kind of server a project may have, and what counts.
+"""Quotas of normal and preemptible servers in a project.
 
 A server counts by the size of its flavor, as in Nova's own quota: memory in
 MiB. A limit below 0 is none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user is told when preemption could not help.
+"""Messages to users when preemption cannot help.
 
 The words tell of the user's own request, and nothing of others: no names, no
 numbers, no errors of services. What exactly stood in the way is in the record

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the database knows of requests as a whole: numbers, and histories."""
+"""Counts and histories of requests in the database."""
 
 import sqlalchemy as sa
 

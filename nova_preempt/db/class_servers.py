@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of servers of a class: their clocks, and what returns cost.
+"""Clocks of class servers and costs of returns in the database.
 
 Written by the engine that acts, as Nova's records have it, and read by
 whoever decides. It is all there right after a restart.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is promised of hosts that are asleep, to requests that wait.
+"""Promises of sleeping hosts to waiting requests.
 
 One lock row gives all of them one order, whichever engine is asked.
 """

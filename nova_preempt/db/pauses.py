@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator has stopped for now, and who asked for it.
+"""Pauses set by operators, with who asked for each.
 
 Schedulers and engines look here before they act, so a row stops all of them
 at once, whichever of the API and a command wrote it.

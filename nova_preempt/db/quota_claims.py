@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What schedulers have admitted and Nova's records do not show yet.
+"""Quota claims of schedulers that Nova's records do not show yet.
 
 Whoever asks for something writes first what it asks for, and then counts: the
 claims that were there before are what it has to count, whoever made them. One

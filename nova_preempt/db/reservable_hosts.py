@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What administrators say of reservations: hosts, properties and limits."""
+"""Settings of reservable hosts, properties and limits."""
 
 import json
 

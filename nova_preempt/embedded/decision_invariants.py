@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must hold of every scheduling decision, whatever a scenario expects.
+"""Invariants of every scheduling decision in a scenario.
 
 Worked out from what Nova and Placement say by trying all sets of victims,
 without any of the code that decides: a fault there must show here. So it is

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What has to differ from Nova's own test fixtures."""
+"""Variants of Nova's own test fixtures."""
 
 import fixtures
 from nova import context as nova_context

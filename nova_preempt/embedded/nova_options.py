@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How the embedded cloud is configured, where nobody says otherwise."""
+"""Default configuration of the embedded cloud."""
 
 OPTIONS = {
     None: {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scenario comes to, as text and as JSON."""
+"""Reports a scenario's results as text and JSON."""
 
 import textwrap
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether servers, allocations and decisions agree.
+"""Compares servers, allocations and decisions.
 
 Nova, Placement and our database are read one after the other, so what is on
 its way shows as a problem for a moment: what matters is what stays.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many servers of a project, or of a server group, may end at once.
+"""Reads running evictions for eviction budgets.
 
 What is chosen keeps the budgets as far as they are known; what is written to
 the database keeps them in any case, for that is where all schedulers count.

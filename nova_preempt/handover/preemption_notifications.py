@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of preemptions: notifications on the bus, and metrics.
+"""Notifications and metrics of preemptions.
 
 An event has the decision and, but for preemption.start, one victim.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who owns a decision, and until when that process is known to be alive.
+"""Lease of the process that owns decisions.
 
 An owner has a lease: a row in the database, dated by the database's clock,
 which is one for all. As long as it can be renewed, everything that the owner

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Whether the requests that victims give way for still exist.
+"""Checks that the requests which need victims' space still exist.
 
 A user may delete the new server while its victims have their notice. Nova
 tells it in its API database, in one query for all who wait and whatever the

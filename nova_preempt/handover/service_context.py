@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a service that ends servers consists of, put together once."""
+"""Assembles the parts of a service that evicts servers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One core's part of the benchmark: products of matrices by BLAS.
+"""One core's share of the benchmark: matrix products by BLAS.
 
 Run as a process of its own on each core, with one thread: how many a BLAS can
 use was settled when it was built, and may be less than there are. It reads

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What [energy] says, as the core wants it."""
+"""Builds the core's energy options from [energy]."""
 
 from nova_preempt import plugins
 from nova_preempt.core.energy import energy_observation

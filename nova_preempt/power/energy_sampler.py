@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cloud draws and uses, noted for forecasts and reports."""
+"""Samples power draw and use for forecasts and reports."""
 
 import datetime
 

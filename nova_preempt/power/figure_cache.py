@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts deliver and draw, kept at hand by a thread in the background.
+"""Cache of hosts' speed and draw, renewed in the background.
 
 Whoever asks never waits: the answer is what was read last. Make a FigureCache,
 call start() where the work begins, and ask it whenever you like.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host delivers and draws at full load."""
+"""Measures a host's speed and draw at full load."""
 
 import dataclasses
 import importlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong between us and the power of hosts."""
+"""Errors of power drivers and sources."""
 
 from nova_preempt.core import credential_masking
 

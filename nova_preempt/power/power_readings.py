@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts draw, read from the configured sources in their order."""
+"""Reads hosts' draw from the configured sources in order."""
 
 import dataclasses
 import datetime

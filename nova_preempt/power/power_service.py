@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova-preempt-engine has of power control, put together."""
+"""Assembles power control for nova-preempt-engine."""
 
 import functools
 import time

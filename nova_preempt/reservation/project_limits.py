@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a project may reserve."""
+"""Limits on what one project may reserve."""
 
 from nova_preempt import exceptions
 from nova_preempt.core.reservation import reservation_limits

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What Nova and Placement answer to the questions of a decision.
+"""Answers a decision's questions from Nova and Placement.
 
 See nova_preempt.core.scheduling.cloud_port. Nothing is decided here.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scheduler that preempts consists of, put together once a process."""
+"""Assembles the parts of a scheduler that preempts."""
 
 import threading
 import time

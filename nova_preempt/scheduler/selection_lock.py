@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One thread chooses victims at a time: two would choose the same.
+"""Lock that lets one thread at a time choose victims.
 
 That is a courtesy, and not what keeps servers from ending twice: Placement
 does, and the database. So nobody waits without end for a turn: whoever takes

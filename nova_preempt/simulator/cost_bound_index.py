@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plans cost at least on thousands of hosts, as the core has found it.
+"""Index of cost bounds of thousands of hosts.
 
 The core keeps what a host costs at least from one request to the next of the
 same kind (core.scheduling.cost_bounds). Here it is kept in arrays, so that the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long things take: distributions that are drawn from by a seed."""
+"""Random delays of a simulation, drawn by seed."""
 
 from collections.abc import Callable
 import dataclasses

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where requests that wait may go, as reservations have it."""
+"""Hosts that reservations leave to a waiting request."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a request that nobody puts right."""
+"""Rules that find inconsistent requests which nothing repairs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What becomes of a request by Nova's answer, and by the time."""
+"""State transitions of a request by Nova's answer to its boot."""
 
 from __future__ import annotations
 

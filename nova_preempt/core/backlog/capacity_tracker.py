@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of the rooms of hosts while a pass gives them away."""
+"""Capacity of hosts that remains during one pass."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long servers keep their places: what may be counted on."""
+"""Estimates how long servers keep their space."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which flavor of a ladder a request gets when its turn comes.
+"""Chooses the flavor of a ladder that a request gets.
 
 The number of cores follows from what is idle and from who else waits (see
 ``core/classes/core_allocation.py``); a ladder has a flavor for each number, or

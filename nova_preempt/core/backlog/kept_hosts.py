@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For which waiting requests hosts are kept free, how many, and how long.
+"""Hosts kept free for waiting requests: which, how many, how long.
 
 A large request would wait for ever behind small ones, each of which takes
 what becomes free. So hosts are kept for it (a reserved start, as in EASY

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the requests that wait is next.
+"""Orders of the queue: first in first out, and fair share.
 
 An order is a plugin of the group ``nova_preempt.order``. All numbers are
 exact, so the same requests come in the same order wherever it is asked for.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether Nova's quota leaves a user what a request asks for."""
+"""Checks a request against the Nova quota of its user."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a request that Nova refused pauses, or is tried again."""
+"""Decides whether a request that Nova refused waits or retries."""
 
 from __future__ import annotations
 

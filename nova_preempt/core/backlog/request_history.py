@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What the history of requests tells: how long they waited, how much they ran.
+"""Waits and run times, computed from the history of requests.
 
 A request waits from when it is queued until servers of it run, however often
 Nova was asked meanwhile. How much it ran is counted by the clocks of

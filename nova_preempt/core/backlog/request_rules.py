@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What may be asked of a request that waits, and what is refused at once."""
+"""Validation of new requests."""
 
 from __future__ import annotations
 

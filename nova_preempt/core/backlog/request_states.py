@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What becomes of a request, given what is seen of its servers."""
+"""State transitions of a request by the state of its servers."""
 
 from __future__ import annotations
 

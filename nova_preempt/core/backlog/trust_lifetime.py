@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Until when a request needs its trust, and when it needs another one."""
+"""Computes how long a trust is needed, and when to renew it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a request may still wait: what the last hours have shown."""
+"""Estimates the remaining wait of a request from recent hours."""
 
 from __future__ import annotations
 

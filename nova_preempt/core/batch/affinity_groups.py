@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who of an affinity group can be on one host, where not all can."""
+"""Selects members of an affinity group that fit on one host."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a batch is told, and what it answers.
+"""Inputs and outputs of batch placement.
 
 Amounts are whole numbers in the unit of their resource class. Scores are
 whole too, in millionths, so that each solver finds the same best sum.

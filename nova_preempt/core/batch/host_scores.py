@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a server is placed on a host.
+"""Scores of a server on a host.
 
 A score is a function of what a class of requests asks for and what hosts have
 free, each as a share of what the largest host has in all. The larger is the

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Of which class a server is."""
+"""Tells the class of a server."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which of many requests of classes comes first, all of them at once.
+"""Order of waiting requests by the promises of their classes.
 
 The order of availability_margin.Standing.order, for as many as wait in a
 backlog. Beside requests of a class there are others: normal ones come first,

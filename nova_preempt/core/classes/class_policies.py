@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What schedulers of classes differ in: who is next, and who ends for it."""
+"""Policies of class schedulers: order of requests, choice of victims."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What Nova's record of a server tells the clocks of a class.
+"""Derives clock events of a server from Nova's records.
 
 Nova keeps each thing that was asked of a server, an action, with when and by
 whom, until the server is purged. So the list is complete whenever it is read:

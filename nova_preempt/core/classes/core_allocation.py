@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How many cores a request of a service class gets, on which hosts.
+"""Number of cores for a request of a service class, by host.
 
 T. Menouer et al. (LNCS 11339, doi 10.1007/978-3-030-10549-5_6) offer
 premium, advanced and best-effort service in four respects: how soon a request

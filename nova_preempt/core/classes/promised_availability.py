@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What promises say to a decision on one request (core.scheduling).
+"""Availability promises as core.scheduling ranks claims by them.
 
 Made for one time, and given to its Policy as ``classes``: which server of a
 class may end for which request of one, and how dear that is. A normal request

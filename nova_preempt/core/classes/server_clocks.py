@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How long a request has run, waited and been on its way to a host.
+"""Clocks of a server: time run, waited and in transit.
 
 The three clocks of M. Carvalho et al. (JISA 11, 2020, doi
 10.1186/s13174-020-00129-0) count over all incarnations of a request, from its

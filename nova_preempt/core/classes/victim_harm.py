@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which of those that run give way on a host, by what it does to promises.
+"""Cost of a victim by the harm to its promised availability.
 
 Of one victim that counts, level by level (M. Carvalho et al., JISA 11, 2020):
 what lacks of the margin of an urgent one, in the class of its importance, the

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One integer per candidate, whose sum orders all sets of candidates.
+"""Integer keys of candidates; their sums order all sets.
 
 Sets are compared by (cost, number of victims, surplus, sorted uuids). All
 four can be had from sums: the surplus less a constant is additive, and of

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""All covers in ascending order of key, one by one.
+"""Enumerates covers in ascending order of key.
 
 The best cover S of a space of sets (some items forced in, some out) leaves
 the rest of the space in parts that do not overlap (Lawler, Management

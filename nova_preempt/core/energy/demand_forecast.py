@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many hosts will be needed.
+"""Forecasts of the number of hosts needed.
 
 A forecast is given what was, oldest first, and the time, and returns how many
 hosts will have servers in the step that begins now, of so many seconds; a part

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts do most with a watt: KWRanking.
+"""Ranks hosts by FLOPS per watt (KWRanking).
 
 Published by Rossigneux et al. as benchmarked FLOPS per measured watt.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a host counts as when it is decided which are on, and how soon it is.
+"""Classifies hosts for the power decision, and their delays.
 
 What follows from it is in power.py.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts are powered on and off.
+"""Chooses the hosts to power on and off.
 
 The published rules of Rossigneux et al., corrected: their loops have both
 inequalities turned around, and the second one never ends when no host is

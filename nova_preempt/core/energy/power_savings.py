@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What powering hosts off saves, and what it costs.
+"""Energy saved and delay caused by powering hosts off.
 
 The three metrics of Rossigneux et al. (res_idle, e_savings, delay_req), and
 the energy in kWh. Intervals are half-open, in seconds since any one time.

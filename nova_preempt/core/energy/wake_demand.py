@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which sleeping hosts wake for requests that find no room.
+"""Chooses sleeping hosts to wake for requests without capacity.
 
 All requests that wait count together: what is promised to one is not promised
 to another, and how many wake at once does not matter for what is promised.

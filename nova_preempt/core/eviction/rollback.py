@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What becomes of the victims of a preemption that is taken back.
+"""Decides what happens to the victims of a rolled back preemption.
 
 Those that are there live on with their space. Those that Nova is just
 deleting or shelving are looked at until it is known what they are.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What no set of victims is below, for a request that is partly placed.
+"""Lower bounds of the victims' cost on a provider tree.
 
 The bound of a way to place it is the larger of two: what the dearest provider
 costs alone, were servers divisible; and what all of them cost together, if

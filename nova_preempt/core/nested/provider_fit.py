@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What of a request may be on which providers of a host.
+"""Matches the groups of a request with providers of a host.
 
 The rules are those of Placement: a group with a suffix is served by one
 provider, which has all its resources and traits; of the group without one

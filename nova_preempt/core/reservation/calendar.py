@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""When so many hosts are free for so long, and which of them to take.
+"""Calendar: free hosts of a time window, and which to take.
 
 Times are whole seconds since the epoch, intervals half-open: [start, end).
 After F. Rossigneux et al., "A resource reservation system to improve the

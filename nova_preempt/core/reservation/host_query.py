@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which hosts are meant: the query language of Nova's JsonFilter.
+"""Query language that selects hosts, as Nova's JsonFilter has it.
 
     ["and", [">=", "$vcpus", 8], ["in", "HW_CPU_X86_AVX2", "$traits"]]
 

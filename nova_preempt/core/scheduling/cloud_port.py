@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a decision asks of the cloud.
+"""Interface through which a decision reads the cloud.
 
 Whoever answers, Nova's scheduler or a simulation, is told nothing of why. The
 questions are few and in bulk, so that they may be recorded and asked again.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host costs at least, kept from one request to the next.
+"""Lower cost bounds of hosts, kept between requests.
 
 A full pass over all hosts works out of each one what its cheapest victims
 cost at least. Of most hosts that says the same for the next request of the

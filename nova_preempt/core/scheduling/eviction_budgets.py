@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""How many servers of a project, or of a server group, may end together."""
+"""Limits on simultaneous evictions in a project or server group."""
 
 from __future__ import annotations
 

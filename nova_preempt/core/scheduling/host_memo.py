@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is worked out once of the preemptible servers on hosts.
+"""Memo of figures about the preemptible servers on hosts.
 
 Of most servers nothing changes from one request to the next but their age.
 What else a decision asks of them is kept as long as the records that it was

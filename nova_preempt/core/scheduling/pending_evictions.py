@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which ends that are under way make room for a request.
+"""Evictions in progress whose space a request may join.
 
 Until victims are gone they hold what was not taken from them. A server that
 fits there needs no victims of its own. The host is one like any other, with

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is done on one host for one server: who ends, and what they keep."""
+"""Plan for one server on one host: its victims and kept space."""
 
 from __future__ import annotations
 

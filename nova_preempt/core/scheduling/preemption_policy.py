@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What an operator has settled about who gives way, and at what cost."""
+"""Policy of preemption: who may be evicted, and at what cost."""
 
 from __future__ import annotations
 

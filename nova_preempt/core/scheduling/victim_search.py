@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which victims make room on which host, the cheapest first.
+"""Searches hosts for the cheapest victims.
 
 Algorithms 2 to 6 of A. Lopez Garcia et al., FGCS 2019 (doi
 10.1016/j.future.2018.12.057): a request for a normal server looks past the

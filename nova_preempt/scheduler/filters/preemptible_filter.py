@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts take preemptible servers, and which preempt."""
+"""Filter of hosts by aggregate: preemptible servers, preemption."""
 
 from nova.scheduler import filters
 from nova.scheduler import utils as nova_utils

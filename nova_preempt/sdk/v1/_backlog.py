@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What "conn.preemption" can do about requests that wait."""
+"""Methods of "conn.preemption" about waiting requests."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all resources have in common."""
+"""Base class of all resources."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What "conn.preemption" can do.
+"""Methods of "conn.preemption".
 
 All of it raises openstack.exceptions: BadRequestException for what makes no
 sense, with the name of the field, ForbiddenException, NotFoundException,

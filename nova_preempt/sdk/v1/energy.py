@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts draw, and which are off."""
+"""Resources about energy: draw and state of hosts."""
 
 from typing import Any, Self
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a trace tells, whichever format it has."""
+"""Events of a trace, in any format."""
 
 from collections.abc import Mapping
 import dataclasses
