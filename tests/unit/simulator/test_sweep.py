@@ -89,11 +89,11 @@ class TestProcesses(Case):
 def run_without_numpy(job):
     with mock.patch.dict(sys.modules,
                          {'nova_preempt.simulator.simulation': None}):
-        del simulator.run
+        del simulator.simulation
         try:
             return RUN(job)
         finally:
-            simulator.run = simulation
+            simulator.simulation = simulation
 
 
 def die_always(job):
