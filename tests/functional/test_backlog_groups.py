@@ -11,6 +11,7 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
 
 # Nova's fixtures do not let numpy and scipy be imported any more.
+from nova_preempt.core.batch import batch_placement  # noqa: F401 (see above)
 from nova_preempt.embedded import embedded_cloud
 from tests.functional import test_backlog
 

@@ -9,6 +9,7 @@ from nova.scheduler.client import report
 from nova_preempt.cloud import placement_api
 
 # Nova's fixtures do not let numpy be imported any more.
+from nova_preempt.core.batch import batch_placement  # noqa: F401 (see above)
 from nova_preempt.embedded import embedded_cloud
 from nova_preempt.scheduler import multi_create_decision
 from tests.functional import base

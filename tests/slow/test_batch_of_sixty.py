@@ -19,6 +19,7 @@ from nova_preempt.core.backlog import pass_values
 from nova_preempt.core.backlog import shortfalls
 
 # Nova's fixtures do not let numpy and scipy be imported any more.
+from nova_preempt.core.batch import batch_placement  # noqa: F401 (see above)
 from nova_preempt.embedded import embedded_cloud
 from tests.functional import test_backlog
 from tests.unit.core.backlog import base
