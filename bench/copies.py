@@ -5,6 +5,7 @@ The first of each kind is made by the real services.
 """
 
 # The first of Nova: it settles whether eventlet patches the process.
+from nova_preempt.embedded import embedded_cloud  # isort: skip
 import collections
 import dataclasses
 import datetime
@@ -21,7 +22,6 @@ from placement import db_api as placement_database
 import sqlalchemy as sa
 
 from nova_preempt.cloud import placement_api
-from nova_preempt.embedded import embedded_cloud
 from nova_preempt.embedded import fake_hypervisor
 
 SEED = 2019
