@@ -6,6 +6,7 @@ The first of each kind is made by the real services.
 
 # The first of Nova: it settles whether eventlet patches the process.
 from nova_preempt.embedded import embedded_cloud  # isort: skip
+
 import collections
 import dataclasses
 import datetime

@@ -40,7 +40,7 @@ def make_application(arguments=()):
     """
     nova_preempt.conf.register_api_opts(CONF)
     nova_conf.read(CONF, ['nova-preempt-api', *arguments], configure_db=False,
-               init_rpc=False)
+                   init_rpc=False)
     values.check(CONF, RULES)
     name_log(CONF)
     logging.setup(CONF, 'nova')

@@ -100,7 +100,7 @@ FLAVOR = _object({'id': schemas.STRING, 'name': schemas.STRING,
                   'resources': _AMOUNTS, 'preemptible': _FLAG})
 SERVER = _object({'id': schemas.STRING, 'status': schemas.STRING,
                   'since': schemas.TIME},
-                  {'availability': class_handlers.CLOCKS})
+                 {'availability': class_handlers.CLOCKS})
 CHANGED = _object({'at': schemas.TIME, 'status': STATUS,
                    'reason': schemas.STRING})
 _LISTED = {

@@ -58,7 +58,7 @@ def listing(name, item):
 
 SINCE = described(TIME, 'The earliest time. UTC if no offset is given.')
 UNTIL = described(TIME, 'The time before which they are. UTC if no offset '
-                         'is given.')
+                  'is given.')
 
 LIST_QUERY = make_object({}, {
     'server_id': described(UUID, 'Server that was placed, or victim.'),

@@ -64,7 +64,7 @@ class Tracker:
                                     with_trust=True, with_bodies=False)
         return requests, closed, {
             **self._reader.look([item for item in requests
-                               if item.boots or item.servers], now),
+                                 if item.boots or item.servers], now),
             **self._reader.look(closed, now)}
 
     def record(self, requests, intents, now):

@@ -38,20 +38,20 @@ def _priority(text):
 # What can be said at first and changed later.
 _WISHES = (
     base.option('--count', metavar='<number>', type=argtypes.quantity,
-                      help='How many servers (default: 1)'),
+                help='How many servers (default: 1)'),
     base.option(
         '--least-count', metavar='<number>', type=argtypes.quantity,
         help='So many start together, or none does (default: all)'),
     base.option('--class', metavar='<class>', dest='class_name',
-                      help='Of service'),
+                help='Of service'),
     base.option(
         '--priority', metavar='<name=1..3>', action='append', type=_priority,
         help=f'{", ".join(_PRIORITIES)}: 1 is best effort, 2 advanced, 3 '
              'premium; may be given several times'),
     base.option('--not-before', metavar='<time>', type=argtypes.time,
-                      help=f'It is not started earlier ({base.TIME})'),
+                help=f'It is not started earlier ({base.TIME})'),
     base.option('--not-after', metavar='<time>', type=argtypes.time,
-                      help=f'It is not started later ({base.TIME})'),
+                help=f'It is not started later ({base.TIME})'),
     base.option(
         '--longest-wait', metavar='<duration>', type=argtypes.duration_s,
         help='For how long it waits at most: seconds, or like 90m, 4h, 2d'),
@@ -59,7 +59,7 @@ _WISHES = (
         '--comes-back', action=argparse.BooleanOptionalAction, default=None,
         help='Whether it waits again once it was evicted (default: no)'),
     base.option('--back-until', metavar='<time>', type=argtypes.time,
-                      help=f'It does not come back later ({base.TIME})'),
+                help=f'It does not come back later ({base.TIME})'),
     base.option(
         '--most-returns', metavar='<number>', type=argtypes.quantity,
         help='How often it comes back at most'))

@@ -30,7 +30,7 @@ def read(context, servers):
         rows = _actions(context, uuids)
         events = collections.defaultdict(list)
         for ids in parallel_calls.pieces(row.id for row in rows
-                           if row.action in clock_events.RUN):
+                                         if row.action in clock_events.RUN):
             for event in _events(context, ids):
                 events[event.action_id].append(event)
         for row in rows:

@@ -322,7 +322,7 @@ def _read_tagged(context, tags, uuids):
         *(read(context, filters={**PRESENT, 'tags-any': some}, attrs=['tags'])
           for some in parallel_calls.pieces(tags))) for server in servers}
     for some in parallel_calls.pieces(uuid for uuid, server in found.items()
-                        if server.vm_state == 'error'):
+                                      if server.vm_state == 'error'):
         for fault in objects.InstanceFaultList.get_latest_by_instance_uuids(
                 context, some):
             found[fault.instance_uuid] = dataclasses.replace(

@@ -78,7 +78,7 @@ def load(name):
     path = known.get(name) or pathlib.Path(name)
     if name not in known and name == path.stem and not path.exists():
         raise yaml_file.BadFile(f'there is no scenario {name}; known are: '
-                            + ', '.join(known))
+                                + ', '.join(known))
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as exc:

@@ -60,7 +60,7 @@ def last_resort(action: str, actions: Sequence[str]) -> str:
 
 
 def choose(
-    asked: str, actions: Sequence[str], *, pinned: bool = False ) -> str:
+    asked: str, actions: Sequence[str], *, pinned: bool = False) -> str:
     """Return the action of a server other than migrate.
 
     ``asked``: what its flavor says, "" for nothing. ``pinned``: whether it
@@ -72,7 +72,7 @@ def choose(
     action = asked if plain else default(actions)
     if action == STOP and pinned:
         return next(
-            (a for a in _following(STOP, actions) if a != MIGRATE), STOP )
+            (a for a in _following(STOP, actions) if a != MIGRATE), STOP)
     return action
 
 
@@ -83,7 +83,7 @@ def of_class(server: TermsT, name: str) -> TermsT:
     """
     if name:
         return dataclasses.replace(
-            server, class_name=name, action=SHELVE, restore=True )
+            server, class_name=name, action=SHELVE, restore=True)
     # Its flavor may name one that is none of the operator's any more.
     if server.class_name:
         return dataclasses.replace(server, class_name="")
@@ -136,7 +136,7 @@ def call(action: str, vm_state: str) -> str | None:
 
 
 def next_call(
-    action: str, actions: Sequence[str], vm_state: str ) -> str | None:
+    action: str, actions: Sequence[str], vm_state: str) -> str | None:
     """Return the call of Nova's API that is next on the way to an end.
 
     That of the action, or else of the next one in the operator's list for
@@ -229,7 +229,7 @@ class Terms:
 
 
 def terms_of(
-    server: Server, actions: Sequence[str], notice: NoticeRule ) -> Terms:
+    server: Server, actions: Sequence[str], notice: NoticeRule) -> Terms:
     """Return the terms of a server.
 
     ``actions``: what the operator allows, [preemption]actions.
@@ -243,7 +243,7 @@ def terms_of(
 
 
 def is_migrated_first(
-    action: str, actions: Sequence[str], *, one_time: bool = False ) -> bool:
+    action: str, actions: Sequence[str], *, one_time: bool = False) -> bool:
     """Tell whether a victim is live-migrated where that is possible.
 
     Its own flavor asks for it, or the operator wants it of all. ``action``:

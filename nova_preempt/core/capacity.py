@@ -38,7 +38,7 @@ def total(amounts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
 
 
 def less(
-    amounts: Mapping[Key, int], taken: Mapping[Key, int] ) -> dict[Key, int]:
+    amounts: Mapping[Key, int], taken: Mapping[Key, int]) -> dict[Key, int]:
     """Return what is left of amounts, below 0 where more is taken."""
     return total((amounts, {key: -each for key, each in taken.items()}))
 
@@ -54,7 +54,7 @@ def most_used(inventory: Inventory) -> int:
     return inventory.capacity
 
 
-def least(one: Mapping[Key, int], other: Mapping[Key, int] ) -> dict[Key, int]:
+def least(one: Mapping[Key, int], other: Mapping[Key, int]) -> dict[Key, int]:
     """Return the smaller of two amounts of each; what is missing is 0."""
     return {
         key: min(one.get(key, 0), other.get(key, 0))
@@ -68,7 +68,7 @@ def fits(wanted: Mapping[Key, int], free: Mapping[Key, int]) -> bool:
 
 
 def lacking(
-    wanted: Mapping[Key, int], free: Mapping[Key, int] ) -> dict[Key, int]:
+    wanted: Mapping[Key, int], free: Mapping[Key, int]) -> dict[Key, int]:
     """Return how much more of what is wanted there would have to be."""
     return {
         key: amount - free.get(key, 0) for key, amount in wanted.items()
@@ -77,7 +77,7 @@ def lacking(
 
 
 def times(
-    wanted: Mapping[Key, int], free: Mapping[Key, int], most: int ) -> int:
+    wanted: Mapping[Key, int], free: Mapping[Key, int], most: int) -> int:
     """Return how often so much is free, no more than ``most``."""
     return min((most, *(
         max(0, free.get(key, 0)) // amount
@@ -197,7 +197,7 @@ def count(request: Request, host: Host, freed: SlotAmounts) -> int:
 
 
 def forbidden(
-    name: str, amount: int, inventory: Inventory | None ) -> Refusal | None:
+    name: str, amount: int, inventory: Inventory | None) -> Refusal | None:
     """Say why Placement would refuse the amount even on an empty host."""
     if inventory is None:
         return Refusal(

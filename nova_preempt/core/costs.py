@@ -107,14 +107,14 @@ _HOUR_US = 3600 * SECOND
 
 
 def _floor_partial_hour(
-    uptime_us: int, options: CostOptions ) -> tuple[int, int]:
+    uptime_us: int, options: CostOptions) -> tuple[int, int]:
     period_us = options.billing_period_s * SECOND
     cost = uptime_us % period_us
     return cost, uptime_us - cost + period_us
 
 
 def _floor_oldest_first(
-    uptime_us: int, options: CostOptions ) -> tuple[int, int]:
+    uptime_us: int, options: CostOptions) -> tuple[int, int]:
     del options
     then_us = uptime_us + _HOUR_US
     return max(0, HORIZON_US - then_us), then_us

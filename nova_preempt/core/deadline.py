@@ -37,7 +37,7 @@ class Times:
 
 
 def make_times(
-    patience_s: float, sign_s: float, termination_timeout_s: float ) -> Times:
+    patience_s: float, sign_s: float, termination_timeout_s: float) -> Times:
     """Return the times of a request.
 
     :param patience_s: how long who asks waits for the answer

@@ -54,7 +54,7 @@ def cheapest_victims(
     request = request.on(host.root)
     if needs_tree(request, host.root):
         return nested_victims.cheapest_victims(
-            request, host, accept=accept, caps=caps )
+            request, host, accept=accept, caps=caps)
     lack = capacity.missing(request, host)
     if isinstance(lack, Refusal):
         return lack

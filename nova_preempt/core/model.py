@@ -178,7 +178,7 @@ class Host:
             return self.providers[0].free(resource_class)
         return sum(
             provider.free(resource_class) for provider in self.providers
-            if resource_class in provider.inventories )
+            if resource_class in provider.inventories)
 
     def held(self, consumer: str) -> dict[Slot, int]:
         """What a consumer has been allocated anywhere on the host."""

@@ -122,7 +122,7 @@ class Records:
                       if will_be[name] > own[name]}
 
 
-def _largest(sizes: Iterable[Amounts], preemptible: bool ) -> Amounts | None:
+def _largest(sizes: Iterable[Amounts], preemptible: bool) -> Amounts | None:
     """Return what counts of a server; None if it is of another kind."""
     sizes = [size for size in sizes if size.preemptible == preemptible]
     if not sizes:
@@ -158,7 +158,7 @@ def is_bounded(limits: Mapping[str, int]) -> bool:
 
 def exceeded(
     limits: Mapping[str, int], used: Mapping[str, int],
-    requested: Mapping[str, int] ) -> list[Exceeded]:
+    requested: Mapping[str, int]) -> list[Exceeded]:
     """Return the limits that a request would exceed.
 
     What it adds nothing to does not keep it out, however much it is.
@@ -168,7 +168,7 @@ def exceeded(
             if 0 <= limits[name] < used[name] + amount]
 
 
-def tell(project_id: str, preemptible: bool, over: Iterable[Exceeded] ) -> str:
+def tell(project_id: str, preemptible: bool, over: Iterable[Exceeded]) -> str:
     """Return why a request is refused, as a sentence."""
     kind = "preemptible" if preemptible else "normal"
     limits = "; ".join(

@@ -69,7 +69,7 @@ def why_not(purpose: Purpose, port: Port, now: datetime.datetime) -> str:
         if not port.are_hosts_emptied():
             return "reservations were turned off"
         return _why_no_reservation(
-            purpose, port.reservation(purpose.reservation_uuid), now )
+            purpose, port.reservation(purpose.reservation_uuid), now)
     if (
         purpose.operation == HEADROOM and purpose.providers
         and not port.lacks_headroom(purpose.providers)):

@@ -240,7 +240,7 @@ class CoverSearch:
         """
         keys = self.keys.keys
         queue = collections.deque(
-            sorted(chosen, key=keys.__getitem__, reverse=True) )
+            sorted(chosen, key=keys.__getitem__, reverse=True))
         needed = 0
         while needed < len(queue):
             dearest = queue.popleft()
@@ -255,7 +255,7 @@ class CoverSearch:
         """Tell whether these free what is missing in every class."""
         return all(
             sum([self.rows[i][k] for i in chosen]) >= wanted
-            for k, wanted in enumerate(self.need) )
+            for k, wanted in enumerate(self.need))
 
     def victims(self, chosen: list[int], *, optimal: bool) -> VictimSet:
         """Return the set as the caller knows it."""
@@ -265,7 +265,7 @@ class CoverSearch:
 
 
 def lower_bound(
-    candidates: Iterable[Candidate], missing: Amounts ) -> int | None:
+    candidates: Iterable[Candidate], missing: Amounts) -> int | None:
     """Return a cost that no sufficient set is below; None: there is none.
 
     The largest, over the missing classes, of the cost of freeing that class
@@ -283,7 +283,7 @@ def lower_bound(
 
 
 def holds_for_less(
-    candidates: Iterable[Candidate], victim_set: VictimSet ) -> bool:
+    candidates: Iterable[Candidate], victim_set: VictimSet) -> bool:
     """Tell whether the set stays the cheapest if less is missing.
 
     A single victim that costs less than any other candidate does, as long as
@@ -294,7 +294,7 @@ def holds_for_less(
     (victim,) = victim_set.victims
     return all(
         other.cost > victim.cost for other in candidates
-        if other.uuid != victim.uuid )
+        if other.uuid != victim.uuid)
 
 
 def divisible(offers: list[tuple[int, int]], need: int) -> int | None:

@@ -98,7 +98,7 @@ class Outcomes:
                                       ended_at=timeutils.utcnow())
 
     def _note(self, item: unresolved_decisions.Unknown,
-              server: ObservedServer | None ) -> None:
+              server: ObservedServer | None) -> None:
         found = preemptor_outcome.outcome(server, item.host, item.operation,
                                           item.flavor)
         if found is not None:

@@ -240,7 +240,7 @@ def restore_zeroed(spec_obj, classes):
     flavor = spec_obj.flavor
     extra_specs = instances.extra_specs_of(flavor)
     zeroed = core.zeroed(extra_specs, classes,
-                           specs.flavor_is_preemptible(extra_specs))
+                         specs.flavor_is_preemptible(extra_specs))
     if not zeroed:
         return
     # The server keeps its flavor as it is.

@@ -106,7 +106,7 @@ class FloorIndex:
 
     def _find_least(self, numbers: Amounts, floors: Floors, now_us: int,
                     hosted: Callable[[memory_cloud.MemoryHost],
-                                     Sequence[HostedServer]] ) -> None:
+                                     Sequence[HostedServer]]) -> None:
         least = self._least
         old = numbers[~least.holds(numbers, self._servers, now_us)]
         found = [floors.cheapest(hosted(self._hosts[number]), now_us)

@@ -39,7 +39,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
     """
 
     def __init__(self, hosts: Iterable[memory_cloud.MemoryHost],
-                 spread: bool = True ) -> None:
+                 spread: bool = True) -> None:
         self._in_order = sorted(hosts, key=lambda host: (host.name, host.uuid))
         super().__init__(self._in_order)
         self._names = super().by_name()
@@ -139,7 +139,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
                 for name, row in self._row.items()}
 
     def begin(self, cycle: decision_cycle.Cycle,
-              where: cost_bound_index.Mask | None = None ) -> None:
+              where: cost_bound_index.Mask | None = None) -> None:
         host = self.best(cycle.request, where)
         if host is not None:
             cycle.found_room({host.uuid: self._amounts(
@@ -294,7 +294,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
         self._weigh(number)
 
     def _count(self, host: memory_cloud.MemoryHost, number: int, uuid: str,
-               sign: int ) -> None:
+               sign: int) -> None:
         """Count what a server holds as taken (1), or as free again (-1)."""
         preemptible = uuid in host.servers
         if preemptible:

@@ -289,7 +289,7 @@ class Report:
 
 
 def _promises(found: Mapping[availability_margin.QosClass,
-                             list[fractions.Fraction]] ) -> dict[str, Any]:
+                             list[fractions.Fraction]]) -> dict[str, Any]:
     """Return what has become of promises.
 
     :param found: {QosClass: which part of its time each server has run}
@@ -300,5 +300,5 @@ def _promises(found: Mapping[availability_margin.QosClass,
         'least': round(float(min(shares)), 6),
         'kept': round(sum(share >= qos.availability for share in shares)
                       / len(shares), 6)}
-        for qos, shares in sorted(found.items(),
-                                  key=lambda item: item[0].importance)}
+            for qos, shares in sorted(found.items(),
+                                      key=lambda item: item[0].importance)}

@@ -332,8 +332,8 @@ class Load:
                         for took in user.took_s)
         if took_s:
             _say(f'normal servers: median {statistics.median(took_s):.1f} '
-                  f's, 95 % within {took_s[int(len(took_s) * .95)]:.1f} s, '
-                  f'at most {took_s[-1]:.1f} s')
+                 f's, 95 % within {took_s[int(len(took_s) * .95)]:.1f} s, '
+                 f'at most {took_s[-1]:.1f} s')
         for line in watched.report():
             _say(line)
 
@@ -370,7 +370,7 @@ def main():
     load = Load(base.Place.find(), parser.parse_args())
     wrong = load.play()
     _say('\n'.join(f'WRONG: {text}' for text in wrong)
-          or 'All is as it was asked for.')
+         or 'All is as it was asked for.')
     return 1 if wrong else 0
 
 

@@ -120,10 +120,10 @@ class TestAway(test_backlog.BacklogTestCase):
             self.assertEqual((backlog_model.PLACING, [backlog_model.ASKING])
                              if (
                                  not commits or not self.servers()) else
-                                 (backlog_model.PLACING,
-                                  [backlog_model.ASKED]),
-                                 (found.state,
-                                  [item.state for item in found.boots]))
+                             (backlog_model.PLACING,
+                              [backlog_model.ASKED]),
+                             (found.state,
+                              [item.state for item in found.boots]))
             self.recover(uuid)
             self.assert_one_server(uuid)
             boots.append(len(self.get(uuid).boots))

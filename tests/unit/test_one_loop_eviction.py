@@ -220,7 +220,7 @@ def simulate(scenario):
     trace = [trace_model.Boot(0, victim.uuid,
                               {'VCPU': victim.vcpus, 'MEMORY_MB': 1}, '',
                               victim.uuid, None)
-                              for victim in scenario.victims]
+             for victim in scenario.victims]
     trace += [small.boot(COMES_AT, 's', 4)]
     trace += [small.end(victim.deleted_at, victim.uuid)
               for victim in scenario.victims if victim.deleted_at is not None]

@@ -183,7 +183,7 @@ Intent: TypeAlias = Note | Launch | AskQuota | Fault
 
 
 def step(
-    observed: Observed, memory: Memory, now_us: int ) -> Step[Intent, Memory]:
+    observed: Observed, memory: Memory, now_us: int) -> Step[Intent, Memory]:
     """Return which requests start, and what the others wait for."""
     now, ranked = _naive(now_us), observed.ranked
     by_uuid = {request.uuid: request for request in ranked}
@@ -211,7 +211,7 @@ def step(
 
 def _notes(
     waiting: Collection[backlog_model.Request],
-    notes: Mapping[str, pass_values.Note] ) -> list[Note]:
+    notes: Mapping[str, pass_values.Note]) -> list[Note]:
     """Return what is new of these."""
     return [
         Note(request, note) for request in waiting

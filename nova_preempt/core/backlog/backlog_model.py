@@ -191,7 +191,7 @@ def missing(request: Request) -> int:
         return request.count
     there = sum(
         server.state in (BUILDING, RUNNING, AWAY, GONE, ERROR)
-        for server in request.servers )
+        for server in request.servers)
     return max(0, request.count - there)
 
 

@@ -129,7 +129,7 @@ def taken(status: int | None, kind: str, text: str, tries: int = 0) -> Taken:
 
 def begun(
     request: backlog_model.Request, boot: backlog_model.Boot,
-    forgotten: Sequence[int] = () ) -> backlog_model.Request:
+    forgotten: Sequence[int] = ()) -> backlog_model.Request:
     """Return the request as it is while Nova is asked for a boot.
 
     :param forgotten: the numbers of boots that it does without from now on

@@ -328,7 +328,7 @@ class CapacityTracker:
 
     def _first(
         self, alternative: backlog_model.Alternative,
-        group: Group | None = None ) -> int:
+        group: Group | None = None) -> int:
         """The first host that may have room for such a server."""
         key = _key(alternative, group)
         number, most = self._searched.get(key, _NEVER)

@@ -54,7 +54,7 @@ def decide(
     :param turns: those that the last pass has left
     """
     return _Pass(
-        ranked, cloud, now, options, on_their_way, turns or {} ).decide(unseen)
+        ranked, cloud, now, options, on_their_way, turns or {}).decide(unseen)
 
 
 def unknown_capacity(
@@ -235,7 +235,7 @@ class _Pass:
 
     def _find(
         self, request: backlog_model.Request,
-        group: group_placement.Group | None ) -> Start | None:
+        group: group_placement.Group | None) -> Start | None:
         """Take room for as many of its servers as there is room for."""
         place = self._plans.place(request)
         if place is not None:

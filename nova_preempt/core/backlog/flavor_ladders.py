@@ -43,7 +43,7 @@ def rungs(
         trait = TRAITS[core_allocation.CATEGORIES[service]]
         found = [item for item in found if trait in item.required]
     return tuple(
-        sorted(found, key=lambda item: (-_cores(item.resources), item.name)) )
+        sorted(found, key=lambda item: (-_cores(item.resources), item.name)))
 
 
 def copies(priorities: backlog_model.Priorities) -> int:
@@ -111,7 +111,7 @@ class Ladders:
             self._idle[key] = sum(
                 max(0, _cores(room.free)) for room in self._rooms
                 if room.is_for(first)
-                and room.is_open(first, self._lead_s(first)) )
+                and room.is_open(first, self._lead_s(first)))
         return self._idle[key]
 
 

@@ -151,7 +151,7 @@ def several(alternative: backlog_model.Alternative,
 
 def with_ends(
     room: Room, off: host_candidates.Off | None, wakes: bool,
-    ends: Iterable[End] ) -> Room | None:
+    ends: Iterable[End]) -> Room | None:
     """Return the room of a host, with what its preemptible servers leave.
 
     :param off: None: it is on

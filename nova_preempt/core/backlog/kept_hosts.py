@@ -179,7 +179,7 @@ class Keeping:
 
     def ranked(
         self, requests: Sequence[backlog_model.Request],
-        unseen: Collection[str] = () ) -> list[backlog_model.Request]:
+        unseen: Collection[str] = ()) -> list[backlog_model.Request]:
         """Return requests in the order in which they are looked at.
 
         :param requests: as the operator's order has them
@@ -278,7 +278,7 @@ class Keeping:
                 else:
                     self._own.add(request.uuid)
             elif not reason and own is None and trial.is_too_many(
-                request, lambda hosts: self._given.shares(len(hosts))[1] ):
+                request, lambda hosts: self._given.shares(len(hosts))[1]):
                 reason = _TOO_MANY
             if reason:
                 self._reasons[request.uuid] = (
@@ -299,7 +299,7 @@ class Keeping:
         def most(hosts: frozenset[str]) -> int:
             # A single one that was always kept would leave others nothing.
             if len(hosts) == 1 and not self.turns.is_on(
-                project ) and self.turns.are_resting(hosts):
+                project) and self.turns.are_resting(hosts):
                 return 0
             return self._given.left(project, hosts)
 

@@ -106,7 +106,7 @@ class Cloud:
 
     def start(
         self, request: backlog_model.Request,
-        wanted: backlog_model.Alternative, count: int ) -> None:
+        wanted: backlog_model.Alternative, count: int) -> None:
         """Note that servers of a request start."""
         if self.ladders is not None:
             self.ladders.start(request, wanted, count)

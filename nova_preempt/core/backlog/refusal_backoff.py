@@ -109,7 +109,7 @@ class Pauses:
 
     def _hosts(
         self, request: backlog_model.Request,
-        wanted: Sequence[backlog_model.Alternative] ) -> frozenset[str]:
+        wanted: Sequence[backlog_model.Alternative]) -> frozenset[str]:
         group, least = self._cloud.group(request), backlog_model.least(request)
         missing = backlog_model.missing(request)
         return frozenset().union(*(

@@ -147,7 +147,7 @@ def condensed(
                 changes[number].state == backlog_model.EVICTED
                 and changes[number - 1].state in _RUNS):
                 return number, _sums(
-                    changes[:number], changes[number].at, not_before )
+                    changes[:number], changes[number].at, not_before)
     return 0, ()
 
 
@@ -242,7 +242,7 @@ def clocks_of(history: History) -> server_clocks.Clocks:
     first = _first(history)
     told: list[server_clocks.Event] = []
     for change, kind in zip(
-        history.changes, kinds(history.changes), strict=True ):
+        history.changes, kinds(history.changes), strict=True):
         event = server_clocks.Event(microseconds(max(change.at, first)), kind)
         if (
             len(told) > 1
@@ -262,7 +262,7 @@ def _spans(
     first = _first(history)
     ends = [*(change.at for change in history.changes[1:]), until]
     for change, end, kind in zip(
-        history.changes, ends, kinds(history.changes), strict=False ):
+        history.changes, ends, kinds(history.changes), strict=False):
         start = max(change.at, first)
         if kind is not server_clocks.Kind.ENDED:
             yield (

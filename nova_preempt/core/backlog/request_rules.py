@@ -158,7 +158,7 @@ def check_group(ladder: str, body: Mapping[str, Any]) -> None:
     """
     for name, hints in body.items():
         if ladder and name != "server" and isinstance(
-            hints, Mapping ) and "group" in hints:
+            hints, Mapping) and "group" in hints:
             raise Refused(
                 f"body.{name}.group",
                 "with a ladder the servers have a group of their own")
@@ -302,4 +302,4 @@ def starts_from_volume(server: Mapping[str, Any]) -> bool:
     return any(
         isinstance(device, Mapping) and str(device.get("boot_index")) == "0"
         and device.get("destination_type") == "volume"
-        for device in (devices if isinstance(devices, list) else ()) )
+        for device in (devices if isinstance(devices, list) else ()))

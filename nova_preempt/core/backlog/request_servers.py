@@ -89,7 +89,7 @@ def next_boot(
 
 
 def forgotten_boots(
-    request: backlog_model.Request, now: datetime.datetime ) -> list[int]:
+    request: backlog_model.Request, now: datetime.datetime) -> list[int]:
     """The numbers of boots of too long ago to matter, with no servers left.
 
     These came to nothing, or have ended. They are not looked for any more.

@@ -76,9 +76,9 @@ def closing(
     ended = {boot.number: boot.state for boot in verdict.boots}
     return verdict, not (request.ends_servers and left) and not any(
         ended.get(boot.number, boot.state) in request_servers.OPEN_BOOTS
-        for boot in request.boots ) and not any(
+        for boot in request.boots) and not any(
         item.state == backlog_model.UNPLACED and item.uuid in left
-        for item in one.servers.values() )
+        for item in one.servers.values())
 
 
 _NO_FAULT = "Nova did not build it, and does not say why."
@@ -278,7 +278,7 @@ class _Judgement:
             if reason or state != request.state:
                 values["reason"] = reason
         if state != backlog_model.PLACING and not boot_outcome.is_startable(
-            dataclasses.replace(after, state=state), self._now ):
+            dataclasses.replace(after, state=state), self._now):
             values.update(boot_outcome.NOT_WAITING)
         return Verdict(
             state, values,

@@ -81,7 +81,7 @@ class Shortfalls:
     """
 
     def __init__(
-        self, ledger: CapacityTracker, keeper: kept_hosts.Keeping ) -> None:
+        self, ledger: CapacityTracker, keeper: kept_hosts.Keeping) -> None:
         self._ledger = ledger
         self._keeping = keeper
         # Room only shrinks in a pass, so each is asked for once a kind.

@@ -53,7 +53,7 @@ class Suited:
 
 
 def fewest(
-    largest: Sequence[int], count: int, group: Group | None = None ) -> int:
+    largest: Sequence[int], count: int, group: Group | None = None) -> int:
     """Return how many hosts so many servers need at least.
 
     :param largest: how many each host takes, the largest first

@@ -25,7 +25,7 @@ def latest_start(request: backlog_model.Request) -> datetime.datetime | None:
     if request.longest_wait_s is not None:
         ends.append(
             request.created_at
-            + datetime.timedelta(seconds=request.longest_wait_s) )
+            + datetime.timedelta(seconds=request.longest_wait_s))
     if (
         not ends or request.least_count < request.count
         or backlog_model.has_group(request)):

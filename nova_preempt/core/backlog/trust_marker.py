@@ -23,7 +23,7 @@ _SHORT_SPAN_S = 2**17
 
 
 def expiry(
-    uuid: str, latest: datetime.datetime | None = None ) -> datetime.datetime:
+    uuid: str, latest: datetime.datetime | None = None) -> datetime.datetime:
     """When the trust of a request expires, naive and in UTC.
 
     :param uuid: of the request
@@ -34,4 +34,4 @@ def expiry(
     if latest is None or latest >= EARLIEST:
         return EARLIEST + datetime.timedelta(seconds=digest % _SPAN_S)
     return latest + _AFTER + datetime.timedelta(
-        seconds=digest % _SHORT_SPAN_S )
+        seconds=digest % _SHORT_SPAN_S)

@@ -78,7 +78,7 @@ class Planner:
         return planned
 
     def _why_alone(
-        self, request: backlog_model.Request, parts: frozenset[str] ) -> str:
+        self, request: backlog_model.Request, parts: frozenset[str]) -> str:
         """Say why it is not for a batch, '' if it is."""
         server = request.body.get("server", {})
         hints = set(allowed_hosts.hints(request.body))
@@ -86,7 +86,7 @@ class Planner:
             hints.discard("group")
         if hints or any(
             server.get(name)
-            for name in ("availability_zone", "host", "hypervisor_hostname") ):
+            for name in ("availability_zone", "host", "hypervisor_hostname")):
             return BOUND
         found = parts.intersection(
             name for item in request.alternatives for name in item.resources)
@@ -102,7 +102,7 @@ class _Batch:
     """What is left of the rooms, and where servers of groups are."""
 
     def __init__(
-        self, known: Mapping[str, Group], rooms: Sequence[Room] ) -> None:
+        self, known: Mapping[str, Group], rooms: Sequence[Room]) -> None:
         self._known = known
         self._rooms = {room.host: room for room in rooms}
         # {uuid of a group: {host: how many}}

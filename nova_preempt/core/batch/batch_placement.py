@@ -117,7 +117,7 @@ class _Run:
             yield part
 
     def place(
-        self, part: Sequence[Bundle], left_s: Callable[[], float] ) -> None:
+        self, part: Sequence[Bundle], left_s: Callable[[], float]) -> None:
         """Place a part."""
         wanted = collections.Counter[Class]()
         for bundle in part:

@@ -50,7 +50,7 @@ class Found:
     optimal: bool = False
 
     def hosts_of(
-        self, units: Sequence[Unit] ) -> dict[int, collections.Counter[int]]:
+        self, units: Sequence[Unit]) -> dict[int, collections.Counter[int]]:
         """Return {bundle: {host: how many}}.
 
         Of a class, units in order get hosts in order of their names.
@@ -72,7 +72,7 @@ class Found:
 
 
 def make_units(
-    bundles: Sequence[Bundle], class_of: Mapping[Class, int] ) -> list[Unit]:
+    bundles: Sequence[Bundle], class_of: Mapping[Class, int]) -> list[Unit]:
     """Return the units of some bundles, in order."""
     units: list[Unit] = []
     for number, bundle in enumerate(bundles):
@@ -83,7 +83,7 @@ def make_units(
 
 
 def place(
-    table: Table, units: Sequence[Unit], skip: Sequence[bool] = () ) -> Found:
+    table: Table, units: Sequence[Unit], skip: Sequence[bool] = ()) -> Found:
     """Place units in order, each with regard to those before it.
 
     Takes them from the table. Nobody who is placed later has room that one

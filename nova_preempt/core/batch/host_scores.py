@@ -99,4 +99,4 @@ def make(
             raise ValueError(msg)
     weights = np.array([host.weight for host in hosts], dtype=np.int64)
     return Scorer(
-        demand / largest, largest, rest, _FUNCTIONS.get(name), weights )
+        demand / largest, largest, rest, _FUNCTIONS.get(name), weights)

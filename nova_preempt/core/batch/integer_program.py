@@ -196,7 +196,7 @@ class Program:
                 np.append(self._most, high))
 
     def _relaxed(
-        self, goal: Array, low: Array, high: Array, seconds: float ) -> Any:
+        self, goal: Array, low: Array, high: Array, seconds: float) -> Any:
         """Solve the program in which servers are divisible."""
         equal = self._low == self._high
         return scipy.optimize.linprog(
@@ -229,7 +229,7 @@ class Program:
             return Answer()
         placed = [False] * len(self._units)
         for count, counter in zip(
-            x[self._pairs:], self._counters, strict=True ):
+            x[self._pairs:], self._counters, strict=True):
             # Of those that are alike the first.
             for u in counter.units[:count]:
                 placed[u] = True
@@ -253,7 +253,7 @@ class Program:
                 low.append(-np.inf)
         high = np.append(high, np.zeros(len(low) - len(high)))
         for array, others in zip(
-            (rows, columns, values), zip(*more, strict=True), strict=True ):
+            (rows, columns, values), zip(*more, strict=True), strict=True):
             array.append(np.array(others))
         matrix = scipy.sparse.csr_array(
             (np.concatenate(values).astype(float),
@@ -306,7 +306,7 @@ def worth_it(scores: Array, count: int) -> Array:
 
 
 def cuts(
-    demand: Array, free: Array, hosts: Array, x: Array ) -> tuple[Any, Array]:
+    demand: Array, free: Array, hosts: Array, x: Array) -> tuple[Any, Array]:
     """Return what holds of whole servers, and not of some divisible ones.
 
     A host of V takes whole servers of d: with any number q, a server counts

@@ -23,7 +23,7 @@ class NotInstalled(Exception):
     def __init__(self, library: str, extra: str, needed_by: str) -> None:
         super().__init__(
             f"{needed_by} needs {library}, which cannot be imported: install "
-            f"nova-preempt[{extra}]" )
+            f"nova-preempt[{extra}]")
         self.library = library
         self.extra = extra
 

@@ -81,7 +81,7 @@ def parse(entries: Iterable[Mapping[str, str]],
         availability_margin.OVERHEAD_S * SECOND, pass_period_s)
 
 
-def _fields(entry: Mapping[str, str], pass_period_s: int ) -> dict[str, Any]:
+def _fields(entry: Mapping[str, str], pass_period_s: int) -> dict[str, Any]:
     unknown = sorted(entry.keys() - set(FIELDS))
     if unknown:
         raise ValueError(

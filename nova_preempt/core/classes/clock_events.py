@@ -155,7 +155,7 @@ def _told(action: Action, before: Kind | None) -> Iterator[Event]:
 
 
 def _run(
-    action: Action, placed_us: int | None, failing: Kind ) -> Iterator[Event]:
+    action: Action, placed_us: int | None, failing: Kind) -> Iterator[Event]:
     """Tell of an attempt to run; where it has failed nobody tries on.
 
     One that has failed at once is none: of one instant the clocks would take
@@ -179,7 +179,7 @@ def _left(action: Action, before: Kind | None) -> Iterator[Event]:
 
 
 def returns(
-    told: Sequence[Event], after_us: int = 0 ) -> tuple[tuple[int, int], ...]:
+    told: Sequence[Event], after_us: int = 0) -> tuple[tuple[int, int], ...]:
     """Return how long it took to get the server back, each time.
 
     As (when it was there, microseconds); the first time, when it was built,

@@ -254,7 +254,7 @@ class Clocks:
         return Clocks(
             (
                 *(event for event in complete if event.at_us <= until_us),
-                *(event for event in self.events if event.at_us > until_us)) )
+                *(event for event in self.events if event.at_us > until_us)))
 
     def settled(self, until_us: int) -> Clocks:
         """Return the same clocks without the events up to that time.

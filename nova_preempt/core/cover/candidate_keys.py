@@ -66,7 +66,7 @@ def make_keys(
             [
                 weights[name] * amount
                 for name, amount in candidate.resources.items()
-                if name in weights] ) for candidate in candidates]
+                if name in weights]) for candidate in candidates]
     size = len(candidates)
     low = size + size.bit_length()
     number = low + sum(surpluses).bit_length()
@@ -77,5 +77,5 @@ def make_keys(
             (candidate.cost << cost) + (surplus << low) + every
             - (1 << (size - 1 - rank))
             for rank, (candidate, surplus) in enumerate(
-                zip(candidates, surpluses, strict=True) ) ),
+                zip(candidates, surpluses, strict=True))),
         low, )

@@ -56,7 +56,7 @@ class _Tableau:
         """
         worst, which = 0.0, -1
         for k, (value, ceiling) in enumerate(
-            zip(self.values, self.ceilings, strict=True) ):
+            zip(self.values, self.ceilings, strict=True)):
             excess = value if value < 0.0 else max(0.0, value - ceiling)
             if abs(excess) > max(abs(worst), _TINY):
                 worst, which = excess, k
@@ -73,7 +73,7 @@ class _Tableau:
             [
                 (abs(self.costs[j] / entry), j)
                 for j, entry in enumerate(row) if abs(entry) > _TINY
-                and (entry * sign > 0.0) != self.at_top[j]] )
+                and (entry * sign > 0.0) != self.at_top[j]])
         slope = abs(excess)
         for _, j in ratios:
             slope -= abs(row[j]) * self.ranges[j]

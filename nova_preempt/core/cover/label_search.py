@@ -101,7 +101,7 @@ def _stage(
     """
     shift = problem.layout.deviation
     completions, split = _completions(
-        problem, problem.limit(best), entries, work )
+        problem, problem.limit(best), entries, work)
     table = Table(problem.layout, completions)
     done = 0
     while True:

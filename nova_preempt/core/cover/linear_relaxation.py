@@ -183,7 +183,7 @@ def _unit(choices: Sequence[tuple[int, int]], layout: Layout) -> Unit:
     return tuple(
         [
             (cost - least << layout.deviation) + label - start
-            for cost, label in choices[1:]] )
+            for cost, label in choices[1:]])
 
 
 def _groups(items: Sequence[Item], need: Row) -> dict[Row, list[int]]:

@@ -74,7 +74,7 @@ def ranked(
             if over:
                 continue
             others = sorted(
-                [keys.keys[i] for i in set(origin.free).difference(cover)] )
+                [keys.keys[i] for i in set(origin.free).difference(cover)])
             if others:
                 heapq.heappush(heap, (key + others[0], _Above(others, 0)))
         elif origin.last + 1 < len(origin.others):

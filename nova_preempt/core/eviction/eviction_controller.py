@@ -223,7 +223,7 @@ def _intents(observed: Observed, memory: Memory, uuid: str,
     if found.what is What.ASK:
         asked = memory.pending[uuid].asked
         yield eviction_values.Ask(uuid, found.detail, asked != found.detail
-                  and (not asked or found.detail == "stop"))
+                                  and (not asked or found.detail == "stop"))
     elif found.what is What.LOCK:
         yield eviction_values.Lock(uuid)
     elif found.what in (What.DONE, What.FREE, What.LEAVE_STOPPED):
@@ -288,7 +288,7 @@ def may_begin(
     """
     return all(
         notice_is_over(progress, seen, known, now_us)
-        for progress, seen, known in victims )
+        for progress, seen, known in victims)
 
 
 def is_fresh(read_us: int, now_us: int) -> bool:

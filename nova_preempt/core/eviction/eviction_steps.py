@@ -36,7 +36,7 @@ SHELVING = frozenset(
         "shelving_image_pending_upload",
         "shelving_image_uploading",
         "shelving_offloading",
-    ) )
+    ))
 #: Of a server that will be elsewhere, or here, but is not yet either.
 MOVING = frozenset(
     (
@@ -50,7 +50,7 @@ MOVING = frozenset(
         "rebuilding",
         "rebuild_block_device_mapping",
         "rebuild_spawning",
-    ) )
+    ))
 _LEAVING = DELETING | SHELVING | MOVING
 
 _OFFLOADED = "shelved_offloaded"
@@ -223,7 +223,7 @@ def has_passed(seconds: float, since_us: int, now_us: int) -> bool:
 
 
 def _is_kept_by_lock(
-    seen: ObservedServer, terms: Terms, progress: Progress ) -> bool:
+    seen: ObservedServer, terms: Terms, progress: Progress) -> bool:
     """Tell whether a lock that was set during the notice leaves it alone.
 
     Our own locks do not, nor what comes once it was asked to end.
@@ -341,7 +341,7 @@ def _act(
 def _end(
     seen: ObservedServer, terms: Terms, progress: Progress, now_us: int
 ) -> Step:
-    call = core_actions.next_call(terms.action, terms.allowed, seen.vm_state )
+    call = core_actions.next_call(terms.action, terms.allowed, seen.vm_state)
     if call == "force_delete":
         return _ask(call, progress, now_us)
     if call is None or seen.task_state is not None:

@@ -50,7 +50,7 @@ def limit_s(of_flavor: int | None, of_all: int) -> int:
 
 
 def left_s(
-    server: Server, limit_s: int, action: str, uptime_us: int ) -> int | None:
+    server: Server, limit_s: int, action: str, uptime_us: int) -> int | None:
     """Return in how many seconds a server has run for as long as it may.
 
     None if it may run on, or cannot end as it is, or must not: see

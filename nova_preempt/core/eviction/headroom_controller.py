@@ -132,7 +132,7 @@ def choose(group: Group, missing: Resources, among: Candidates,
 
 
 def _cheapest(
-    candidates: Iterable[Candidate], missing: Resources ) -> list[Candidate]:
+    candidates: Iterable[Candidate], missing: Resources) -> list[Candidate]:
     """Return the cheapest of those that free something of what is missing."""
     ordered = sorted(candidates, key=lambda each: (each.cost, each.uuid))
     some = {

@@ -48,7 +48,7 @@ def is_kept(stopped_us: int, retention_s: int, now_us: int) -> bool:
     return now_us - stopped_us < retention_s * SECOND
 
 
-def step(observed: Observed, memory: None, now_us: int ) -> Step[Intent, None]:
+def step(observed: Observed, memory: None, now_us: int) -> Step[Intent, None]:
     """Return what to do about a victim, and when its retention ends.
 
     An administrator may have unlocked and started it. One that runs is never

@@ -61,11 +61,11 @@ def lacks_space(
     if provider in had and provider not in has:
         return True
     return has != had and capacity.fits(
-        capacity.by_slot(has), capacity.by_slot(had) )
+        capacity.by_slot(has), capacity.by_slot(had))
 
 
 def lacks_what_stop_freed(
-    has: Mapping[str, Resources], had: Mapping[str, Resources] ) -> bool:
+    has: Mapping[str, Resources], had: Mapping[str, Resources]) -> bool:
     """Tell whether a stopped victim gets back what its stop has freed.
 
     Not one that has more than the stop left it: it has got it back, or was
@@ -139,7 +139,7 @@ def have_left(statuses: Iterable[str]) -> bool:
 
     Not those that a roll-back has kept: their space was never given away.
     """
-    return not any(status in victim_status.STAYING for status in statuses )
+    return not any(status in victim_status.STAYING for status in statuses)
 
 
 def _was_shelved(seen: ObservedServer, asked: str) -> bool:

@@ -77,7 +77,7 @@ class Bounds:
                 for slot, amount in candidate.resources.items()
                 if amount and slot in needed.most]
             for slot, amount in held:
-                self._offers[slot].append((price, price // len(held), amount) )
+                self._offers[slot].append((price, price // len(held), amount))
         self._known: dict[tuple[Slot, int], tuple[int, int] | None] = {}
 
     def start(self) -> Way:
@@ -116,9 +116,9 @@ class Bounds:
         if key not in self._known:
             offers = self._offers[slot]
             alone = victims.divisible(
-                [(price, min(unit, lack)) for price, _, unit in offers], lack )
+                [(price, min(unit, lack)) for price, _, unit in offers], lack)
             shared = victims.divisible(
-                [(share, min(unit, lack)) for _, share, unit in offers], lack )
+                [(share, min(unit, lack)) for _, share, unit in offers], lack)
             self._known[key] = (
                 None if alone is None or shared is None else (shared, alone))
         return self._known[key]

@@ -90,7 +90,7 @@ class _TreeSearch(victims.CoverSearch):
         self, tree: Tree, needed: Needed, pool: Sequence[Candidate],
         limits: victims.SearchLimits, caps: Sequence[Cap], ) -> None:
         super().__init__(
-            pool, needed.most, None, limits, caps, _keys(tree, needed, pool) )
+            pool, needed.most, None, limits, caps, _keys(tree, needed, pool))
         self._tree = tree
         self._all_caps = caps
         self._bounds = Bounds(tree, needed, pool, self.keys.keys)
@@ -104,11 +104,11 @@ class _TreeSearch(victims.CoverSearch):
         if not self.frees_enough(everybody):
             return None
         return self.victims(
-            self.spare(everybody, self.frees_enough), optimal=False )
+            self.spare(everybody, self.frees_enough), optimal=False)
 
     def frees_enough(self, chosen: Sequence[int]) -> bool:
         return placements.fits(
-            self._tree, amounts.total(self.pool[i].resources for i in chosen) )
+            self._tree, amounts.total(self.pool[i].resources for i in chosen))
 
     def offers(self, checks: int) -> Iterator[tuple[list[int], bool]]:
         splits = self.limits.cap_splits
@@ -187,7 +187,7 @@ class _TreeSearch(victims.CoverSearch):
             stack.extend(
                 sorted(
                     self._next(way), key=lambda each: each.bound, reverse=True
-                ) )
+                ))
         return None
 
     def _ranked(self, way: Way) -> Iterator[tuple[list[int], bool]]:
@@ -198,7 +198,7 @@ class _TreeSearch(victims.CoverSearch):
             if amount > self._tree.free(slot)
         }
         search = victims.CoverSearch(
-            self.pool, missing, None, self.limits, self._all_caps, self.keys )
+            self.pool, missing, None, self.limits, self._all_caps, self.keys)
 
         def solve(forced: list[int], free: list[int]) -> Answer | None:
             # All ways share one budget.
@@ -214,7 +214,7 @@ class _Covers:
     """Those of one way, from one to the next."""
 
     def __init__(
-        self, covers: Iterator[tuple[list[int], bool]], keys: Keys ) -> None:
+        self, covers: Iterator[tuple[list[int], bool]], keys: Keys) -> None:
         self._covers = covers
         self._keys = keys.keys
         self.cover: list[int] = []

@@ -38,7 +38,7 @@ def placements(
 def fits(tree: Tree, freed: SlotAmounts = _NOTHING) -> bool:
     """Tell whether there is a way."""
     return tree.refusal is None and any(
-        True for _ in ways(tree, freed, alike=False) )
+        True for _ in ways(tree, freed, alike=False))
 
 
 def count(request: Request, host: Host, freed: SlotAmounts) -> int:
@@ -50,7 +50,7 @@ def count(request: Request, host: Host, freed: SlotAmounts) -> int:
     tree = Tree(request, host, freed)
     number = 0
     if tree.refusal is not None or not any(
-        part.resources for part in tree.parts ):
+        part.resources for part in tree.parts):
         return 0
     while (chosen := next(ways(tree, left), None)) is not None:
         number += 1
@@ -105,7 +105,7 @@ def ways(
         if not tree.agrees(chosen) or any(
             used[slot] > tree.free(slot) + freed.get(slot, 0)
             or used[slot] > tree.most(slot)
-            for slot, _ in tree.slots(part, number) ):
+            for slot, _ in tree.slots(part, number)):
             continue
         if depth + 1 == len(tree.parts):
             yield tuple(chosen)
@@ -136,11 +136,11 @@ def has_twin(tree: Tree, chosen: Sequence[int], number: int) -> bool:
     return any(_families(tree, chosen, twin) == there for twin in twins)
 
 
-def _families(tree: Tree, chosen: Sequence[int], number: int ) -> list[int]:
+def _families(tree: Tree, chosen: Sequence[int], number: int) -> list[int]:
     return sorted(
         [
             tree.parts[depth].family for depth, other in enumerate(chosen)
-            if other == number] )
+            if other == number])
 
 
 def _take(
@@ -155,10 +155,10 @@ def _placement(tree: Tree, chosen: tuple[int, ...]) -> Placement:
     used: dict[Slot, int] = {}
     for depth, number in enumerate(chosen):
         mappings.setdefault(tree.parts[depth].suffix, set()).add(
-            tree.providers[number].uuid )
+            tree.providers[number].uuid)
         _take(tree, depth, number, used, 1)
     return Placement(
         tuple(
             (suffix, tuple(sorted(mappings[suffix])))
-            for suffix in sorted(mappings) ),
+            for suffix in sorted(mappings)),
         used, )

@@ -99,12 +99,12 @@ class Tree:
             for resources in _pieces(group):
                 among = tuple(
                     number for number in allowed
-                    if self._has(self.providers[number], resources, freeable) )
+                    if self._has(self.providers[number], resources, freeable))
                 if not among:
                     self.refusal = self._refuse(group, resources, freeable)
                     return
                 family = families.setdefault(
-                    self._family(group, resources), len(families) )
+                    self._family(group, resources), len(families))
                 parts.append(Part(group.suffix, resources, among, family))
         self.parts = tuple(
             sorted(
@@ -121,7 +121,7 @@ class Tree:
             tuple(
                 number
                 for number, suffixes in enumerate(self.request.same_subtree)
-                if group.suffix in suffixes ),
+                if group.suffix in suffixes),
         )
 
     # -- which providers may serve what ----------------------------------
@@ -155,7 +155,7 @@ class Tree:
             capacity.forbidden(name, amount, provider.inventories.get(name))
             is None and amount - provider.free(name)
             <= freeable.get((provider.uuid, name), 0)
-            for name, amount in resources.items() )
+            for name, amount in resources.items())
 
     def _refuse(
         self, group: Group, resources: Resources, freeable: Mapping[Slot, int],
@@ -166,13 +166,13 @@ class Tree:
                 assert refusal is not None
                 return refusal
         asked = ", ".join(
-            f"{amount} {name}" for name, amount in sorted(resources.items()) )
+            f"{amount} {name}" for name, amount in sorted(resources.items()))
         what = f"group {group.suffix}: " if group.suffix else ""
         traits = ", ".join(sorted(group.required))
         traits = f" with {traits}" if traits else ""
         if any(
             self._has(provider, resources, freeable)
-            for provider in self.providers ):
+            for provider in self.providers):
             return Refusal(
                 RefusalCode.NO_PROVIDER,
                 f"{what}no provider of the host that may serve it has "
@@ -198,7 +198,7 @@ class Tree:
     def ancestors(self) -> tuple[frozenset[int], ...]:
         """Of each provider, by index: itself and those above it."""
         return tuple(
-            [frozenset(self._up(n)) for n in range(len(self.providers))] )
+            [frozenset(self._up(n)) for n in range(len(self.providers))])
 
     def _up(self, number: int | None) -> Iterator[int]:
         seen: set[int] = set()
@@ -227,17 +227,17 @@ class Tree:
             if provider.uuid not in parents and provider.parent_uuid:
                 kind = (
                     provider.parent_uuid,
-                    tuple(number in part.among for part in self.parts ),
+                    tuple(number in part.among for part in self.parts),
                     frozenset(
                         (name, provider.free(name), inventory.max_unit)
                         for name, inventory in provider.inventories.items()
-                        if name in names ),
+                        if name in names),
                     provider.traits & self._unsuffixed_traits,
                     frozenset(
                         (each.uuid, name, amount)
                         for each in self.host.candidates for name in names
                         if (amount := each.resources.get(
-                            (provider.uuid, name), 0)) ),
+                            (provider.uuid, name), 0))),
                 )
             kinds.append(numbers.setdefault(kind, len(numbers)))
         return tuple(kinds)
@@ -248,7 +248,7 @@ class Tree:
     def _unsuffixed_traits(self) -> frozenset[str]:
         return frozenset().union(
             *(each.required for each in self.request.groups
-              if not each.suffix) )
+              if not each.suffix))
 
     @functools.cached_property
     def _checks(self) -> Mapping[int, tuple[tuple[int, ...], ...]]:
@@ -260,13 +260,13 @@ class Tree:
         sets = [
             tuple(
                 number for number, part in enumerate(self.parts)
-                if part.suffix in suffixes )
+                if part.suffix in suffixes)
             for suffixes in self.request.same_subtree]
         if self._unsuffixed_traits:
             sets.append(
                 tuple(
                     number for number, part in enumerate(self.parts)
-                    if not part.suffix ) )
+                    if not part.suffix))
         found: dict[int, tuple[tuple[int, ...], ...]] = {}
         for each in sets:
             if each:
@@ -287,11 +287,11 @@ class Tree:
             numbers = {chosen[member] for member in members}
             if not self.parts[members[0]].suffix:
                 traits = frozenset().union(
-                    *(self.providers[number].traits for number in numbers) )
+                    *(self.providers[number].traits for number in numbers))
                 if not self._unsuffixed_traits <= traits:
                     return False
             elif not numbers & frozenset.intersection(
-                *(self.ancestors[number] for number in numbers) ):
+                *(self.ancestors[number] for number in numbers)):
                 return False
         return True
 

@@ -57,7 +57,7 @@ def asked_window(
     if duration_s is None:
         if start_s is None or end_s is None:
             raise BadWindow(
-                "duration: is needed without both start_time and end_time" )
+                "duration: is needed without both start_time and end_time")
         duration_s = end_s - first_s
     if immediate:
         end_s = first_s + duration_s

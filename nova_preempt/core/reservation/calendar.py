@@ -126,13 +126,13 @@ def find(
     if duration_s <= 0 or quantity <= 0:
         raise ValueError("duration_s and quantity must be positive")
     start_s = _earliest(
-        hosts, window_start_s, window_end_s, duration_s, quantity )
+        hosts, window_start_s, window_end_s, duration_s, quantity)
     if start_s is None:
         return None
     end_s = start_s + duration_s
     fits = (_fit(host, start_s, end_s) for host in hosts)
     best = heapq.nsmallest(
-        quantity, (fit for fit in fits if fit is not None), key=ranking )
+        quantity, (fit for fit in fits if fit is not None), key=ranking)
     return Window(start_s, end_s, tuple(fit.name for fit in best))
 
 
@@ -162,7 +162,7 @@ def _earliest(
     part_s = duration_s
     while part_s * _FARTHER < last_s - first_s:
         start_s = _earliest_until(
-            hosts, first_s, first_s + part_s, duration_s, quantity )
+            hosts, first_s, first_s + part_s, duration_s, quantity)
         if start_s is not None:
             return start_s
         part_s *= _FARTHER

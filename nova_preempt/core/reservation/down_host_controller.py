@@ -96,7 +96,7 @@ def are_enough(wanted: Iterable[tuple[int, Sequence[str]]]) -> bool:
     """
     taken: set[str] = set()
     for number, names in sorted(
-        wanted, key=lambda item: (len(item[1]) - item[0], item[0]) ):
+        wanted, key=lambda item: (len(item[1]) - item[0], item[0])):
         free = [name for name in names if name not in taken]
         if len(free) < number:
             return False

@@ -159,7 +159,7 @@ def by_notice(
 
 
 def why_stays(
-    server: model.Server, action: str, rules: eligibility.Rules ) -> str:
+    server: model.Server, action: str, rules: eligibility.Rules) -> str:
     """Why a server must not leave a host that is needed, "" if it may.
 
     For how long it was promised to run is not asked.
@@ -169,8 +169,8 @@ def why_stays(
     if rules.counts(server.locked_by):
         return "it is locked"
     return actions.why_stays(
-        server, action, server.vm_state ) or eligibility.why_not_by(
-        server, actions.vacating(server, action, server.vm_state) )
+        server, action, server.vm_state) or eligibility.why_not_by(
+        server, actions.vacating(server, action, server.vm_state))
 
 
 def stays_s(*, kept: bool, uptime_s: float, minimum_s: float) -> float:
@@ -202,7 +202,7 @@ def decide(
     }
     lead_s = max(leads.values(), default=0.0)
     blocking = tuple(
-        item.uuid for item in others if _blocks(item, to_start_s) )
+        item.uuid for item in others if _blocks(item, to_start_s))
     if blocking:
         return Step(blocking=blocking, lead_s=lead_s)
     due = [
@@ -239,7 +239,7 @@ def _waves(item: Server, caps: Collection[model.Cap]) -> int:
 
 
 def _within(
-    uuids: Iterable[str], caps: Collection[model.Cap] ) -> tuple[str, ...]:
+    uuids: Iterable[str], caps: Collection[model.Cap]) -> tuple[str, ...]:
     """Return the first ones of these that the caps allow together."""
     left = [cap.most for cap in caps]
     chosen = []

@@ -152,7 +152,7 @@ def exchange(
 
 def standing(
     reservation: reservation_model.Reservation, reason: str,
-    public_reason: str | None ) -> Mapping[str, Any]:
+    public_reason: str | None) -> Mapping[str, Any]:
     """Return status and reasons of one whose hosts have changed.
 
     :param reason: why a host was taken from it, if one was
@@ -202,10 +202,10 @@ def returns(
     """
     missing = quantity - len(held)
     unused = sorted(
-        (name for name, count in held.items() if not count), reverse=True )
+        (name for name, count in held.items() if not count), reverse=True)
     found = []
     for name, count in sorted(
-        former.items(), key=lambda item: (-item[1], item[0]) ):
+        former.items(), key=lambda item: (-item[1], item[0])):
         if not count:
             continue
         if missing > 0:

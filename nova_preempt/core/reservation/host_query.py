@@ -120,7 +120,7 @@ def _load(text: str) -> object:
         return None
     if len(text) > MAX_TEXT:
         raise InvalidQuery(
-            f"host_properties: longer than {MAX_TEXT} characters" )
+            f"host_properties: longer than {MAX_TEXT} characters")
     try:
         loaded: object = json.loads(text)
     except (ValueError, RecursionError) as exc:
@@ -152,7 +152,7 @@ class _Parser:
             return self._comparison(name, query, place)
         known = ", ".join((*_JUNCTIONS, *_RELATIONS))
         raise InvalidQuery(
-            f"{place}[0]: unknown operator {_short(name)}; known: {known}" )
+            f"{place}[0]: unknown operator {_short(name)}; known: {known}")
 
     def _junction(
         self, name: str, query: Sequence[object], place: str, depth: int
@@ -171,7 +171,7 @@ class _Parser:
         return lambda properties: any(part(properties) for part in parts)
 
     def _comparison(
-        self, name: str, query: Sequence[object], place: str ) -> Test:
+        self, name: str, query: Sequence[object], place: str) -> Test:
         values = [
             self._value(value, f"{place}[{number}]")
             for number, value in enumerate(query[1:], 1)]
@@ -184,14 +184,14 @@ class _Parser:
             raise InvalidQuery(
                 f"{place}: too much to compare: each property counts as "
                 f"{LIST_WORK} values, and all comparisons together as more "
-                f"than {MAX_WORK}" )
+                f"than {MAX_WORK}")
         return _comparison(name, values[0], others)
 
     def _value(self, value: object, place: str) -> _Value:
         if isinstance(value, str):
             if len(value) > MAX_STRING:
                 raise InvalidQuery(
-                    f"{place}: longer than {MAX_STRING} characters" )
+                    f"{place}: longer than {MAX_STRING} characters")
             if not value.startswith("$"):
                 return (value,)
             name = value[1:]
@@ -203,7 +203,7 @@ class _Parser:
         if scalar is None:
             raise InvalidQuery(
                 f"{place}: a string, a number, true or false is expected, "
-                f"not {_short(value)}" )
+                f"not {_short(value)}")
         return (scalar,)
 
 
@@ -218,7 +218,7 @@ _Value: TypeAlias = tuple[Scalar] | _Reference
 def _work(values: Iterable[_Value]) -> int:
     """Return how many values a comparison looks at."""
     return sum(
-        LIST_WORK if isinstance(value, _Reference) else 1 for value in values )
+        LIST_WORK if isinstance(value, _Reference) else 1 for value in values)
 
 
 def _comparison(name: str, first: _Value, others: Sequence[_Value]) -> Test:
@@ -240,7 +240,7 @@ def _comparison(name: str, first: _Value, others: Sequence[_Value]) -> Test:
             return False
         return any(
             all(_holds(relation, one, other) for other in theirs)
-            for one in ours )
+            for one in ours)
 
     return test
 

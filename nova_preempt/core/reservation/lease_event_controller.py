@@ -54,7 +54,7 @@ class Told:
 
 def step(
     reservations: Sequence[reservation_model.Reservation], told: Told,
-    now_us: int ) -> controller.Step[Happen, Told]:
+    now_us: int) -> controller.Step[Happen, Told]:
     """Tell the events that are due, those of one time and kind together.
 
     An event is told once for each change of its reservation: who is not ready

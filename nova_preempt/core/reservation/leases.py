@@ -53,7 +53,7 @@ def make(
     # Before the start all of them are looked at, and nobody comes.
     unready = frozenset(
         name for name, how in hosts.items() if ready
-        and how != reservation_model.READY )
+        and how != reservation_model.READY)
     return Lease(
         id, project_id, _status(status, ready=ready), start_s, end_s,
         frozenset(hosts), unready, )
@@ -101,7 +101,7 @@ class Leases:
         self._update({lease.id: lease for lease in leases}, ())
 
     def updated(
-        self, changed: Iterable[Lease], gone: Iterable[str] = () ) -> Leases:
+        self, changed: Iterable[Lease], gone: Iterable[str] = ()) -> Leases:
         """Return the same with these instead of those of the same ids.
 
         :param gone: ids of leases that are none any more
@@ -114,7 +114,7 @@ class Leases:
         return made
 
     def _update(
-        self, changed: Mapping[str, Lease], gone: Iterable[str] ) -> None:
+        self, changed: Mapping[str, Lease], gone: Iterable[str]) -> None:
         old = [
             self._by_id.pop(lease_id) for lease_id in {*changed, *gone}
             if lease_id in self._by_id]
@@ -137,7 +137,7 @@ class Leases:
 
     def _set(self, host: str, leases: tuple[Lease, ...]) -> None:
         busy = calendar.merged(
-            (lease.start_s, lease.end_s) for lease in leases )
+            (lease.start_s, lease.end_s) for lease in leases)
         self._by_host[host], self.busy[host] = leases, busy
         if not leases:
             del self._by_host[host]
@@ -149,7 +149,7 @@ class Leases:
         return iter(
             sorted(
                 self._by_id.values(),
-                key=lambda lease: (lease.start_s, lease.id), ) )
+                key=lambda lease: (lease.start_s, lease.id), ))
 
     def __eq__(self, other: object) -> bool:
         """Return whether they are the same leases on the same hosts."""

@@ -54,7 +54,7 @@ def is_due(
 
 def is_near(
     reservation: reservation_model.Reservation, leads_s: Collection[float],
-    now_us: int ) -> bool:
+    now_us: int) -> bool:
     """Whether it is time to look at the hosts of a reservation."""
     return _to_start_s(reservation, now_us) <= _early_s(leads_s)
 
@@ -110,7 +110,7 @@ def _other_hosts(view: observed_hosts.View) -> tuple[Intent, ...]:
         return tuple(
             reservation_intents.ReplaceHost(
                 name, names, reservation_intents.Loss.DOWN, or_lose=True)
-            for name in down )
+            for name in down)
     if reservation.ready_at is not None:
         former = view.former()
         found = former and healing_rules.returns(
@@ -134,7 +134,7 @@ class _Looks:
     """Collects what is to be done on one host after the other."""
 
     def __init__(self, view: observed_hosts.View, memory: Memory,
-                 now_us: int ) -> None:
+                 now_us: int) -> None:
         self._view = view
         self._reservation = view.reservation
         self._now_us = now_us
@@ -147,7 +147,7 @@ class _Looks:
         self._next_s = 0.0
         self._has_strangers = False
 
-    def step(self, wake_at_us: int | None ) -> controller.Step[Intent, Memory]:
+    def step(self, wake_at_us: int | None) -> controller.Step[Intent, Memory]:
         """Return what has been collected."""
         return controller.Step(
             tuple(self._intents), Memory(self._since_us, self._swapped_us),

@@ -21,6 +21,6 @@ def named(hints: Mapping[str, Any] | None) -> tuple[str, ...]:
     value = (hints or {}).get(HINT, ())
     ids = (value,) if isinstance(value, str) and value else value
     if not isinstance(ids, str | list | tuple) or not all(
-        isinstance(lease_id, str) for lease_id in ids ):
+        isinstance(lease_id, str) for lease_id in ids):
         raise InvalidHint("it is neither an id nor a list of ids")
     return tuple(ids)

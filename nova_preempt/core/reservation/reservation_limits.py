@@ -46,10 +46,10 @@ class Limits:
         if allowed is not None and used + asked > allowed:
             raise LimitExceeded(
                 f"The limit {name} would be exceeded: {allowed} allowed, "
-                f"{used} used, {asked} asked for." )
+                f"{used} used, {asked} asked for.")
 
     def check_request(
-        self, quantity: int, duration_s: int, in_s: int ) -> None:
+        self, quantity: int, duration_s: int, in_s: int) -> None:
         """Refuse what would be too much whenever it starts.
 
         :param in_s: how far ahead it may begin at the earliest
@@ -79,7 +79,7 @@ class Limits:
 
 def hosts_at_once(
     reservations: Iterable[reservation_model.Reservation], start_s: int,
-    end_s: int ) -> int:
+    end_s: int) -> int:
     """Return how many hosts these have at most at any time of [start_s,
     end_s)."""
     changes = []

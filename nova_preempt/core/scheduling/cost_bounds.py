@@ -122,7 +122,7 @@ class Floors:
         return None
 
     def _seen_again(
-        self, host: str, known: Floor, classes: Classes ) -> Floor | None:
+        self, host: str, known: Floor, classes: Classes) -> Floor | None:
         """Return it if the same is known of promises there still."""
         if known.promised != classes.known(known.servers.values()):
             return None
@@ -155,7 +155,7 @@ class Floors:
         return floor
 
     def cheapest(
-        self, hosted: Sequence[HostedServer], now_us: int ) -> tuple[int, int]:
+        self, hosted: Sequence[HostedServer], now_us: int) -> tuple[int, int]:
         """Return what the cheapest of a host costs at least, and until when.
 
         Whoever has to end there: it is less work than work_out(), and the
@@ -163,7 +163,7 @@ class Floors:
         """
         found, until_us = self._costs(hosted, now_us, None)
         return min(
-            [cost for _, cost in found], default=costs.NEVER_US ), until_us
+            [cost for _, cost in found], default=costs.NEVER_US), until_us
 
     def _costs(
         self, hosted: Sequence[HostedServer], now_us: int,
@@ -201,7 +201,7 @@ class Floors:
         if self._has_claim:
             return None
         cost, holds_us = self._floor(
-            max(0, now_us - each.launched_us), self._policy.cost_options )
+            max(0, now_us - each.launched_us), self._policy.cost_options)
         return cost, each.launched_us + holds_us
 
     def known(self, host: str) -> Floor | None:

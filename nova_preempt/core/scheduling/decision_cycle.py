@@ -66,8 +66,8 @@ class Cycle:
         self.cloud = cloud
         self.request = request
         self.search = victim_search.Search(
-            cloud, request, policy, now, rank, excluded, memo, silent )
-        self.shortlist = Shortlist(cloud, self.search, idle_age_s, list_age_s )
+            cloud, request, policy, now, rank, excluded, memo, silent)
+        self.shortlist = Shortlist(cloud, self.search, idle_age_s, list_age_s)
         self.refusal = (
             refusal if policy.may_preempt_any(rank)
             else "a preemptible server never preempts")
@@ -136,7 +136,7 @@ class Cycle:
         if self._is_refused():
             return []
         self.shortlist.begin(
-            skip=frozenset(self.room), in_earnest=not self.room )
+            skip=frozenset(self.room), in_earnest=not self.room)
         found = self._shortlisted(self.shortlist.next, self.shortlist.afresh)
         self._first = [plan.host.uuid for plan in found]
         return found
@@ -144,7 +144,7 @@ class Cycle:
     # -- 2. the order of hosts -------------------------------------------
 
     def order(
-        self, hosts: Sequence[tuple[str, str]], index: int = 0 ) -> list[str]:
+        self, hosts: Sequence[tuple[str, str]], index: int = 0) -> list[str]:
         """Return the hosts for the index-th server, the best first.
 
         :param hosts: (uuid, name) of each: those with room, and those that
@@ -177,7 +177,7 @@ class Cycle:
                 self.shortlist.plans[uuid] for uuid in batch
                 if uuid in self.shortlist.plans]
             for plan in filtering.passing_plans(
-                self.cloud, self.search, planned ):
+                self.cloud, self.search, planned):
                 self.shortlist.plans[plan.host.uuid] = plan
                 self.hosts.add(plan)
             ordered = self._order(self.hosts.plans, index)
@@ -203,7 +203,7 @@ class Cycle:
             return True
         return self.shortlist.is_beyond(min(costs))
 
-    def _shortlisted(self, *asked: Callable[[], list[Plan]] ) -> list[Plan]:
+    def _shortlisted(self, *asked: Callable[[], list[Plan]]) -> list[Plan]:
         """Return what the first of these finds that finds something.
 
         Where hosts cannot be listed, those that are known still are.
@@ -240,7 +240,7 @@ class Cycle:
                 continue
             if uuid not in self.shortlist.plans and self.shortlist.has_begun:
                 again = self.cloud.servers_on(name) and self.search.plan(
-                    name, self.search.read(uuid, name) )
+                    name, self.search.read(uuid, name))
                 if again:
                     self.shortlist.plans[uuid] = again
             if uuid in self.shortlist.plans or uuid in first:
@@ -262,7 +262,7 @@ class Cycle:
         planned = self.shortlist.plans[host]
         try:
             latest = filtering.latest(
-                self.cloud, self.search, planned, had_room=host in self.room )
+                self.cloud, self.search, planned, had_room=host in self.room)
         except cloud_port.Unanswered as exc:
             self.leave(host, exc)
             return None
@@ -270,7 +270,7 @@ class Cycle:
             return None
         if latest.cost_us > planned.cost_us and any(
             item.cost_us < latest.cost_us for item in self.hosts.considered
-            if item.host != host ):
+            if item.host != host):
             return None
         self.shortlist.plans[host] = latest
         self.hosts.plans[host] = latest

@@ -45,7 +45,7 @@ class Budgets:
     def _spent(self) -> collections.Counter[Account]:
         return collections.Counter(
             account for uuid, project_id in self.ending.items()
-            for account in self.accounts(uuid, project_id) )
+            for account in self.accounts(uuid, project_id))
 
     def left(self, server: Server) -> dict[Account, int]:
         """Return what is left of each budget that a server counts for.
@@ -57,7 +57,7 @@ class Budgets:
         return {
             account: max(0, budget - self._spent[account])
             for account, budget in self.accounts(
-                server.uuid, server.project_id ).items()
+                server.uuid, server.project_id).items()
         }
 
     def allows(self, server: Server) -> bool:

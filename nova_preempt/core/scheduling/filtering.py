@@ -19,7 +19,7 @@ LATEST_S = 1
 
 
 def passing_plans(
-    cloud: Cloud, search: Search, planned: Sequence[Plan] ) -> list[Plan]:
+    cloud: Cloud, search: Search, planned: Sequence[Plan]) -> list[Plan]:
     """Return plans of the hosts that pass once their victims are gone.
 
     First as if all servers that may end were gone, which is what a normal
@@ -34,7 +34,7 @@ def passing_plans(
     )
     planned = [plan for plan in planned if plan.host.uuid in at_best]
     enough = _passing(
-        cloud, (Trial(plan.host.uuid, plan.victims) for plan in planned) )
+        cloud, (Trial(plan.host.uuid, plan.victims) for plan in planned))
     found = (
         plan if plan.host.uuid in enough
         else search.plan(
@@ -83,7 +83,7 @@ def _is_least(cloud: Cloud, search: Search, plan: Plan) -> bool:
         and victims.holds_for_less(plan.host.candidates, plan.victim_set)
         and all(
             cloud.server(server.uuid) == server and search.may_end(server)
-            for server in plan.victims ))
+            for server in plan.victims))
 
 
 def _accept(cloud: Cloud, host: str) -> Accept:

@@ -70,7 +70,7 @@ class Memo:
         return entry.hosted
 
     def floors(
-        self, request: Request, policy: Policy, rank: Rank ) -> Floors | None:
+        self, request: Request, policy: Policy, rank: Rank) -> Floors | None:
         """Return what such requests cost at least, by host.
 
         None where nothing is known of how costs change with time.

@@ -44,7 +44,7 @@ class Ending:
         return capacity.total(
             {slot: n for slot, n in self.held(host, uuid).items()
              if actions.frees(slot[1], action)}
-            for uuid, action in self.actions.items() )
+            for uuid, action in self.actions.items())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def join(
     asked = capacity.total(
         [
             *(group.resources for group in request.groups), *releasing.waiting,
-        ] )
+        ])
     if not _fits(request, asked, host, usable):
         return ()
     usable = [each for each in usable if may_wait(each.notice_s)]
@@ -113,7 +113,7 @@ def _fits(
         host,
         candidates=tuple(
             Candidate(str(number), each, 0)
-            for number, each in enumerate(freed) ),
+            for number, each in enumerate(freed)),
     )
     gained = capacity.total(freed)
     if not host_requirements.fits(request, after, gained):
@@ -121,4 +121,4 @@ def _fits(
     room = capacity.by_class(gained)
     return all(
         amount <= host.free(name) + room.get(name, 0)
-        for name, amount in asked.items() if amount )
+        for name, amount in asked.items() if amount)

@@ -79,7 +79,7 @@ class Plan:
             return None
         lack = host_requirements.missing(self.host, amounts)
         freed = capacity.total(
-            each.resources for each in self.victim_set.victims )
+            each.resources for each in self.victim_set.victims)
         if not capacity.fits(lack, freed):
             return None
         return dataclasses.replace(self, missing=lack)
@@ -129,4 +129,4 @@ class Plan:
             uuid for uuid, rest in self.retained().items()
             if any(
                 slot[0] in devices and rest.get(slot) != amount
-                for slot, amount in self.host.held(uuid).items() ) )
+                for slot, amount in self.host.held(uuid).items()))

@@ -99,7 +99,7 @@ class Policy:
     cost: costs.CostFunction
     cost_options: CostOptions = dataclasses.field(default_factory=CostOptions)
     notice: NoticeRule = dataclasses.field(
-        default_factory=lambda: NoticeRule(0) )
+        default_factory=lambda: NoticeRule(0))
     preemptions: Mapping[str, int] = dataclasses.field(default_factory=dict)
     always: bool = False
     shortlist: int = dataclasses.field(default_factory=lambda: SHORTLIST_SIZE)
@@ -125,7 +125,7 @@ class Policy:
     def may_give_way(self, server: Server, now: datetime.datetime) -> bool:
         """Tell whether a server may be a victim of anybody now."""
         return self.is_able(server) and self.rules.has_run(
-            server, server.uptime_us(now) )
+            server, server.uptime_us(now))
 
     def is_able(self, server: Server) -> bool:
         """Tell the same of one that has run for long enough.
@@ -144,7 +144,7 @@ class Policy:
     def action(self, server: Server) -> str:
         """Return what happens to it, where it cannot be moved."""
         return actions.choose(
-            server.action, self.actions, pinned=server.pinned )
+            server.action, self.actions, pinned=server.pinned)
 
     def notice_s(self, server: Server) -> int:
         """Return how long before its end a server knows of it."""
@@ -157,7 +157,7 @@ class Policy:
         return self.cost_at_us(server, resources, server.uptime_us(now))
 
     def cost_at_us(
-        self, server: Server, resources: Resources, uptime_us: int ) -> int:
+        self, server: Server, resources: Resources, uptime_us: int) -> int:
         """Return what it costs at an age, in micro-units."""
         cost_us = costs.total(
             self.cost,

@@ -91,7 +91,7 @@ class Search:
         """Tell whether a server may end for this request."""
         uptime_us = max(0, self._now_us - microseconds(server.launched_at))
         return self.policy.is_able(server) and self._may_end_at(
-            server, uptime_us )
+            server, uptime_us)
 
     def _may_end_at(self, server: Server, uptime_us: int) -> bool:
         """Tell the same of one that is able to end."""
@@ -122,7 +122,7 @@ class Search:
             bound = functools.partial(self._floor, floors)
             closer = functools.partial(self._above_floor, floors)
         found = lazy_ordering.ascending(
-            wanted, bound, self._exact, closer, lambda each: (each.floor_us,) )
+            wanted, bound, self._exact, closer, lambda each: (each.floor_us,))
         for _, _, plan in found:
             yield plan
 
@@ -143,7 +143,7 @@ class Search:
             host = Host(listing.name, tuple(listing.providers))
             hosted = self._memo.hosted(host, servers, self.policy)
             floor = floors.work_out(
-                host, servers, hosted, self._now_us, self.policy.classes )
+                host, servers, hosted, self._now_us, self.policy.classes)
         if floor.cost_us is None:
             self.refusals[listing.name] = floor.refusal
             return None
@@ -213,7 +213,7 @@ class Search:
             self._request, host, accept=accept
             and (
                 lambda chosen: accept(
-                    tuple(servers[each.uuid] for each in chosen) )),
+                    tuple(servers[each.uuid] for each in chosen))),
             caps=self.budgets.caps(servers.values()) if self.budgets else (), )
         if isinstance(found, Refusal):
             self.refusals[name] = found.text
@@ -256,13 +256,13 @@ class Search:
             VictimSet(
                 tuple(
                     Candidate(uuid, releasing.held(host, uuid), 0)
-                    for uuid in sorted(ending) ),
+                    for uuid in sorted(ending)),
                 0, optimal=True, steps=0, ),
             {**servers, **ending}, tuple(each.decision_uuid for each in joins),
             releasing.waiting, )
 
     def count(
-        self, name: str, providers: Sequence[Provider] ) -> tuple[int, int]:
+        self, name: str, providers: Sequence[Provider]) -> tuple[int, int]:
         """Return how many fit on a host, and how many more by preemption.
 
         Of the budgets only those that are used up count.
@@ -282,7 +282,7 @@ class Search:
             self._request, host,
             capacity.total(
                 self.policy.freed(server, held(host, server.uuid))
-                for server in servers ),
+                for server in servers),
         )
 
     def _host(
@@ -293,7 +293,7 @@ class Search:
         servers: dict[str, Server] = {}
         candidates = []
         for each in self._memo.hosted(
-            bare, self._cloud.servers_on(name), self.policy ):
+            bare, self._cloud.servers_on(name), self.policy):
             server = each.server
             uptime_us = max(0, self._now_us - each.launched_us)
             if self._may_end_at(server, uptime_us) and (
@@ -303,6 +303,6 @@ class Search:
                     Candidate(
                         server.uuid, each.freed,
                         self.policy.cost_at_us(
-                            server, each.resources, uptime_us ),
-                    ) )
+                            server, each.resources, uptime_us),
+                    ))
         return Host(name, bare.providers, tuple(candidates)), servers

@@ -59,7 +59,7 @@ class ByPriority:
 
     def may_preempt(
         self, one: availability_margin.Standing,
-        other: availability_margin.Standing ) -> bool:
+        other: availability_margin.Standing) -> bool:
         return one.qos.importance < other.qos.importance
 
     def victims(
@@ -294,7 +294,7 @@ def validation(counts: Mapping[str, int], seed: int, *,
                rule: Callable[[availability_margin.Classes],
                               class_policies.Rule] = class_policies.ByPromise,
                classes: availability_margin.Classes | None = None,
-               **options: Any ) -> Experiment:
+               **options: Any) -> Experiment:
     """One of the two experiments that the published simulator is held against.
 
     An hour on 20 hosts with room for ten each. One request comes each second,

@@ -81,7 +81,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
     count = max(100, round(CONTAINERS * scale))
     online = Runs(make(count, seed))
     at_once = Runs([dataclasses.replace(each, at_s=0.0)
-                     for each in make(count, seed)])
+                    for each in make(count, seed)])
     in_order = Runs(make(min(count, _IN_ORDER), seed), in_order=True)
     repetitions = max(1, round(10 * scale))
     overheads = {(machines, requests): overhead(

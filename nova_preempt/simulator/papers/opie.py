@@ -337,4 +337,4 @@ def _plot(times: Mapping[tuple[str, str], Sequence[float]]) -> figures.Plot:
         'milliseconds', [figures.Series(
             scheduler, names, [figures.mean(times.get((scheduler, name), ()))
                                for name in names], 'bar')
-            for scheduler in (_UNMODIFIED, _OURS, _RETRY)])])
+                         for scheduler in (_UNMODIFIED, _OURS, _RETRY)])])

@@ -181,7 +181,7 @@ class LineReader:
 
 def per_server(
     boot: Callable[[str, int], trace_model.Boot], id: str, vcpus: int,
-    most: int ) -> Iterator[trace_model.Boot]:
+    most: int) -> Iterator[trace_model.Boot]:
     """Yield a job that is larger than a machine as several servers.
 
     :param boot: makes one, given its id and how many processors it has

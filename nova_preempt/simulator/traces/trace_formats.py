@@ -115,7 +115,7 @@ class Trace:
                 + (left_out and f' ({left_out})'))
 
 
-def in_order(events: Iterable[Event], chunk: int = _CHUNK ) -> Iterator[Event]:
+def in_order(events: Iterable[Event], chunk: int = _CHUNK) -> Iterator[Event]:
     """Yield events in order of time; equal ones as they come.
 
     In memory are ``chunk`` of them; the others are in temporary files.

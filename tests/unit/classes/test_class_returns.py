@@ -219,7 +219,7 @@ class TestReturning(unittest.TestCase):
                                 most=10)
         self.assertEqual([f'{number:04}' for number in range(10)], found)
         self.assertEqual([0, 10], [len(call.args[0])
-                                    for call in one.mock_calls])
+                                   for call in one.mock_calls])
 
 
 if __name__ == '__main__':

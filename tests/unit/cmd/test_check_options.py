@@ -25,12 +25,12 @@ CREDENTIALS = ('[preemption]\nauth_type = none\n'
 VALUES = (
     ('[preemption]\nactions = shelve,explode',
      ('[preemption]actions: Valid values are [delete, shelve, stop, migrate], '
-     "but found 'explode'")),
+      "but found 'explode'")),
     ('[preemption]\nrepeat_cost_s = x',
      '[preemption]repeat_cost_s: invalid literal for int() with base'),
     ('[backlog]\nbatch_mode = oops',
      ('[backlog]batch_mode: Valid values are [off, greedy, exact], '
-     "but found 'oops'")),
+      "but found 'oops'")),
     ('[classes]\nqos_class = silver',
      '[classes]qos_class: Value should be NAME:VALUE pairs'),
     ('[preemption]\nactions = $nothing', '[preemption]actions: '),
@@ -78,7 +78,7 @@ OF_SCHEDULER = (
      '[preemption]auth_type is passwort: The plugin passwort could not be '),
     ('[preemption]\nauth_type = password',
      ('[preemption]auth_type is password: Auth plugin requires parameters '
-     'which were not given: auth_url')),
+      'which were not given: auth_url')),
 )
 OF_ENGINE = (
     ('[preemption]\nauth_type =', '[preemption]auth_type is not set'),
@@ -275,8 +275,8 @@ class TestPrograms(FileTestCase):
             else:
                 self.assertEqual((2, ('nova-preempt-manage: The database of '
                                   '[preemption_database]connection has no '
-                                  'tables: run "nova-preempt-manage db '
-                                  'sync".\n')), (code, _last(err)))
+                                      'tables: run "nova-preempt-manage db '
+                                      'sync".\n')), (code, _last(err)))
         self.run_program('status', '--config-file', conf, 'upgrade', 'check')
         self.assert_nothing_was_made()
 

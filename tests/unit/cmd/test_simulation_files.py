@@ -25,7 +25,7 @@ class TestCloud(simulation.Case):
             'VCPU': Inventory(8, max_unit=8),
             'MEMORY_MB': Inventory(4096, 512, max_unit=4096,
                                    allocation_ratio=1.5)}),),
-            found.hosts)
+                         found.hosts)
         self.assertEqual({
             'small': simulation_settings.Flavor({'VCPU': 1}),
             'spot': simulation_settings.Flavor({'VCPU': 8},
@@ -134,11 +134,11 @@ restore_at_once = 5
                         'guard = 5\n')
         trace = self.write('reserved.jsonl', '\n'.join((
             ('{"t": 0, "kind": "reserve", "id": "r", "start": 3600, "end": '
-            '7200, "resources": {"VCPU": 1}, "project": "p"}'),
+             '7200, "resources": {"VCPU": 1}, "project": "p"}'),
             ('{"t": 0, "kind": "reserve", "id": "many", "hosts": 2, '
-            '"start": 3600, "end": 7200, "project": "p"}'),
+             '"start": 3600, "end": 7200, "project": "p"}'),
             ('{"t": 4000, "kind": "boot", "id": "own", "resources": '
-            '{"VCPU": 1}, "reservation": "r", "project": "p"}'))))
+             '{"VCPU": 1}, "reservation": "r", "project": "p"}'))))
         records = str(self.directory / 'records.jsonl')
         arguments = ('run', '--cloud', self.write(
             'two.yaml', simulation.CLOUD), trace, '--until-s', '10800',

@@ -68,7 +68,7 @@ class TestEnergy(test_decisions.TestSQLite):
                                         'idle', noted_at=NOW),
             'b': energy_store.HostPower('b', power_steps.ON, at(99),
                                         boot_s=12.5)},
-            energy_store.get_power(self.db))
+                         energy_store.get_power(self.db))
         self.assertEqual(['a'], list(energy_store.get_power(
             self.db, [power_steps.SLEEPING, power_steps.ASLEEP])))
         energy_store.forget_power(self.db, ['a', 'x'])
@@ -117,7 +117,7 @@ class TestEnergy(test_decisions.TestSQLite):
         samples = [energy_store.Sample(at(60 * number), 3, number, 1, 40, 10,
                                        8, watts=None if number else 300.0,
                                        watts_saved=90.5)
-                                       for number in range(4)]
+                   for number in range(4)]
         for sample in reversed(samples):
             energy_store.add_sample(self.db, sample)
         again = energy_store.Sample(at(180.7), 9, 9, 9, 9, 9, 9)

@@ -67,7 +67,7 @@ class TestObserver(world.WorldTestCase):
         self.observe()
         self.assertEqual(
             [(SERVER, 0)], [(wake.server_uuid, wake.duration_s)
-                                  for wake in energy_store.get_wakes(self.db)])
+                            for wake in energy_store.get_wakes(self.db)])
 
     def test_no_reading(self):
         self.watts()

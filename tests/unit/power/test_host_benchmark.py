@@ -50,7 +50,7 @@ class TestRuns(base.PowerTestCase):
 
     def test_they_never_agree(self):
         _median, spread, runs = self.measure(itertools.cycle([50, 100]),
-                                            max_runs=7)
+                                             max_runs=7)
         self.assertEqual(7, runs)
         self.assertEqual(1.0, spread)
 

@@ -342,6 +342,6 @@ class TestDescribe(testtools.TestCase):
                                            for number in range(1000))
         self.assertEqual([f'{number:03}' for number
                           in range(host_properties.MAX_VALUES)],
-                          listed['values'])
+                         listed['values'])
         self.assertEqual([], host_properties.describe([{'a': 'x' * 999}])[0][
             'values'])

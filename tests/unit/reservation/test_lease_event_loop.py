@@ -40,7 +40,7 @@ class TestMoments(life.LifeTestCase):
         self.assertEqual([('start', reservation_model.ACTIVE, 0.0),
                           ('before_end', reservation_model.ACTIVE, None),
                           ('end', reservation_model.ENDED, 0.0)],
-                          self.events.told)
+                         self.events.told)
 
     def test_the_clock_is_set_back_while_it_acts(self):
         self.reserve('h1')

@@ -55,7 +55,7 @@ class FakeClaims:
         others = [item for item in self.claims
                   if item.server_uuid not in amounts]
         new = [core.Claim(next(self._ids), uuid,
-                                  **dataclasses.asdict(item))
+                          **dataclasses.asdict(item))
                for uuid, item in amounts.items()]
         self.claims = others + new
         return [item.id for item in new], others

@@ -32,9 +32,9 @@ class TestCellAway(unittest.TestCase):
             old_flavor=None)]
         self.assertEqual(
             {'new': core.CountedServer([core.Amounts(False, 1, 1)],
-                                         False),
+                                       False),
              'old-two': core.CountedServer([core.Amounts(True, 2, 512)],
-                                             False)},
+                                           False)},
             self.servers({'one': found, 'two': cell_calls.CellAway()}))
 
     def test_nothing_is_remembered_where_all_answer(self):

@@ -37,7 +37,7 @@ def boot(at_s, id, name, vcpus=4, for_s=None):
     made = small.boot(at_s, id, vcpus, for_s=for_s)
     return simulation.trace_model.Boot(made.at_us, id, made.resources, '',
                                        name,
-                                  made.duration_us)
+                                       made.duration_us)
 
 
 class TestClasses(unittest.TestCase):

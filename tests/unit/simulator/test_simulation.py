@@ -260,7 +260,7 @@ class TestSimulation(unittest.TestCase):
                                      for name in (
                                          'boot', 'shelve', 'stop',
                                          'unshelve')},
-                                        'delete': delays.Delay(
+                                  'delete': delays.Delay(
                                             'constant:500')}))
         found, summary, simulation = small.simulated(
             slow, small.options(max_attempts=2),

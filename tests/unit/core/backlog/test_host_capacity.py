@@ -86,7 +86,7 @@ class TestLack(unittest.TestCase):
 
     def test_nearest_host(self):
         ledger = CapacityTracker([host('a', 1), host('b', 2), host('c', 3),
-                                       host('d', 3, capacity=3)])
+                                  host('d', 3, capacity=3)])
         found = shortfalls.lack(ledger, vcpus(4))
         self.assertEqual(
             shortfalls.Lack({'VCPU': 1}, {'VCPU': 4}, True, 4), found)

@@ -93,11 +93,11 @@ class TestBounds(unittest.TestCase):
             {'p0': 1, 'p1': 1, 'p2': 1, 'p3': 1,
              'q0': 1, 'q1': 1, 'q2': 1, 'q3': 1},
             kept(base.decide(requests, rooms, base.NOW,
-                                 dispatch.Options())))
+                             dispatch.Options())))
         self.assertEqual(
             {'p0': 1, 'p1': 1, 'q0': 1},
             kept(base.decide(requests, rooms, base.NOW,
-                                 dispatch.Options(most_holds=3))))
+                             dispatch.Options(most_holds=3))))
 
     def test_not_for_as_many_requests_as_there_are(self):
         """Each trial looks at all hosts."""
@@ -115,7 +115,7 @@ class TestBounds(unittest.TestCase):
 
         with mock.patch.object(CapacityTracker, 'hold', counted):
             found = base.decide(requests, rooms, base.NOW,
-                                    dispatch.Options(most_holds=100))
+                                dispatch.Options(most_holds=100))
         self.assertEqual(4, sum(kept(found).values()))
         self.assertLess(len(asked), 120)
 
@@ -212,7 +212,7 @@ class TestWhoMay(unittest.TestCase):
             next_try_at=later(60)) for name in 'abcdef']
         large = base.request('large', vcpus(8), created_at=base.ago(HOUR))
         found = base.decide([*refused, large], [host('h', 7)], base.NOW,
-                                dispatch.Options())
+                            dispatch.Options())
         self.assertEqual(('large',), found.held)
 
     def test_once_it_has_run_that_is_forgotten(self):

@@ -53,7 +53,7 @@ class Careless:
 
 def decide(requests, rooms, planner, **options):
     return base.decide(requests, rooms, base.NOW,
-                           dispatch.Options(**options), planner=planner)
+                       dispatch.Options(**options), planner=planner)
 
 
 def starts(found):

@@ -78,9 +78,9 @@ class TestPlacing(unittest.TestCase):
     def test_what_is_for_now(self):
         for fault in (
                 ('Exceeded maximum number of retries. Exhausted all hosts '
-                'available for retrying build failures for instance s0.'),
+                 'available for retrying build failures for instance s0.'),
                 ('Quota exceeded for instances: Requested 1, but already used '
-                '10 of 10 instances')):
+                 '10 of 10 instances')):
             self.assertEqual(backlog_model.WAITING, judge(
                 placing(backlog_model.BUILDING),
                 sight('s0', 'error', fault=fault)).state)
@@ -313,7 +313,7 @@ class TestGaveWay(unittest.TestCase):
         verdict = judge(request, now=until)
         self.assertEqual(
             (backlog_model.EXPIRED, ('It was not to come back after '
-                            '2026-01-01 12:01:00Z.')),
+                                     '2026-01-01 12:01:00Z.')),
             (verdict.state, verdict.values['reason']))
 
     def test_deleted_by_its_owner_after_it_came_back(self):

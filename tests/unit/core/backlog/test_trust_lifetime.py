@@ -40,7 +40,7 @@ class TestTrust(unittest.TestCase):
             self.assertEqual(expected,
                              trust_lifetime.latest_start(base.request(
                                  'a', **{'created_at': NOW, **values})),
-                                 values)
+                             values)
 
     def test_who_needs_a_longer_one(self):
         until = NOW + 9 * DAY

@@ -22,7 +22,7 @@ def planner(**options):
 
 def starts(requests, rooms, **options):
     return base.decide(requests, rooms, base.NOW, dispatch.Options(),
-                           planner=planner(**options)).starts
+                       planner=planner(**options)).starts
 
 
 def decide(requests, rooms, **options):
@@ -89,7 +89,7 @@ class TestPlanner(unittest.TestCase):
         """By their sums it fits; Nova, which looks at each, chooses."""
         rooms = [host_capacity.Room(name, *3 * ({'VCPU': 4, 'VGPU': 2},),
                                     parts=frozenset(['VGPU']))
-                                    for name in 'ab']
+                 for name in 'ab']
         device = backlog_model.Alternative('d', 'd', {'VCPU': 1, 'VGPU': 1})
         self.assertEqual(
             {'x': {}, 'y': {'a': 1}},

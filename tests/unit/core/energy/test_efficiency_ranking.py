@@ -93,7 +93,7 @@ class TestAsMeasured(unittest.TestCase):
         for figures in (efficiency_ranking.Figures(1000),
                         efficiency_ranking.Figures(
                                 1000, 300),
-                                efficiency_ranking.Figures(1000, None, 100)):
+                        efficiency_ranking.Figures(1000, None, 100)):
             self.assertEqual(5, figures.as_measured(200, 0.5).flops_per_watt)
 
     def test_no_reading(self):

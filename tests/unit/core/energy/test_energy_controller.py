@@ -54,7 +54,7 @@ class Cloud:
     def in_state(self):
         return {state: {name: host for name, host in self.states.items()
                         if host.state == state}
-                        for state in power_steps.STATES}
+                for state in power_steps.STATES}
 
     def changed_since(self, since_us):
         return [host for host in self.states.values()

@@ -212,12 +212,12 @@ class TestView(unittest.TestCase):
         for lease_id, reason in (
                 ('none', "There is no reservation 'none' of this project."),
                 ('soon', ('Reservation soon is not active yet: it starts at '
-                         '1970-01-01T00:00:10Z.')),
+                          '1970-01-01T00:00:10Z.')),
                 # Its hosts may not be empty yet.
                 ('late', ('Reservation late is not active yet: it starts at '
-                         '1970-01-01T00:00:04Z.')),
+                          '1970-01-01T00:00:04Z.')),
                 ('over', ('Reservation over has ended at '
-                         '1970-01-01T00:00:03Z.')),
+                          '1970-01-01T00:00:03Z.')),
                 ('empty', 'Reservation empty has no host left.')):
             with self.subTest(lease_id):
                 self.assertEqual(leases.Answer(reason=reason),

@@ -82,7 +82,7 @@ class TestMemo(unittest.TestCase):
 
     @LAW
     @hypothesis.given(test_decision_cycle.clouds(), st.lists(st.integers(1, 4),
-                                                    max_size=6))
+                                                             max_size=6))
     def test_it_changes_no_decision(self, hosts, sizes):
         """However much has been placed before."""
         remembering = test_decision_cycle.build(hosts)

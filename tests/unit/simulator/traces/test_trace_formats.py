@@ -311,10 +311,10 @@ class TestErrors(unittest.TestCase):
         lines = [
             '{"t": 0, "kind": "reserve", "id": "a", "hosts": 1}',
             ('{"t": 1.5, "kind": "reserve", "id": "b", "hosts": 2, "start": '
-            '60, "end": 120, "duration": 30, "host_properties": [">", '
-            '"$vcpus", 3], "project": "p", "end_action": "delete"}'),
+             '60, "end": 120, "duration": 30, "host_properties": [">", '
+             '"$vcpus", 3], "project": "p", "end_action": "delete"}'),
             ('{"t": 2, "kind": "boot", "id": "c", "flavor": "x", "class": '
-            '"normal", "reservation": "b"}')]
+             '"normal", "reservation": "b"}')]
         pathlib.Path(self.path).write_text('\n'.join(lines))
         found = list(trace_formats.Trace('json', [self.path]))
         self.assertEqual(lines, [native_format.dump(event) for event in found])
