@@ -21,7 +21,7 @@ METADATA = 'preemptible:headroom'
 
 
 def parse(options):
-    """What [preemption]headroom says, see nova_preempt.core.headroom_account.
+    """Parse [preemption]headroom; see nova_preempt.core.headroom_account.
 
     :param options: [preemption] of the configuration
     :raises InvalidConfiguration: it cannot be understood

@@ -51,7 +51,7 @@ class Qos:
         return promised_servers.Promised(database, self.table, clock)
 
     def returning(self, parts):
-        """Who comes back, see nova_preempt.engine.victim_returns.
+        """Return what chooses returns; see engine.victim_returns.
 
         :param parts: a nova_preempt.handover.service_context.Parts
         """

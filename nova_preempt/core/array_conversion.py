@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole numbers out of arrays."""
+"""Converts arrays of numpy to lists of integers."""
 
 from __future__ import annotations
 

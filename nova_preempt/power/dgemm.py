@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One core's share of the benchmark: matrix products by BLAS.
+"""Multiplies matrices by BLAS on one core, for the benchmark.
 
 Run as a process of its own on each core, with one thread: how many a BLAS can
 use was settled when it was built, and may be less than there are. It reads

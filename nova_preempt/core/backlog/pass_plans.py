@@ -79,7 +79,7 @@ def uses(
 
 
 class Planner(Protocol):
-    """What places many requests together (``core/batch/backlog_batch.py``).
+    """Places many requests together (``core/batch/backlog_batch.py``).
 
     It need not place whom it could: who is not in its answer is looked for
     one by one. Nor can it let anybody pass: where one has room without those

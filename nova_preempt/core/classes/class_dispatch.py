@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One pass over waiting requests of classes: hosts and victims.
+"""Passes over waiting requests of classes: hosts and victims.
 
 Algorithm 1 of M. Carvalho et al. (JISA 11, 2020), and the scheduler by
 priority alone that they compare it with. A pass is to be made when a request

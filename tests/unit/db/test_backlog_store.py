@@ -399,7 +399,7 @@ class TestSQLite(DatabaseTestCase):
         self.assertFalse(self.record((backlog_model.WAITING,), **verdict))
 
     def test_a_boot_that_was_given_up_stays_so(self):
-        """Whoever asked may come back late, and find another under way."""
+        """A caller that returns late finds a newer boot in progress."""
         backlog_store.create(self.db, request())
         backlog_store.begin_boot(self.db, 'r1', backlog_model.OPEN,
                                  boot(state=backlog_model.LOST))
@@ -412,7 +412,7 @@ class TestSQLite(DatabaseTestCase):
         self.assertEqual(before, backlog_store.get(self.db, 'r1'))
 
     def test_what_came_to_nothing_long_ago_is_forgotten(self):
-        """One that is tried for a year is no larger than after a day."""
+        """A request tried for a year has no more rows than after a day."""
         backlog_store.create(self.db, request())
         day = datetime.timedelta(days=1)
         pause = datetime.timedelta(hours=6)

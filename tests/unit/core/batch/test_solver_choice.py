@@ -33,7 +33,7 @@ class TestPlace(unittest.TestCase):
                                               score=batch_model.DP))
 
     def test_on_one_host(self):
-        """Of those that have room for all the fullest."""
+        """The fullest host with capacity for all is chosen."""
         rooms = hosts(a=2, b=8, c=6, d=16)
         self.assertEqual({'c': 3},
                          self.place(3, rooms, solver_choice.AFFINITY))

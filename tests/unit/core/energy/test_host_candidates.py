@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What hosts count as, and how soon they are on."""
+"""Classification of hosts, and how soon they are on."""
 
 import unittest
 

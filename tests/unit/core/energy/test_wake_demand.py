@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which hosts wake for requests that wait."""
+"""Hosts that wake for waiting requests."""
 
 import fractions
 import random

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which reservations a scheduler hint names."""
+"""Reservations that a scheduler hint names."""
 
 import unittest
 
