@@ -108,8 +108,9 @@ class TestGroups(GroupsTestCase):
             self.assertIn('could not be found', found.reason)
 
     def cancel(self, uuid):
-        test_backlog.backlog.change(self.db, uuid, backlog_model.OPEN,
-                                    self.at(), state=backlog_model.CANCELLED)
+        test_backlog.backlog_store.change(
+            self.db, uuid, backlog_model.OPEN, self.at(),
+            state=backlog_model.CANCELLED)
 
     def test_more_than_one_a_host(self):
         """By the rule of the group, and with a server that runs."""
