@@ -17,6 +17,7 @@ from nova.tests import functional  # noqa: F401
 
 # isort: split
 from nova import service
+from nova import test
 from nova.conf import paths
 from oslo_config import cfg
 
@@ -56,6 +57,7 @@ def install(state):
     from nova_preempt.scheduler import manager as ours
     service.SERVICE_MANAGERS['nova-scheduler'] = MANAGER
     _count(ours.PreemptibleSchedulerManager)
+    _close_after_tests(ours.PreemptibleSchedulerManager, test.TestCase)
     _install_in_unit_tests(ours.PreemptibleSchedulerManager)
 
 
@@ -84,6 +86,34 @@ def _count(manager):
 
     manager.start_preemption = start_preemption
     manager.select_destinations = select_destinations
+
+
+def _close_after_tests(manager, test_case):
+    """Stop the heartbeats of a test's schedulers when the test ends.
+
+    Nova's tests stop a service, but its manager is not told of that. A
+    heartbeat would renew its lease in the database until the process ends.
+    """
+    running = []
+    start = manager.start_preemption
+    set_up = test_case.setUp
+
+    def start_preemption(self):
+        start(self)
+        if self.preemption is not None:
+            running.append(self.preemption.process)
+
+    def close():
+        while running:
+            running.pop().close()
+
+    def setUp(self):
+        # The first cleanup runs last, after those that stop services.
+        self.addCleanup(close)
+        set_up(self)
+
+    manager.start_preemption = start_preemption
+    test_case.setUp = setUp
 
 
 def tell_counts(directory):
