@@ -21,8 +21,8 @@ from nova_preempt.core.cover.candidate_keys import Keys
 from nova_preempt.core.cover.candidate_keys import make_keys
 from nova_preempt.core.cover.cheapest_cover import Answer
 from nova_preempt.core.cover.cheapest_cover import solve
-from nova_preempt.core.cover.cover_caps import Caps
 from nova_preempt.core.cover.linear_relaxation import Row
+from nova_preempt.core.cover.ranked_covers import Caps
 from nova_preempt.core.cover.ranked_covers import ranked
 from nova_preempt.core.model import Amounts, Candidate, Cap, VictimSet
 

@@ -17,7 +17,6 @@ from nova_preempt.cloud import clients
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
-from nova_preempt.core import preemptor_outcome
 from nova_preempt.core.eviction import rollback
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
@@ -99,8 +98,8 @@ class Outcomes:
 
     def _note(self, item: unresolved_decisions.Unknown,
               server: ObservedServer | None) -> None:
-        found = preemptor_outcome.outcome(server, item.host, item.operation,
-                                          item.flavor)
+        found = rollback.preemptor_outcome(
+            server, item.host, item.operation, item.flavor)
         if found is not None:
             self._set(item, found)
 
@@ -109,7 +108,7 @@ class Outcomes:
             return
         if found:
             metrics.OUTCOMES.labels(item.operation, found).inc()
-        if item.in_vain and (found == preemptor_outcome.FAILED or (
+        if item.in_vain and (found == rollback.FAILED or (
                 item.server_uuid and item.status == decisions.ROLLED_BACK)):
             metrics.IN_VAIN.inc(item.in_vain)
             LOG.warning('%(number)d preemptible servers have ended in vain: '

@@ -21,7 +21,7 @@ from nova_preempt import metrics
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import actions as core_actions
-from nova_preempt.core import owner_liveness
+from nova_preempt.core import requester_liveness
 from nova_preempt.core.eviction import rollback
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
@@ -86,7 +86,7 @@ class Recovery:
         leases = self._owner.get_leases() if found else {}
         me = self._owner.name
         for decision, age_s in found:
-            if not owner_liveness.is_orphan(
+            if not requester_liveness.is_orphan(
                     decision.uuid, decision.owner, age_s,
                     me=me, working_on=self._active,
                     leases=leases, timeout_s=process_owner.INTENT_TIMEOUT_S):

@@ -13,7 +13,7 @@ from oslo_messaging import opts
 
 from nova_preempt import exceptions
 from nova_preempt import metrics
-from nova_preempt.core import deadline as core_deadline
+from nova_preempt.core import poll_backoff
 from nova_preempt.core.scheduling import cloud_port
 
 
@@ -40,7 +40,7 @@ def make_times(conf):
 
     :param conf: nova.conf.CONF
     """
-    return core_deadline.make_times(
+    return poll_backoff.make_time_budget(
         conf.long_rpc_timeout,
         get_messaging_option(conf, 'rpc_response_timeout'),
         conf.preemption.termination_timeout_s)
@@ -86,7 +86,7 @@ class Deadline:
     One object for all that is done for it. A context manager, within which it
     keeps its slot.
 
-    :param times: nova_preempt.core.deadline.Times
+    :param times: nova_preempt.core.poll_backoff.TimeBudget
     :param slots: a semaphore of how many requests of the process may wait,
         None for one that only asks how it would be
     :param monotonic: the clock

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from nova_preempt.core.array_conversion import as_list
 from nova_preempt.core.classes.availability_margin import Classes
 
 _Array: TypeAlias = npt.NDArray[Any]
@@ -123,10 +122,19 @@ def _by_uuid(found: list[str], alike: _Array) -> list[str]:
 
     :param alike: of each but the last, whether the next one is like it
     """
-    ends = [*as_list(np.flatnonzero(~alike) + 1), len(found)]
+    ends = [*_as_list(np.flatnonzero(~alike) + 1), len(found)]
     start = 0
     for end in ends:
         if end - start > 1:
             found[start:end] = sorted(found[start:end])
         start = end
+    return found
+
+
+def _as_list(array: Any) -> list[int]:
+    """Return the numbers of a row, each as an int.
+
+    ``tolist()`` has another return type in each release of numpy.
+    """
+    found: list[int] = array.tolist()
     return found

@@ -14,17 +14,49 @@ by taking it in the last one's stead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 import dataclasses
 import heapq
 from typing import TypeAlias
 
 from nova_preempt.core.cover.candidate_keys import Keys
 from nova_preempt.core.cover.cheapest_cover import Answer
-from nova_preempt.core.cover.cover_caps import Caps
 
 #: (forced items, free items) -> the best cover, its key without the forced
 Solver: TypeAlias = Callable[[list[int], list[int]], Answer | None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Caps:
+    """(items, how many of them a cover may have at most), any number."""
+
+    caps: Sequence[tuple[frozenset[int], int]] = ()
+
+    def open(self, forced: list[int], free: list[int]) -> list[int] | None:
+        """Return who of the free may join the forced.
+
+        None = the forced alone break a cap.
+        """
+        for members, most in self.caps:
+            held = len(members.intersection(forced))
+            if held > most:
+                return None
+            if held == most:
+                free = [i for i in free if i not in members]
+        return free
+
+    def excess(self, cover: list[int], forced: list[int]) -> list[int]:
+        """Return members one of whom has to be missing; [] = no cap broken.
+
+        None of the forced ones, who do not break a cap themselves.
+        """
+        for members, most in self.caps:
+            over = [i for i in cover if i in members]
+            if len(over) > most:
+                held = members.intersection(forced)
+                others = [i for i in over if i not in held]
+                return others[: most - len(held) + 1]
+        return []
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

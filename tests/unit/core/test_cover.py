@@ -12,8 +12,8 @@ import hypothesis
 from hypothesis import strategies as st
 
 from nova_preempt.core.cover import dual_bound
-from nova_preempt.core.cover.branch_and_bound import branch
 from nova_preempt.core.cover.candidate_keys import make_keys
+from nova_preempt.core.cover.cheapest_cover import branch
 from nova_preempt.core.cover.label_search import search
 from nova_preempt.core.cover.linear_relaxation import Reduced
 from nova_preempt.core.cover.linear_relaxation import reduce

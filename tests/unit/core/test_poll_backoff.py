@@ -3,6 +3,9 @@
 
 import unittest
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from nova_preempt.core import poll_backoff
 from nova_preempt.core.poll_backoff import Failure
 
@@ -78,3 +81,32 @@ class TestTryAgain(unittest.TestCase):
     def test_not_without_end(self):
         self.assertFalse(self.again(Failure.STUCK, attempts_left=0))
         self.assertFalse(self.again(Failure.STUCK, left_s=0))
+
+
+class TestTimeBudget(unittest.TestCase):
+
+    def test_defaults_of_nova(self) -> None:
+        """1800 s, less the minute that it may have been in a queue."""
+        times = poll_backoff.make_time_budget(1800, 60, 120)
+        self.assertEqual(poll_backoff.TimeBudget(1740, 120), times)
+        self.assertEqual(1560, times.notice_limit_s)
+
+    def test_short(self) -> None:
+        """Little time is shared by all that has to happen in it."""
+        times = poll_backoff.make_time_budget(10, 60, 120)
+        self.assertEqual(poll_backoff.TimeBudget(9, 2.25), times)
+        self.assertEqual(6, times.notice_limit_s)
+
+    def test_none(self) -> None:
+        self.assertEqual(
+            0, poll_backoff.make_time_budget(0, 0, 1).notice_limit_s)
+
+    @given(st.floats(0, 1e5), st.floats(0, 1e5), st.floats(0, 1e5))
+    def test_the_longest_notice_fits(self, patience_s: float, sign_s: float,
+                                     termination_timeout_s: float) -> None:
+        """A request that chooses at once can always wait for it."""
+        times = poll_backoff.make_time_budget(patience_s, sign_s,
+                                    termination_timeout_s)
+        self.assertLessEqual(times.whole_s, patience_s)
+        self.assertGreaterEqual(times.whole_s - times.end_s,
+                                times.notice_limit_s)

@@ -19,7 +19,7 @@ from nova_preempt import db
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import observed_server
-from nova_preempt.core import owner_liveness
+from nova_preempt.core import requester_liveness
 from nova_preempt.db import decision_owners
 from nova_preempt.db import decisions
 from nova_preempt.db import models
@@ -43,7 +43,7 @@ sys.stdin.read()
 class TestOrphans(unittest.TestCase):
 
     def is_orphan(self, owner, age_s=0, working_on=(), **leases):
-        return owner_liveness.is_orphan('d', owner, age_s, me='me',
+        return requester_liveness.is_orphan('d', owner, age_s, me='me',
                                         working_on=working_on, leases=leases,
                                         timeout_s=60)
 

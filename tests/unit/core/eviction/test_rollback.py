@@ -2,10 +2,13 @@
 
 """The next step with a victim, in every state that it may be in."""
 
+import datetime
 import unittest
 
 from nova_preempt.core.eviction import rollback
 from nova_preempt.core.observed_server import ObservedServer
+
+RAN = datetime.datetime(2026, 1, 1)
 
 
 class TestTakenBack(unittest.TestCase):
@@ -107,3 +110,55 @@ class TestTakenBack(unittest.TestCase):
             self.assertEqual(status, rollback.last_status(ObservedServer(
                 'a', vm_state, task_state, host), 'shelve'))
         self.assertEqual('gone', rollback.last_status(None, ''))
+
+
+class TestPreemptorOutcome(unittest.TestCase):
+
+    def outcome(self, vm_state='active', task_state=None, host='h',
+                operation='create', **values):
+        return rollback.preemptor_outcome(
+            ObservedServer('s', vm_state, task_state, host, **{
+                'flavor': 'f', 'launched_at': RAN, **values}),
+            'h', operation, 'f')
+
+    def test_what_became_of_it(self):
+        for expected, args, values in (
+                (rollback.SERVED, ('active',), {}),
+                (rollback.SERVED, ('resized',),
+                 {'operation': 'resize'}),
+                (rollback.SERVED, ('stopped',),
+                 {'operation': 'evacuate'}),
+                (rollback.ELSEWHERE, ('active', None, 'other'), {}),
+                (rollback.FAILED, ('error',), {}),
+                (rollback.FAILED, ('error', None, None), {}),
+                (rollback.FAILED, ('shelved_offloaded', None, None),
+                 {'operation': 'unshelve'}),
+                # Its flavor is the old one.
+                (rollback.FAILED, ('active',),
+                 {'operation': 'resize', 'flavor': 'small'}),
+                (rollback.SERVED, ('deleted',), {'deleted': True}),
+                (rollback.DELETED, ('deleted',),
+                 {'deleted': True, 'launched_at': None}),
+                (rollback.DELETED, ('deleted', None, None),
+                 {'deleted': True}),
+                # Nova frees what it has before it is gone.
+                (None, ('deleted',), {}),
+                (None, ('deleted',), {'launched_at': None}),
+                # It is what it was until it has been rebuilt.
+                (None, ('error', 'rebuilding'), {'operation': 'evacuate'}),
+                (None, ('error', 'rebuild_spawning'),
+                 {'operation': 'evacuate'}),
+                (rollback.FAILED, ('error',),
+                 {'operation': 'evacuate'}),
+                (rollback.FAILED, ('error', 'deleting'),
+                 {'operation': 'evacuate'}),
+                # By its owner, who was not served.
+                (rollback.FAILED, ('error', 'rebuilding'), {}),
+                (None, ('building', 'spawning'), {}),
+                (None, ('building',), {}),
+                (None, ('active', 'resize_migrating'),
+                 {'operation': 'resize'})):
+            self.assertEqual(expected, self.outcome(*args, **values),
+                             (args, values))
+        self.assertEqual(rollback.DELETED,
+                         rollback.preemptor_outcome(None, 'h', 'create', 'f'))
