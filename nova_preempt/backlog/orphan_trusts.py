@@ -27,7 +27,7 @@ class OrphanTrusts:
     """Deletes them.
 
     No other trust is touched: what is looked for has the mark of a request
-    that was begun here, see nova_preempt.core.backlog.trust_marker.
+    that was begun here, see nova_preempt.core.backlog.trust_lifetime.
 
     :param database: a nova_preempt.db.Database
     :param acting: a nova_preempt.cloud.keystone_trusts.Trusts

@@ -26,7 +26,6 @@ from nova_preempt.core.backlog import flavor_ladders
 from nova_preempt.core.backlog import redaction
 from nova_preempt.core.backlog import request_rules
 from nova_preempt.core.backlog import trust_lifetime
-from nova_preempt.core.backlog import trust_marker
 from nova_preempt.db import backlog_store
 from nova_preempt.db import backlog_submissions
 
@@ -332,7 +331,7 @@ class Submission:
         """
         begun = backlog_submissions.Begun(
             uuid, context.project_id, context.user_id, self._now(),
-            trust_marker.expiry(uuid, latest))
+            trust_lifetime.expiry(uuid, latest))
         backlog_submissions.begin(self._db, begun)
         try:
             trust_id = self._trusts.create(

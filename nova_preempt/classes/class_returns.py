@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choose which servers of a class return next, and when others end for them.
 
-Carries out core.classes.class_returning for
+Carries out core.classes.class_return_controller for
 nova_preempt.engine.victim_returns.
 """
 
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt.core.classes import class_returning
+from nova_preempt.core.classes import class_return_controller
 from nova_preempt.core.controller import Step
 from nova_preempt.db import decisions
 from nova_preempt.db import pauses
@@ -31,7 +31,8 @@ class Returning:
 
     def __init__(self, parts, table):
         self.period_s = table.pass_period_s
-        self._terms = class_returning.Terms(table.classes, table.pass_period_s)
+        self._terms = class_return_controller.Terms(table.classes,
+            table.pass_period_s)
         self._process = parts.process
         self._known = parts.known
         self._promised = parts.known.promised
@@ -47,8 +48,8 @@ class Returning:
 
         :param room: see the same
         """
-        step = class_returning.step(
-            self._terms, class_returning.Observed(
+        step = class_return_controller.step(
+            self._terms, class_return_controller.Observed(
                 waiting, most, self._promised.claimants, room,
                 self._may_preempt, self._evictable), memory, now_us)
         if step.memory != memory:
@@ -73,7 +74,7 @@ class Returning:
         known = self._known
         # They are replaced in the background, never changed.
         by_node = known.servers.by_node()
-        return class_returning.Evictable(
+        return class_return_controller.Evictable(
             ((listed.uuid, provider, by_node.get(listed.name, {}).values())
              for listed, provider, _ in known.providers.look(
                  (), self.period_s) if provider is not None),

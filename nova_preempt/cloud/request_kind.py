@@ -16,14 +16,14 @@ from nova_preempt.cloud import instances
 import nova_preempt.conf
 from nova_preempt.core import model
 from nova_preempt.core.nested import provider_fit
-from nova_preempt.core.reservation import reservation_hint
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.core.scheduling import preemption_policy
 
 CONF = nova.conf.CONF
 nova_preempt.conf.register_opts(CONF)
 
 # The hint, as Blazar's filter has it.
-RESERVATION = reservation_hint.HINT
+RESERVATION = reservation_model.HINT
 
 _BY_TASK = {
     task_states.MIGRATING: 'live_migrate',
@@ -69,7 +69,7 @@ def _hints(spec_obj):
 
 def reservations(spec_obj):
     """The ids of the reservations that a hint names, mostly none or one."""
-    return reservation_hint.named(_hints(spec_obj))
+    return reservation_model.ids_in_hints(_hints(spec_obj))
 
 
 def reservations_of(server_uuid):

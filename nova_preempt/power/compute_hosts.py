@@ -9,7 +9,6 @@ from oslo_log import log as logging
 from nova_preempt.cloud import cells
 from nova_preempt.cloud import host_services
 from nova_preempt.core.energy import power_steps
-from nova_preempt.core.reservation import occupancy
 
 LOG = logging.getLogger(__name__)
 
@@ -117,10 +116,11 @@ class ComputeHosts:
 
     def is_empty(self, host):
         """Whether nothing at all is, comes to or leaves a ComputeHost."""
-        return occupancy.is_empty(self.occupants(host))
+        return power_steps.is_empty(self.occupants(host))
 
     def occupants(self, host):
-        """The occupancy.Occupants of a ComputeHost, asked now."""
+        """The power_steps.Occupants of a ComputeHost, asked now."""
         consumers = self._placement.get_consumers_in_tree(host.provider_uuid)
-        return occupancy.Occupants(frozenset(consumers), *host_services.users(
+        return power_steps.Occupants(frozenset(consumers),
+            *host_services.users(
             self._get_cells()[host.cell_uuid], host))

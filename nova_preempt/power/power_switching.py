@@ -24,7 +24,6 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import times
 from nova_preempt.core.energy import power_steps
-from nova_preempt.core.reservation import occupancy
 from nova_preempt.db import energy_store
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import power_errors
@@ -307,7 +306,7 @@ class _Work:
         found = self._fleet.occupants(self._host)
         if not self._is_as_before():
             return False
-        empty = occupancy.is_empty(found)
+        empty = power_steps.is_empty(found)
         if empty and self._item.state == power_steps.ASLEEP:
             self._seen.token = self._token
         host = self._host

@@ -8,16 +8,17 @@ from nova_preempt import metrics
 from nova_preempt.core.reservation import down_host_controller
 from nova_preempt.core.reservation import healing_rules
 from nova_preempt.core.reservation import host_query
-from nova_preempt.core.reservation import reservation_intents
+from nova_preempt.core.reservation import reservation_controller
 from nova_preempt.core.reservation import reservation_model
 
 LOG = logging.getLogger(__name__)
 
 # How an owner is told why a host is lost.
-_PUBLIC = {None: '',
-           reservation_intents.Loss.DOWN: 'a host is down',
-           reservation_intents.Loss.OCCUPIED: 'a host could not be emptied',
-           reservation_intents.Loss.ASLEEP: 'a host could not be powered on'}
+_PUBLIC = {
+    None: '',
+    reservation_controller.Loss.DOWN: 'a host is down',
+    reservation_controller.Loss.OCCUPIED: 'a host could not be emptied',
+    reservation_controller.Loss.ASLEEP: 'a host could not be powered on'}
 
 
 class Healing:
@@ -101,7 +102,7 @@ class Healing:
     def replace(self, reservation, intent, why):
         """Give another host for one, or none, or add one that is missing.
 
-        :param intent: a core.reservation.reservation_intents.ReplaceHost
+        :param intent: a core.reservation.reservation_controller.ReplaceHost
         :param why: its host is lost, for operators
         :returns: the Reservation as it is then, None if it is as before
         """

@@ -7,7 +7,6 @@ from nova_preempt import requester
 from nova_preempt.core import requester_liveness
 from nova_preempt.core.reservation import healing_rules
 from nova_preempt.core.reservation import reservation_controller
-from nova_preempt.core.reservation import reservation_intents
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decisions
 from nova_preempt.reservation import reservation_reader
@@ -79,12 +78,12 @@ class Keeper:
 
     def _carry_out(self, intent, view):
         """Do what the controller says; whether it has other hosts then."""
-        act = {reservation_intents.Evict: self._evict,
-               reservation_intents.Migrate: self._migrate,
-               reservation_intents.TurnAway: self._warn_of_strangers,
-               reservation_intents.SetHost: self._set_host,
-               reservation_intents.StartReservation: self._start,
-               reservation_intents.ReplaceHost: self._replace,
+        act = {reservation_controller.Evict: self._evict,
+               reservation_controller.Migrate: self._migrate,
+               reservation_controller.TurnAway: self._warn_of_strangers,
+               reservation_controller.SetHost: self._set_host,
+               reservation_controller.StartReservation: self._start,
+               reservation_controller.ReplaceHost: self._replace,
                healing_rules.Return: self._give_back}[type(intent)]
         try:
             return act(intent, view)

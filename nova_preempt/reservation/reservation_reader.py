@@ -8,7 +8,7 @@ from oslo_log import log as logging
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.reservation import drain_rules
-from nova_preempt.core.reservation import reservation_intents
+from nova_preempt.core.reservation import reservation_controller
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import migration as moving
 
@@ -152,12 +152,12 @@ class View:
     def why(self, intent):
         """Why a host is lost, for operators.
 
-        :param intent: a core.reservation.reservation_intents.ReplaceHost
+        :param intent: a core.reservation.reservation_controller.ReplaceHost
         """
         name = intent.host
-        if intent.loss is reservation_intents.Loss.DOWN:
+        if intent.loss is reservation_controller.Loss.DOWN:
             return self.down[name]
-        if intent.loss is reservation_intents.Loss.ASLEEP:
+        if intent.loss is reservation_controller.Loss.ASLEEP:
             late = self._hosts[name].asleep.why_late
             return f'host {name} is not on: {late or "it does not wake"}'
         return f'host {name} is not empty: {self._describe(intent)}'

@@ -28,7 +28,7 @@ from nova_preempt.core.backlog.host_capacity import Room
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.model import Server as Record
 from nova_preempt.core.observed_server import ObservedServer
-from nova_preempt.core.reservation import reservation_hint
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.simulator import simulated_power
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator.events import Alarm
@@ -234,7 +234,8 @@ def _request(server: Server, now: datetime.datetime) -> backlog_model.Request:
             minimum_run_s=terms.minimum_runtime_s, notice_s=terms.notice_s,
             class_name=terms.class_name)
     body = {
-        allowed_hosts.HINTS[0]: {reservation_hint.HINT: boot.reservation}} if (
+        allowed_hosts.HINTS[0]: {
+            reservation_model.HINT: boot.reservation}} if (
             boot.reservation) else {}
     return backlog_model.Request(
         boot.id, boot.project, '', '', body, '', 1, 1, (alternative,), now,

@@ -15,7 +15,7 @@ from typing import Any
 
 from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes import class_dispatch
-from nova_preempt.core.classes import class_returning
+from nova_preempt.core.classes import class_return_controller
 from nova_preempt.core.classes import class_table
 from nova_preempt.core.classes.promised_availability import Promises
 from nova_preempt.core.classes.server_clocks import Clocks
@@ -124,17 +124,17 @@ class Classes:
                room: Callable[[Shelved], Mapping[str, Resources]],
                memory: int | None, now_us: int) -> Step[str, int | None]:
         """Return which shelved servers return next."""
-        step = class_returning.step(
-            class_returning.Terms(self._table.classes, self.period_s),
-            class_returning.Observed(
+        step = class_return_controller.step(
+            class_return_controller.Terms(self._table.classes, self.period_s),
+            class_return_controller.Observed(
                 waiting, most, self._known, room,
                 lambda: self._parts.options.may_unshelve, self._evictable),
             memory, now_us)
         return Step(tuple(each.uuid for each in step.intents), step.memory)
 
-    def _evictable(self) -> class_returning.Evictable:
+    def _evictable(self) -> class_return_controller.Evictable:
         parts = self._parts
-        return class_returning.Evictable(
+        return class_return_controller.Evictable(
             ((host.name, host.providers[0], host.servers.values())
              for host in parts.cloud.hosts.values()), self._known,
             parts.options.policy, self._endings.budgets(),

@@ -15,7 +15,6 @@ from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import healing_rules
 from nova_preempt.core.reservation import observed_hosts
 from nova_preempt.core.reservation import reservation_controller
-from nova_preempt.core.reservation import reservation_intents
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.simulator import memory_cloud
 from nova_preempt.simulator import reservation_book
@@ -259,26 +258,26 @@ class Keeper:
 
     # -- what is decided ---------------------------------------------------
 
-    def _carry_out(self, intent: reservation_intents.Intent,
+    def _carry_out(self, intent: reservation_controller.Intent,
                    uuid: str) -> None:
         servers, reservation = self._parts.servers, self._book.opened[uuid]
-        if isinstance(intent, reservation_intents.Evict):
+        if isinstance(intent, reservation_controller.Evict):
             self._cloud.ends.end_all(
                 [servers[each] for each in intent.servers], uuid)
-        elif isinstance(intent, reservation_intents.Migrate):
+        elif isinstance(intent, reservation_controller.Migrate):
             self._cloud.moves.move(servers[intent.server])
-        elif isinstance(intent, reservation_intents.SetHost):
+        elif isinstance(intent, reservation_controller.SetHost):
             self._book.put(dataclasses.replace(reservation, hosts=tuple(
                 dataclasses.replace(host, status=intent.status)
                 if host.host == intent.host else host
                 for host in reservation.hosts)))
-        elif isinstance(intent, reservation_intents.ReplaceHost):
+        elif isinstance(intent, reservation_controller.ReplaceHost):
             new = next((name for name in intent.candidates
                         if name not in reservation.held), None)
             self._exchange(reservation, intent.host, new)
         elif isinstance(intent, healing_rules.Return):
             self._exchange(reservation, intent.instead_of, intent.host)
-        elif isinstance(intent, reservation_intents.StartReservation):
+        elif isinstance(intent, reservation_controller.StartReservation):
             self._lease_events.start(uuid)
 
     def _exchange(self, reservation: reservation_model.Reservation,

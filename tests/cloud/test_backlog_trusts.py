@@ -14,7 +14,7 @@ from oslo_config import cfg
 
 from nova_preempt.cloud import keystone_trusts
 import nova_preempt.conf
-from nova_preempt.core.backlog import trust_marker
+from nova_preempt.core.backlog import trust_lifetime
 from tests.cloud import lone_keystone
 
 ROLES = ('member', 'reader')
@@ -114,7 +114,7 @@ class TestTrusts(unittest.TestCase):
         others = [self.create()]
         found = {}
         for _number in range(2):
-            mark = trust_marker.expiry(str(uuid.uuid4()))
+            mark = trust_lifetime.expiry(str(uuid.uuid4()))
             found[mark] = self.trusts.create(
                 self.token(), self.project, self.user, ROLES, mark)
         for mark, trust_id in found.items():

@@ -11,7 +11,7 @@ from oslo_utils import uuidutils
 
 from nova_preempt.cmd import manage
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog import trust_marker
+from nova_preempt.core.backlog import trust_lifetime
 from nova_preempt.db import backlog_store
 from nova_preempt.db import backlog_submissions
 from tests.functional import test_backlog
@@ -74,7 +74,7 @@ class TestVerify(test_backlog.BacklogTestCase):
         """Nothing is wrong while somebody is at it."""
         begun = backlog_submissions.Begun(
             uuidutils.generate_uuid(), PROJECT, USER, self.at(),
-            trust_marker.expiry('any'))
+            trust_lifetime.expiry('any'))
         backlog_submissions.begin(self.db, begun)
         self.trusts.create('', PROJECT, USER, ['member'], begun.expires_at)
         self.assertEqual(set(), self.verify())

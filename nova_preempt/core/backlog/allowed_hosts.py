@@ -9,7 +9,7 @@ from typing import Any
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.reservation import leases
-from nova_preempt.core.reservation import reservation_hint
+from nova_preempt.core.reservation import reservation_model
 
 # How Nova calls scheduler hints in a body; both are taken.
 HINTS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
@@ -53,7 +53,7 @@ def reservations(body: Mapping[str, Any]) -> tuple[str, ...]:
     :raises InvalidHint: see reservation.reservation_hint
     """
     for name in HINTS:
-        found = reservation_hint.named(body.get(name))
+        found = reservation_model.ids_in_hints(body.get(name))
         if found:
             return found
     return ()

@@ -39,7 +39,7 @@ from typing import Any
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import quota_check
+from nova_preempt.core.backlog import request_rules
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.host_capacity import Held
 from nova_preempt.core.backlog.pass_values import Cloud
@@ -264,7 +264,7 @@ class Keeping:
                     trial.could(request, most)):
                 self.quotas.append(request.uuid)
                 quota = cloud.quotas.get((project, request.user_id))
-                reason = quota_check.why_not(request, quota or {})
+                reason = request_rules.why_over_quota(request, quota or {})
             hosts = () if reason else trial.hold(request, most)
             if hosts:
                 of_project[project] += 1

@@ -11,7 +11,7 @@ from typing import Any
 from nova_preempt.core import credential_masking
 from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import request_rules
-from nova_preempt.core.reservation import reservation_hint
+from nova_preempt.core.reservation import reservation_model
 
 #: Members of "server" that may hold secrets: Nova shows them to the server
 #: itself alone.
@@ -28,7 +28,7 @@ _PLAIN = {
 
 # Members of "server", and hints, that a pass looks at.
 _PLACED = ("imageRef", "availability_zone", "host", "hypervisor_hostname")
-_HINTS = ("group", reservation_hint.HINT)
+_HINTS = ("group", reservation_model.HINT)
 # Characters that are kept of Nova's words.
 _MAX_SAID = 2000
 _BOOT_VOLUME = ({"boot_index": 0, "destination_type": "volume"},)

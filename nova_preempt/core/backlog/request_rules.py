@@ -12,7 +12,7 @@ from typing import Any
 from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.classes import class_of_server
-from nova_preempt.core.reservation import reservation_hint
+from nova_preempt.core.reservation import reservation_model
 
 
 class Refused(Exception):
@@ -172,10 +172,10 @@ def check_reservations(body: Mapping[str, Any]) -> None:
     """
     for name in allowed_hosts.HINTS:
         try:
-            reservation_hint.named(body.get(name))
-        except reservation_hint.InvalidHint as exc:
+            reservation_model.ids_in_hints(body.get(name))
+        except reservation_model.InvalidHint as exc:
             raise Refused(
-                f"body.{name}.{reservation_hint.HINT}", str(exc)) from None
+                f"body.{name}.{reservation_model.HINT}", str(exc)) from None
 
 
 def check_server(server: Mapping[str, Any], count: int) -> None:
@@ -303,3 +303,43 @@ def starts_from_volume(server: Mapping[str, Any]) -> bool:
         isinstance(device, Mapping) and str(device.get("boot_index")) == "0"
         and device.get("destination_type") == "volume"
         for device in (devices if isinstance(devices, list) else ()))
+
+
+# As GET /limits has them: what may be used, what is, and of which resource
+# classes a server uses that much; none: one each.
+_LIMITS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
+    ("servers", "maxTotalInstances", "totalInstancesUsed", ()),
+    # Nova counts pinned cores as others.
+    ("vCPUs", "maxTotalCores", "totalCoresUsed", ("VCPU", "PCPU")),
+    ("MiB of RAM", "maxTotalRAMSize", "totalRAMUsed", ("MEMORY_MB",)),
+)
+
+
+def why_over_quota(
+    request: backlog_model.Request, limits: Mapping[str, int]) -> str:
+    """Say why the servers that start together are more than the quota allows.
+
+    :param limits: the absolute ones of GET /limits
+    :returns: '' where they are not, in one of its flavors
+    """
+    reasons = [
+        _why_over(item, backlog_model.least(request), limits)
+        for item in request.alternatives]
+    return next(iter(reasons), "") if all(reasons) else ""
+
+
+def _why_over(
+    wanted: backlog_model.Alternative, count: int, limits: Mapping[str, int]
+) -> str:
+    for name, most, used, classes in _LIMITS:
+        limit = limits.get(most, -1)
+        if limit < 0:  # there is none
+            continue
+        left = limit - limits.get(used, 0)
+        amount = sum(
+            wanted.resources.get(name, 0) for name in classes
+        ) if classes else 1
+        if amount and count * amount > left:
+            return (f"the quota of its user leaves {max(0, left)} {name}, "
+                    f"and it needs {count * amount}.")
+    return ""

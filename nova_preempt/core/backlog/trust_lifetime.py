@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog import trust_marker
 
 #: For so long after a start its trust is needed, to clear up.
 _CLEARING = datetime.timedelta(days=1)
@@ -35,7 +35,7 @@ def latest_start(request: backlog_model.Request) -> datetime.datetime | None:
         if request.back_until is None:
             return None
         latest = max(request.back_until, latest)
-    return latest if latest < trust_marker.EARLIEST else None
+    return latest if latest < EARLIEST else None
 
 
 def renewed_until(
@@ -57,3 +57,27 @@ def outlasts_trust(request: backlog_model.Request) -> bool:
         return False
     latest = latest_start(request)
     return latest is None or latest + _CLEARING > request.trust_until
+
+
+#: Where a trust may be needed at any time: from here on, in 2,000 years.
+EARLIEST = datetime.datetime(2500, 1, 1)  # noqa: DTZ001 (naive, in UTC)
+_SPAN_S = 2**36
+#: Else so long after the last start, for what Nova answers late, and for users
+#: who want to wait a little longer; and then within a day and a half.
+_AFTER = datetime.timedelta(days=7)
+_SHORT_SPAN_S = 2**17
+
+
+def expiry(
+    uuid: str, latest: datetime.datetime | None = None) -> datetime.datetime:
+    """When the trust of a request expires, naive and in UTC.
+
+    :param uuid: of the request
+    :param latest: when servers may be started for the last time; None where
+        that may be any time
+    """
+    digest = int.from_bytes(hashlib.sha256(uuid.encode()).digest(), "big")
+    if latest is None or latest >= EARLIEST:
+        return EARLIEST + datetime.timedelta(seconds=digest % _SPAN_S)
+    return latest + _AFTER + datetime.timedelta(
+        seconds=digest % _SHORT_SPAN_S)

@@ -10,6 +10,7 @@ to look for that; so nothing is read in vain, and what a host may lose a server
 by is read right before.
 """
 
+from collections.abc import Collection
 import dataclasses
 import enum
 
@@ -296,3 +297,32 @@ def _failed(facts: Facts, boot_timeout_s: float) -> Step:
 
 _RULES = {EMPTYING: _empty, SLEEPING: _sleep, ASLEEP: _asleep,
           WAKING: _wake, FAILED: _failed}
+
+
+@dataclasses.dataclass(frozen=True)
+class Occupants:
+    """Uuids of whatever is on a host, comes to it or leaves it.
+
+    A server that is being built has its space in Placement before its host
+    knows of it; one that is moving may have it in a record of its migration
+    only; one whose allocations were lost is on the host all the same.
+
+    :param consumers: who has allocations of the host, or of any part of it
+    :param servers: those that Nova's cell has there
+    :param migrations: servers that move from it or to it
+    """
+
+    consumers: frozenset[str] = frozenset()
+    servers: frozenset[str] = frozenset()
+    migrations: frozenset[str] = frozenset()
+
+
+def is_empty(occupants: Occupants,
+             ignored: Collection[str] = frozenset()) -> bool:
+    """Whether nothing is there.
+
+    :param ignored: uuids that do not count, such as those of servers that
+        would give way
+    """
+    found = (occupants.consumers | occupants.servers | occupants.migrations)
+    return found <= frozenset(ignored)

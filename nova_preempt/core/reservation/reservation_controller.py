@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 import dataclasses
+import enum
 import math
+from typing import TypeAlias
 
 from nova_preempt.core import controller
 from nova_preempt.core.model import SECOND
@@ -18,13 +20,80 @@ from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import healing_rules
 from nova_preempt.core.reservation import lease_event_controller
 from nova_preempt.core.reservation import observed_hosts
-from nova_preempt.core.reservation import reservation_intents
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.core.reservation.reservation_intents import Intent
 
 #: How often a host is looked for, in seconds, that a reservation misses
 #: although nothing is known to have changed.
 INCOMPLETE_S = 60
+
+
+class Loss(enum.Enum):
+    """Why a host is taken from a reservation."""
+
+    DOWN = "down"
+    OCCUPIED = "occupied"
+    ASLEEP = "asleep"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Evict:
+    """Begin the notice of preemptible servers of a host, as one decision."""
+
+    host: str
+    servers: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Migrate:
+    """Move a normal server away from a host."""
+
+    host: str
+    server: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TurnAway:
+    """Report servers on a host that the reservation has for itself."""
+
+    host: str
+    servers: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SetHost:
+    """Record the status of a host of the reservation."""
+
+    host: str
+    status: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReplaceHost:
+    """Give the reservation the first candidate that is still free.
+
+    :ivar host: the host that it loses for that, None if it misses one
+    :ivar loss: why it loses that host
+    :ivar or_lose: whether it loses the host even if no candidate is free
+    :ivar residents: the servers on the host
+    :ivar blocking: uuids of those that will not be gone in time
+    """
+
+    host: str | None
+    candidates: tuple[str, ...]
+    loss: Loss | None = None
+    or_lose: bool = False
+    residents: tuple[drain_rules.Server, ...] = ()
+    blocking: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StartReservation:
+    """Let the reservation start."""
+
+
+Intent: TypeAlias = (
+    Evict | Migrate | TurnAway | SetHost | ReplaceHost | healing_rules.Return
+    | StartReservation)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,8 +177,8 @@ def _other_hosts(view: observed_hosts.View) -> tuple[Intent, ...]:
     if down:
         names = tuple(view.candidates())
         return tuple(
-            reservation_intents.ReplaceHost(
-                name, names, reservation_intents.Loss.DOWN, or_lose=True)
+            ReplaceHost(
+                name, names, Loss.DOWN, or_lose=True)
             for name in down)
     if reservation.ready_at is not None:
         former = view.former()
@@ -121,7 +190,7 @@ def _other_hosts(view: observed_hosts.View) -> tuple[Intent, ...]:
             return found
     names = (tuple(view.candidates())
              if len(reservation.held) < reservation.quantity else ())
-    return (reservation_intents.ReplaceHost(None, names),) if names else ()
+    return (ReplaceHost(None, names),) if names else ()
 
 
 def _own(view: observed_hosts.View, name: str) -> int:
@@ -161,7 +230,7 @@ class _Looks:
                                          lease_event_controller.Kind.START,
                                          reservation_model.from_us(
                                              self._now_us)):
-            self._intents.append(reservation_intents.StartReservation())
+            self._intents.append(StartReservation())
         if self._to_start_s > 0:
             in_s = min(self._to_start_s, (
                 self._to_start_s - self._next_s
@@ -188,7 +257,7 @@ class _Looks:
         strangers = tuple(server.uuid for server in servers
                           if self._reservation.uuid not in server.named)
         if strangers:
-            self._intents.append(reservation_intents.TurnAway(name, strangers))
+            self._intents.append(TurnAway(name, strangers))
             self._drain(name, servers)
             self._has_strangers = True
 
@@ -213,9 +282,9 @@ class _Looks:
             self._set(host, reservation_model.EMPTYING)
             return False
         names = names or self._view.candidates()
-        loss = (reservation_intents.Loss.OCCUPIED if seen.asleep is None
-                else reservation_intents.Loss.ASLEEP)
-        self._intents.append(reservation_intents.ReplaceHost(
+        loss = (Loss.OCCUPIED if seen.asleep is None
+                else Loss.ASLEEP)
+        self._intents.append(ReplaceHost(
             name, tuple(names), loss, or_lose, residents, found.blocking))
         self._hosts[name] = dataclasses.replace(host,
                                                 status=reservation_model.LOST)
@@ -257,21 +326,21 @@ class _Looks:
         found = drain_rules.decide(residents.values(), self._to_start_s,
                                    self._view.caps(free) if free else ())
         self._intents += [
-            reservation_intents.Migrate(name, uuid) for uuid in found.move
+            Migrate(name, uuid) for uuid in found.move
             if not
             self._is_recent(residents[uuid].asked_us, drain_rules.RETRY_S)]
         if found.notice:
             groups = drain_rules.by_notice(
                 {uuid: residents[uuid].notice_s for uuid in found.notice},
                 self._view.evicting())
-            self._intents += [reservation_intents.Evict(name, uuids)
+            self._intents += [Evict(name, uuids)
                               for uuids in groups]
         return found, tuple(residents.values())
 
     def _set(self, host: reservation_model.Assignment, status: str) -> None:
         if host.status != status:
             self._hosts[host.host] = dataclasses.replace(host, status=status)
-            self._intents.append(reservation_intents.SetHost(host.host,
+            self._intents.append(SetHost(host.host,
                                                              status))
 
     def _may_swap(self, name: str) -> bool:

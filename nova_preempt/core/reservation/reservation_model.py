@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 import dataclasses
 import datetime
 from typing import Any
@@ -106,3 +107,23 @@ class Reservation:
     @property
     def end_s(self) -> int:
         return to_s(self.end_at)
+
+
+HINT = "reservation"
+
+
+class InvalidHint(ValueError):
+    """The value of the hint names no reservations."""
+
+
+def ids_in_hints(hints: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the ids of reservations in hints, mostly none or one.
+
+    :raises InvalidHint:
+    """
+    value = (hints or {}).get(HINT, ())
+    ids = (value,) if isinstance(value, str) and value else value
+    if not isinstance(ids, str | list | tuple) or not all(
+        isinstance(lease_id, str) for lease_id in ids):
+        raise InvalidHint("it is neither an id nor a list of ids")
+    return tuple(ids)

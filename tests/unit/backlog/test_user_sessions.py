@@ -13,7 +13,7 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import trust_marker
+from nova_preempt.core.backlog import trust_lifetime
 from nova_preempt.db import backlog_store
 from nova_preempt.db import backlog_store as db
 from nova_preempt.db import backlog_submissions
@@ -183,7 +183,7 @@ class TestLeftovers(unittest.TestCase):
         super().setUp()
         self.begun = [backlog_submissions.Begun(f'b{number:02}', 'p', 'u',
                                                 base.NOW,
-                                                trust_marker.expiry(
+                                                trust_lifetime.expiry(
                                                     f'b{number:02}'))
                       for number in range(120)]
         self.keystone = Keystone()

@@ -8,7 +8,7 @@ import functools
 from nova_preempt import db
 from nova_preempt.cloud import host_services
 from nova_preempt.conf import energy as conf_energy
-from nova_preempt.core.reservation import occupancy
+from nova_preempt.core.energy import power_steps
 from nova_preempt.power import compute_hosts
 from nova_preempt.power import energy_loop
 from nova_preempt.power import energy_policy
@@ -106,11 +106,11 @@ class World:
         return self.hosts[host.name]
 
     def is_empty(self, host):
-        return occupancy.is_empty(self.occupants(host))
+        return power_steps.is_empty(self.occupants(host))
 
     def occupants(self, host):
         self.looks.append(host.name)
-        return occupancy.Occupants(
+        return power_steps.Occupants(
             frozenset(['coming'] if host.name in self.coming else []),
             frozenset(['running'] if self.hosts[host.name].servers else []))
 

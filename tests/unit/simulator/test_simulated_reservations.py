@@ -12,7 +12,7 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.notice_period import NoticeRule
 from nova_preempt.core.reservation import cleanup_controller
 from nova_preempt.core.reservation import leases
-from nova_preempt.core.reservation import reservation_intents
+from nova_preempt.core.reservation import reservation_controller
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import plots
 from nova_preempt.simulator import simulation as run
@@ -244,7 +244,8 @@ class TestEmptied(unittest.TestCase):
         (name,) = reservation.held
         other, = {'h-1', 'h-2'} - {name}
         there._keeper._carry_out(
-            reservation_intents.ReplaceHost(name, (other,), or_lose=True), 'r')
+            reservation_controller.ReplaceHost(name, (other,), or_lose=True),
+                'r')
         simulation.run((), 6000 * SECOND)
         self.assertEqual(['4850 kept', '4862 deleted'], [
             f'{item["t"]:g} {item["event"]}' for item in records

@@ -11,6 +11,8 @@ import unittest
 from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import request_rules
+from tests.unit.core.backlog import base
+from tests.unit.core.backlog.base import vcpus
 
 NOW = datetime.datetime(2026, 1, 1, 12)
 DAY = datetime.timedelta(days=1)
@@ -197,6 +199,49 @@ class TestLimit(unittest.TestCase):
                 {'open': (0, -1), 'a_day': (used, allowed)})
             self.assertEqual(refused, 'limit a_day' in why)
             self.assertEqual(refused, bool(why))
+
+
+LIMITS = {'maxTotalInstances': 10, 'totalInstancesUsed': 9,
+          'maxTotalCores': 20, 'totalCoresUsed': 16,
+          'maxTotalRAMSize': -1, 'totalRAMUsed': 10 ** 6}
+
+
+class TestWhyNot(unittest.TestCase):
+
+    def test_servers_that_start_together_count(self):
+        self.assertEqual('',
+            request_rules.why_over_quota(base.request(), LIMITS))
+        self.assertIn('leaves 1 servers, and it needs 2',
+            request_rules.why_over_quota(
+            base.request(count=2), LIMITS))
+        self.assertEqual('', request_rules.why_over_quota(
+            base.request(count=2, least_count=1), LIMITS))
+
+    def test_pinned_cores_are_cores(self):
+        for wanted, left in (
+                (base.alternative(PCPU=5), 'leaves 4 vCPUs'),
+                (base.alternative(PCPU=2, VCPU=3), 'it needs 5'),
+                (base.alternative(PCPU=2, VCPU=2), '')):
+            self.assertIn(left, request_rules.why_over_quota(
+                base.request('a', wanted), LIMITS) or '-' * (not left))
+
+    def test_one_flavor_that_fits_is_enough(self):
+        self.assertIn('leaves 4 vCPUs', request_rules.why_over_quota(
+            base.request('a', vcpus(5)), LIMITS))
+        self.assertEqual('', request_rules.why_over_quota(
+            base.request('a', vcpus(5), vcpus(4)), LIMITS))
+
+    def test_what_has_no_limit(self):
+        wanted = base.alternative(MEMORY_MB=10 ** 9)
+        self.assertEqual('', request_rules.why_over_quota(
+            base.request('a', wanted), LIMITS))
+        self.assertEqual('', request_rules.why_over_quota(
+            base.request('a', vcpus(99), count=99), {}))
+
+    def test_more_is_used_than_there_is(self):
+        self.assertIn('leaves 0 servers', request_rules.why_over_quota(
+            base.request(), {'maxTotalInstances': 1,
+                             'totalInstancesUsed': 3}))
 
 
 if __name__ == '__main__':

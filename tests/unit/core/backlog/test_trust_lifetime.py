@@ -4,9 +4,12 @@
 import dataclasses
 import datetime
 import unittest
+import uuid
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nova_preempt.core.backlog import trust_lifetime
-from nova_preempt.core.backlog import trust_marker
 from tests.unit.core.backlog import base
 
 NOW = datetime.datetime(2026, 1, 1, 12)
@@ -35,8 +38,8 @@ class TestTrust(unittest.TestCase):
                 (None, {'not_after': datetime.datetime(9990, 1, 1)}),
                 (None, {'not_after': datetime.datetime(
                     9999, 12, 31, 23, 59, 59)}),
-                (trust_marker.EARLIEST - SECOND,
-                 {'not_after': trust_marker.EARLIEST - SECOND})):
+                (trust_lifetime.EARLIEST - SECOND,
+                 {'not_after': trust_lifetime.EARLIEST - SECOND})):
             self.assertEqual(expected,
                              trust_lifetime.latest_start(base.request(
                                  'a', **{'created_at': NOW, **values})),
@@ -59,7 +62,8 @@ class TestTrust(unittest.TestCase):
     def test_small_moves_need_few(self):
         """Ten days at a time, for years."""
         made, request = 0, base.request('a', not_after=NOW + DAY)
-        request = dataclasses.replace(request, trust_until=trust_marker.expiry(
+        request = dataclasses.replace(request,
+            trust_until=trust_lifetime.expiry(
             'a', trust_lifetime.latest_start(request)))
         for number in range(1, 200):
             request = dataclasses.replace(
@@ -67,10 +71,42 @@ class TestTrust(unittest.TestCase):
             if trust_lifetime.outlasts_trust(request):
                 made += 1
                 request = dataclasses.replace(
-                    request, trust_until=trust_marker.expiry(
+                    request, trust_until=trust_lifetime.expiry(
                         str(made), trust_lifetime.renewed_until(request, NOW)))
                 self.assertFalse(trust_lifetime.outlasts_trust(request))
         self.assertLess(made, 10)
 
     def test_renewed_for_any_time(self):
         self.assertIsNone(trust_lifetime.renewed_until(base.request('a'), NOW))
+
+
+class TestExpiry(unittest.TestCase):
+
+    @given(st.uuids().map(str))
+    def test_is_in_whole_seconds_and_far_ahead(self, of):
+        found = trust_lifetime.expiry(of)
+        self.assertEqual(found, trust_lifetime.expiry(of))
+        self.assertEqual(0, found.microsecond)
+        self.assertGreaterEqual(found, trust_lifetime.EARLIEST)
+        self.assertLess(found, datetime.datetime(4700, 1, 1))
+
+    @given(st.uuids().map(str), st.datetimes(
+        datetime.datetime(2026, 1, 1), datetime.datetime(9999, 1, 1)))
+    def test_is_soon_after_the_last_start(self, of, latest):
+        found = trust_lifetime.expiry(of, latest.replace(microsecond=0))
+        self.assertEqual(0, found.microsecond)
+        if latest < trust_lifetime.EARLIEST:
+            self.assertLess(datetime.timedelta(days=6), found - latest)
+            self.assertGreater(datetime.timedelta(days=9), found - latest)
+
+    def test_of_many_at_the_same_time(self):
+        latest = datetime.datetime(2026, 11, 20)
+        self.assertLess(95, len({
+            trust_lifetime.expiry(str(uuid.UUID(int=number)), latest)
+            for number in range(100)}))
+
+    def test_is_another_one_for_each(self):
+        """Of 1,000, which are many more than are begun at once."""
+        self.assertEqual(1000, len({
+            trust_lifetime.expiry(str(uuid.UUID(int=number)))
+            for number in range(1000)}))

@@ -14,7 +14,6 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog import host_capacity
-from nova_preempt.core.batch import affinity_groups
 from nova_preempt.core.batch import backlog_batch
 from nova_preempt.core.batch import batch_model
 from nova_preempt.core.batch import solver_choice
@@ -248,23 +247,24 @@ class TestMany(unittest.TestCase):
         for _ in range(50):
             rooms = [host(f'h{number}', chance.randint(0, 9))
                      for number in range(4)]
-            wishes = [affinity_groups.Wish(vcpus(chance.randint(1, 4)), count,
+            wishes = [
+                backlog_batch.GroupRequest(vcpus(chance.randint(1, 4)), count,
                                            chance.randint(1, count))
                       for count in chance.choices((1, 2, 3), k=4)]
             self.assertEqual(
                 max(one_host(wishes, each.free['VCPU']) for each in rooms),
-                affinity_groups.Rooms(rooms).fitting(wishes))
+                backlog_batch.HostRooms(rooms).fitting(wishes))
             self.assertEqual(
                 one_host(wishes, rooms[1].free['VCPU']),
-                affinity_groups.Rooms(rooms).fitting(wishes, {'h1', 'gone'}))
+                backlog_batch.HostRooms(rooms).fitting(wishes, {'h1', 'gone'}))
 
     def test_more_than_can_be_counted(self):
-        rooms = affinity_groups.Rooms([host('a', 2**80), host('b', 4)])
+        rooms = backlog_batch.HostRooms([host('a', 2**80), host('b', 4)])
         self.assertEqual([0, 1], rooms.fitting([
-            affinity_groups.Wish(vcpus(2**70), 1, 1),
-            affinity_groups.Wish(vcpus(9), 1, 1)]))
-        self.assertEqual([0], affinity_groups.Rooms([]).fitting([
-            affinity_groups.Wish(vcpus(1), 1, 1)]))
+            backlog_batch.GroupRequest(vcpus(2**70), 1, 1),
+            backlog_batch.GroupRequest(vcpus(9), 1, 1)]))
+        self.assertEqual([0], backlog_batch.HostRooms([]).fitting([
+            backlog_batch.GroupRequest(vcpus(1), 1, 1)]))
 
 
 def one_host(wishes, free):

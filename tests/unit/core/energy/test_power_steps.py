@@ -6,7 +6,6 @@ import unittest
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.energy.power_steps import Act
 from nova_preempt.core.energy.power_steps import Power
-from nova_preempt.core.reservation import occupancy
 
 
 def facts(state, **values):
@@ -214,9 +213,9 @@ class TestOthers(StepsTestCase):
         self.assertEqual('asleep', power_steps.adopted(up=False))
 
     def test_empty(self):
-        self.assertTrue(occupancy.is_empty(occupancy.Occupants()))
+        self.assertTrue(power_steps.is_empty(power_steps.Occupants()))
         for name in ('consumers', 'servers', 'migrations'):
-            found = occupancy.Occupants(**{name: frozenset('ab')})
-            self.assertFalse(occupancy.is_empty(found))
-            self.assertFalse(occupancy.is_empty(found, 'a'))
-            self.assertTrue(occupancy.is_empty(found, 'abc'))
+            found = power_steps.Occupants(**{name: frozenset('ab')})
+            self.assertFalse(power_steps.is_empty(found))
+            self.assertFalse(power_steps.is_empty(found, 'a'))
+            self.assertTrue(power_steps.is_empty(found, 'abc'))

@@ -11,7 +11,6 @@ from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import healing_rules
 from nova_preempt.core.reservation import observed_hosts
 from nova_preempt.core.reservation import reservation_controller
-from nova_preempt.core.reservation import reservation_intents
 from nova_preempt.core.reservation import reservation_model
 
 START_S = 10_000
@@ -107,13 +106,13 @@ class TestController(unittest.TestCase):
                     {'h1': [spot('p'), normal('n')]})
         self.assertEqual(((), 5), self.step(view, 905))
         self.assertEqual(
-            ((reservation_intents.Migrate('h1', 'n'),), 5),
+            ((reservation_controller.Migrate('h1', 'n'),), 5),
             self.step(view, 900))
         view.there = {'h1': [spot('p'), spot('q', notice_s=60),
                              spot('r', busy=True)]}
         self.assertEqual(((), 720), self.step(view, 900))
-        self.assertEqual(((reservation_intents.Evict('h1', ('p',)),
-                           reservation_intents.Evict('h1', ('q',))), 5),
+        self.assertEqual(((reservation_controller.Evict('h1', ('p',)),
+                           reservation_controller.Evict('h1', ('q',))), 5),
                          self.step(view, 180))
         view.ending = ('p', 'q')
         self.assertEqual(((), 5), self.step(view, 175))
@@ -123,15 +122,16 @@ class TestController(unittest.TestCase):
                                 ('h2', reservation_model.READY)),
                     {'h2': [spot('own', named=('r1',))]})
         self.assertEqual(((
-            reservation_intents.SetHost('h1', reservation_model.READY),), 100),
+            reservation_controller.SetHost('h1', reservation_model.READY),),
+                100),
                          self.step(view, 100))
-        self.assertEqual(((reservation_intents.SetHost(
+        self.assertEqual(((reservation_controller.SetHost(
             'h1', reservation_model.READY),
-                           reservation_intents.StartReservation()), None),
+                           reservation_controller.StartReservation()), None),
                          self.step(view, 0))
         for free in (False, None):
             view.free = free
-            self.assertEqual(((reservation_intents.SetHost(
+            self.assertEqual(((reservation_controller.SetHost(
                 'h2', reservation_model.EMPTYING),), 1),
                              self.step(view, 0))
 
@@ -160,7 +160,8 @@ class TestController(unittest.TestCase):
         self.step(view, 100)
         self.assertEqual(((), 1), self.step(view, -79))
         (lost,), wake_s = self.step(view, -80)
-        self.assertEqual(('h1', (), reservation_intents.Loss.OCCUPIED, True), (
+        self.assertEqual(
+            ('h1', (), reservation_controller.Loss.OCCUPIED, True), (
             lost.host, lost.candidates, lost.loss, lost.or_lose))
         self.assertEqual(60, wake_s)
         # It has another try, if it is had again.
@@ -192,9 +193,10 @@ class TestController(unittest.TestCase):
         """Half a minute after it came to nothing, or the clock was set."""
         view = View(reservation(('h1', reservation_model.EMPTYING)))
         for ago_s, expected in ((29, ()), (
-            30, (reservation_intents.Migrate('h1', 'n'),)),
+            30, (reservation_controller.Migrate('h1', 'n'),)),
                                 (-1,
-                                 (reservation_intents.Migrate('h1', 'n'),))):
+                                 (reservation_controller.Migrate('h1', 'n'),
+                                     ))):
             view.there = {'h1': [normal(
                 'n', refused=True,
                 asked_us=(START_S - 100 - ago_s) * SECOND)]}
@@ -208,13 +210,13 @@ class TestController(unittest.TestCase):
         self.assertEqual(((), 5), self.step(view, 200))
         self.assertEqual(((), 1), self.step(view, 0))
         (lost,), _ = self.step(view, -300)
-        self.assertEqual((reservation_intents.Loss.ASLEEP, ('h2',), True), (
+        self.assertEqual((reservation_controller.Loss.ASLEEP, ('h2',), True), (
             lost.loss, lost.candidates, lost.or_lose))
         view.hosts = {'h1': observed_hosts.Host(
             'h1', asleep=host_candidates.Off('paused', 300))}
         self.assertEqual(((), 5), self.step(view, 310))
         (swap,), _ = self.step(view, 300)
-        self.assertEqual((reservation_intents.Loss.ASLEEP, False),
+        self.assertEqual((reservation_controller.Loss.ASLEEP, False),
                          (swap.loss, swap.or_lose))
 
     def test_hosts_that_are_down_or_missing(self):
@@ -223,11 +225,11 @@ class TestController(unittest.TestCase):
                                 ('h3', reservation_model.LOST)),
                     others=('h4',), down=('h1', 'h2', 'h3'))
         self.assertEqual((tuple(
-            reservation_intents.ReplaceHost(
-                name, ('h4',), reservation_intents.Loss.DOWN, True)
+            reservation_controller.ReplaceHost(
+                name, ('h4',), reservation_controller.Loss.DOWN, True)
             for name in ('h1', 'h2')), 0), self.step(view, 5000))
         view.down = ()
-        self.assertEqual(((reservation_intents.ReplaceHost(None, ('h4',)),),
+        self.assertEqual(((reservation_controller.ReplaceHost(None, ('h4',)),),
                           0),
                          self.step(view, 5000))
         view.others = ()
@@ -250,9 +252,9 @@ class TestController(unittest.TestCase):
         view = View(reservation(('h1', reservation_model.READY), ready=True), {
             'h1': [drain_rules.Server('own', ('r1',)), spot('p'),
                    normal('n')]})
-        turned_away = ((reservation_intents.TurnAway('h1', ('p', 'n')),
-                        reservation_intents.Migrate('h1', 'n'),
-                        reservation_intents.Evict('h1', ('p',))), 5)
+        turned_away = ((reservation_controller.TurnAway('h1', ('p', 'n')),
+                        reservation_controller.Migrate('h1', 'n'),
+                        reservation_controller.Evict('h1', ('p',))), 5)
         self.assertEqual(turned_away, self.step(view, -100))
         view.hosts = {'h1': observed_hosts.Host('h1',
                                                 status='disabled')}

@@ -3,7 +3,7 @@
 
 import unittest
 
-from nova_preempt.core.reservation import reservation_hint
+from nova_preempt.core.reservation import reservation_model
 
 
 class TestNamed(unittest.TestCase):
@@ -13,14 +13,15 @@ class TestNamed(unittest.TestCase):
                                 ({'reservation': 'a'}, ('a',)),
                                 ({'reservation': ['a', 'b']}, ('a', 'b')),
                                 ({'group': 'a'}, ())):
-            self.assertEqual(expected, reservation_hint.named(found))
+            self.assertEqual(expected, reservation_model.ids_in_hints(found))
 
     def test_neither_text_nor_texts(self):
         for value in (5, 0, None, True, False, [5], [None], ['a', 5],
                       [{'a': 1}], {'a': 1}, {}):
             with self.subTest(value), self.assertRaises(
-                reservation_hint.InvalidHint):
-                reservation_hint.named({'reservation': value})
+                reservation_model.InvalidHint):
+                reservation_model.ids_in_hints({'reservation': value})
         for value in ('', []):
             self.assertEqual((),
-                             reservation_hint.named({'reservation': value}))
+                             reservation_model.ids_in_hints(
+                                 {'reservation': value}))
