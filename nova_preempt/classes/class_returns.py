@@ -31,8 +31,8 @@ class Returning:
 
     def __init__(self, parts, table):
         self.period_s = table.pass_period_s
-        self._terms = class_return_controller.Terms(table.classes,
-            table.pass_period_s)
+        self._terms = class_return_controller.Terms(
+            table.classes, table.pass_period_s)
         self._process = parts.process
         self._known = parts.known
         self._promised = parts.known.promised
@@ -40,8 +40,7 @@ class Returning:
 
     def of_class(self, uuids):
         """Those of these servers that are of a class."""
-        claimants = self._promised.claimants
-        return {uuid for uuid in uuids if uuid in claimants}
+        return set(uuids).intersection(self._promised.claimants)
 
     def step(self, waiting, most, room, memory, now_us):
         """See core.eviction.return_controller.Observed.choose().
