@@ -16,7 +16,7 @@ from nova_preempt.api import microversion
 from nova_preempt.api import operations
 from nova_preempt.api import policy
 from nova_preempt.api import router
-from nova_preempt.backlog import backlog_notifications
+from nova_preempt.backlog import request_recorder
 from nova_preempt.backlog import submission
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
@@ -42,7 +42,7 @@ def make_services(conf):
         classes=known_classes, intake=submission.Submission(
             conf, database, keystone_trusts.Trusts(conf),
             nova_as_user.UserReading(conf),
-            known_classes, tell=backlog_notifications.RequestNotifications(
+            known_classes, tell=request_recorder.RequestNotifications(
                 conf, socket.gethostname()).changed))
 
 

@@ -9,7 +9,6 @@ import oslo_messaging as messaging
 from nova_preempt import metrics
 from nova_preempt import rpc
 from nova_preempt.backlog import backlog_loop
-from nova_preempt.backlog import backlog_notifications
 from nova_preempt.backlog import batch_dispatch
 from nova_preempt.backlog import capacity_reader
 from nova_preempt.backlog import launcher
@@ -70,7 +69,7 @@ class Backlog:
         self._pauses = process.pauses
         self._clock = process.clock
         self._known = known
-        tell = backlog_notifications.RequestNotifications(conf, conf.host)
+        tell = request_recorder.RequestNotifications(conf, conf.host)
         self.close = tell.close
         written = request_recorder.Records(process.db, tell.changed)
         trusts = trusts or keystone_trusts.Trusts(conf)

@@ -36,7 +36,6 @@ from nova_preempt.engine import evictions
 from nova_preempt.engine import service
 from nova_preempt.handover import service_context
 from nova_preempt.power import power_service
-from nova_preempt.reservation import reservation_endpoint
 from nova_preempt.reservation import reservation_service
 
 CONF = nova.conf.CONF
@@ -101,7 +100,7 @@ def make_server(conf, engine):
                          server=conf.host),
         [evictions.EvictionEndpoint(engine.parts.known.servers,
                                     engine.evictions),
-         reservation_endpoint.HostInventoryEndpoint(engine.inventory),
+         reservation_service.HostInventoryEndpoint(engine.inventory),
          *engine.power.endpoints, *engine.backlog.endpoints],
         executor='threading',
         serializer=nova_rpc.RequestContextSerializer(None))
@@ -142,7 +141,7 @@ def main():
         logging.setup(CONF, 'nova')
         objects.register_all()
         engine = make_engine(CONF, sight=functools.partial(
-            reservation_endpoint.why_blind,
+            reservation_service.why_blind,
             rpc.EngineClient(rpc.get_transport(CONF), _PING_S), CONF.host))
     except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-engine: {exc}', file=sys.stderr)

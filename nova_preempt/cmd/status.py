@@ -42,7 +42,7 @@ from nova_preempt.handover import eviction_policy
 from nova_preempt.power import figure_cache
 from nova_preempt.power import power_errors
 from nova_preempt.reservation import lease_cache
-from nova_preempt.reservation import project_limits
+from nova_preempt.reservation import reservation_schedule
 from nova_preempt.scheduler import request_deadline
 
 CONF = nova.conf.CONF
@@ -291,10 +291,11 @@ def _result_of_reservations(conf, reservable_hosts):
     text = (f'Whoever passes the policy {rule} '
             f'({policy.check_string(conf, rule)}) may reserve {hosts}: '
             + ', '.join(f'{name} {options[name]}'
-                        for name in project_limits.LIMITS)
+                        for name in reservation_schedule.LIMITS)
             + '. That ends preemptible servers of others, and moves normal '
             'ones.')
-    unlimited = [name for name in project_limits.LIMITS if options[name] < 0]
+    unlimited = [name for name in reservation_schedule.LIMITS
+                 if options[name] < 0]
     if options.reservable_default:
         return _warning(f'{text} [reservation]reservable_default is true.')
     if unlimited:

@@ -6,7 +6,6 @@ from oslo_log import log as logging
 from nova_preempt.db import connection
 from nova_preempt.db import decision_owners
 from nova_preempt.db import pauses
-from nova_preempt.engine import eviction_loop_check
 from nova_preempt.engine import evictions
 from nova_preempt.engine import expiry
 from nova_preempt.engine import headroom_task
@@ -139,7 +138,7 @@ class Engine:
                 (old.delete_stopped, 0),
                 (keeper.keep, 0),
                 (returns.restore, 0),
-                (eviction_loop_check.Cycles(process.db).look, CYCLES_S),
+                (janitor.Cycles(process.db).look, CYCLES_S),
                 # Last: it waits for a cell that hangs for a minute.
                 (cleaner.clean, AUDIT_INTERVAL_S))
         ], self.health, leadership, options.interval_s)

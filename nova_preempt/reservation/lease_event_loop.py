@@ -27,7 +27,7 @@ class LeaseEvents:
     :param database: a nova_preempt.db.Database
     :param reservations: a nova_preempt.db.reservations.Reservations of it
     :param events: a
-        reservation_notifications.ReservationNotifications
+        reservation_service.ReservationNotifications
     :param clock: returns now, naive and in UTC
     :param is_enabled: returns whether any may start
     """

@@ -25,7 +25,7 @@ class Cleanup:
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param inventory: a nova_preempt.reservation.host_inventory.Inventory
     :param events: a
-        reservation_notifications.ReservationNotifications
+        reservation_service.ReservationNotifications
     :param clock: returns now, naive and in UTC
     """
 

@@ -15,12 +15,13 @@ from oslo_utils import uuidutils
 from nova_preempt import exceptions
 from nova_preempt import plugins
 from nova_preempt.core.reservation import admission
+from nova_preempt.core.reservation import reservation_limits
 from nova_preempt.core.reservation import reservation_model
+from nova_preempt.db import reservable_hosts
 from nova_preempt.db import reservations
-from nova_preempt.reservation import project_limits
 from nova_preempt.reservation import reservation_request
 
-LIMITS = project_limits.LIMITS
+LIMITS = reservation_limits.LIMITS
 Request = reservation_request.Request
 
 
@@ -113,8 +114,7 @@ class Schedule:
         now_s = self._now_s()
         wanted = reservation_request.make_wanted(request, self._options, now_s)
         window = wanted.window
-        of_project = project_limits.Limits.load(self._conf, self._db,
-                                                project_id)
+        of_project = ProjectLimits.load(self._conf, self._db, project_id)
         of_project.check_request(wanted.quantity, window.duration_s,
                                  window.start_s - now_s)
         hosts = self._inventory.find_hosts(context, wanted.host_properties)
@@ -151,7 +151,7 @@ class Schedule:
         _check_open(reservation)
         if end_at is not None:
             end_s = reservation_request.to_s('end_at', end_at)
-            of_project = project_limits.Limits.load(
+            of_project = ProjectLimits.load(
                 self._conf, self._db, reservation.project_id)
             self.reservations.set_end(
                 uuid, reservation_model.from_s(end_s),
@@ -208,6 +208,26 @@ class Schedule:
                     self.reservations.set_end(uuid, now)
                 break
         return self.reservations.get(uuid)
+
+
+class ProjectLimits(reservation_limits.Limits):
+    """Limits on what one project may reserve.
+
+    Its checks raise ReservationLimit.
+    """
+
+    @classmethod
+    def load(cls, conf, database, project_id):
+        """Read the project's limits, the options where it has none."""
+        own = reservable_hosts.get_limits(database, project_id)
+        return cls({name: own.get(name, conf.reservation[name])
+                    for name in LIMITS})
+
+    def check(self, name, asked, used=0):
+        try:
+            super().check(name, asked, used)
+        except reservation_limits.LimitExceeded as exc:
+            raise exceptions.ReservationLimit(str(exc)) from None
 
 
 def _explain(search, hosts, details):

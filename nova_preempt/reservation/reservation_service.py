@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life of reservations, put together for the engine."""
 
+import oslo_messaging as messaging
+from oslo_utils import timeutils
 
+from nova_preempt import exceptions
+from nova_preempt import metrics
+from nova_preempt import rpc
+from nova_preempt.cloud import nova_contexts
 from nova_preempt.conf import reservation as conf_reservation
 from nova_preempt.db import requested_moves
 from nova_preempt.db import reservable_hosts
 from nova_preempt.db import reservations as db
 from nova_preempt.handover import allocation_claim
+from nova_preempt.handover import preemption_notifications
 from nova_preempt.reservation import healing
 from nova_preempt.reservation import host_inventory
 from nova_preempt.reservation import host_occupancy
@@ -15,10 +22,14 @@ from nova_preempt.reservation import migration
 from nova_preempt.reservation import reconciler
 from nova_preempt.reservation import reservation_cleanup
 from nova_preempt.reservation import reservation_executor
-from nova_preempt.reservation import reservation_notifications
 from nova_preempt.reservation import reservation_purge
 from nova_preempt.reservation import reservation_reader
 from nova_preempt.reservation import reservation_schedule
+
+# Of the payload; see nova_preempt.handover.preemption_notifications.VERSION.
+VERSION = '1.0'
+
+_TIME = '%Y-%m-%dT%H:%M:%SZ'
 
 
 def make_inventory(conf, process, clients, servers, **power):
@@ -68,8 +79,7 @@ class Lifecycle:
             return process.clock().replace(tzinfo=None)
 
         self.reservations = db.Reservations(process.db, clock)
-        tell = reservation_notifications.ReservationNotifications(conf,
-                                                                  conf.host)
+        tell = ReservationNotifications(conf, conf.host)
         self.close = tell.close
         moves = migration.Migration(clients.nova, hosts.occupancy,
                                     requested_moves.Moves(process.db), clock)
@@ -93,3 +103,112 @@ class Lifecycle:
         """Do what is due, and the next step of what takes time."""
         self.lease_events.run()
         self.reconciler.run()
+
+
+class HostInventoryEndpoint:
+    """An RPC endpoint; see rpc.EngineClient for what it answers.
+
+    Every engine serves it, also those that do not act.
+
+    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    """
+
+    target = messaging.Target(namespace=rpc.INVENTORY, version='1.0')
+
+    def __init__(self, inventory):
+        self._inventory = inventory
+
+    def ping(self, context):
+        """Shows whoever asks that messages get here."""
+
+    @messaging.expected_exceptions(exceptions.PreemptError)
+    def find_hosts(self, context, host_properties):
+        return self._inventory.find_hosts(host_properties)
+
+    def list_properties(self, context):
+        return self._inventory.list_properties()
+
+    def list_hosts(self, context):
+        return self._inventory.list_hosts()
+
+
+def why_blind(client, server):
+    """Return why this engine cannot tell that hosts are down, '' if it can.
+
+    Computes report over the message bus. An engine that does not reach itself
+    there cannot tell a host that is down from a bus that is.
+
+    :param client: an rpc.EngineClient
+    :param server: the name under which this engine answers
+    """
+    try:
+        client.ping(nova_contexts.admin(), server)
+    except exceptions.NoAnswer as exc:
+        return ('this engine does not reach itself over the message bus '
+                f'({exc})')
+    return ''
+
+
+class ReservationNotifications:
+    """Tells of reservations.
+
+    :param conf, host: see
+        nova_preempt.handover.preemption_notifications.Notifier
+    """
+
+    def __init__(self, conf, host):
+        self._notifier = preemption_notifications.Notifier(conf, host)
+        self.close = self._notifier.close
+
+    def start(self, reservation, late_s):
+        """Tell that a reservation has started.
+
+        :param late_s: how many seconds after its start that is
+        """
+        metrics.RESERVATIONS_LATE.labels('start').observe(late_s)
+        self._emit('start', reservation)
+
+    def before_end(self, reservation):
+        """Tell that the end of a reservation is near."""
+        self._emit('before_end', reservation)
+
+    def end(self, reservation, late_s=None):
+        """It is over: it has ended, or was cancelled after its start.
+
+        :param late_s: how many seconds after its end that is, None if it was
+            cancelled
+        """
+        if late_s is not None:
+            metrics.RESERVATIONS_LATE.labels('end').observe(late_s)
+        self._emit('end', reservation)
+
+    def degraded(self, reservation):
+        """It has fewer hosts than it should have; its reason says why."""
+        self._emit('degraded', reservation)
+
+    def error(self, reservation):
+        """Tell that servers were not cleared away; its reason names them."""
+        self._emit('error', reservation)
+
+    def _emit(self, event, reservation):
+        self._notifier.send(f'reservation.{event}', make_payload(reservation),
+                            event == 'error')
+
+
+def make_payload(reservation):
+    """The payload of a notification, as its documented samples have it.
+
+    :param reservation: a
+        nova_preempt.core.reservation.reservation_model.Reservation
+    """
+    return {
+        'version': VERSION, 'reservation_id': reservation.uuid,
+        'name': reservation.name, 'project_id': reservation.project_id,
+        'user_id': reservation.user_id, 'status': reservation.status,
+        'reason': reservation.reason, 'quantity': reservation.quantity,
+        'start': f'{reservation.start_at:{_TIME}}',
+        'end': f'{reservation.end_at:{_TIME}}',
+        'end_action': reservation.end_action,
+        'hosts': [{'name': host.host, 'status': host.status,
+                   'reason': host.reason} for host in reservation.hosts],
+        'generated_at': f'{timeutils.utcnow():{_TIME}}'}

@@ -15,12 +15,12 @@ from unittest import mock
 from oslo_utils import fixture as utils_fixture
 import testtools
 
-from nova_preempt.backlog import backlog_notifications
+from nova_preempt.backlog import request_recorder
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decisions
 from nova_preempt.handover import preemption_notifications
-from nova_preempt.reservation import reservation_notifications
+from nova_preempt.reservation import reservation_service
 
 SAMPLES = (pathlib.Path(__file__).parents[2] / 'doc'
            / 'notification_samples')
@@ -122,7 +122,7 @@ class TestPreemptions(SamplesTestCase):
 
 class TestReservations(SamplesTestCase):
 
-    make_events = reservation_notifications.ReservationNotifications
+    make_events = reservation_service.ReservationNotifications
 
     def test_start(self):
         self.events.start(RESERVATION, 0.0)
@@ -157,7 +157,7 @@ class TestReservations(SamplesTestCase):
 
 class TestBacklog(SamplesTestCase):
 
-    make_events = backlog_notifications.RequestNotifications
+    make_events = request_recorder.RequestNotifications
 
     def test_active(self):
         self.events.changed(dataclasses.replace(

@@ -9,7 +9,6 @@ from oslo_utils import timeutils
 from nova_preempt.api import reservation_views
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservable_hosts
-from nova_preempt.reservation import project_limits
 from nova_preempt.reservation import reservation_schedule
 from tests.unit.api import base
 from tests.unit.api.base import make_uuid
@@ -236,7 +235,7 @@ class TestRefusals(ReservationTestCase):
                               answer['error']['message'])
 
     def test_the_last_of_all_times(self):
-        for name in project_limits.LIMITS:
+        for name in reservation_schedule.LIMITS:
             self.conf.set_override(name, -1, 'reservation')
         for time in ('9999-12-31T23:59:59', '8999-12-31T23:59:59',
                      '9999-12-31T23:59:59-12:00'):

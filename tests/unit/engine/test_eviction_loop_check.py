@@ -7,7 +7,7 @@ from oslo_log import log as logging
 
 from nova_preempt import metrics
 from nova_preempt.db import decisions
-from nova_preempt.engine import eviction_loop_check
+from nova_preempt.engine import janitor
 from tests.unit.db import test_decisions
 
 NOW = datetime.datetime(2026, 11, 20, 12)
@@ -19,7 +19,7 @@ class TestCycles(test_decisions.TestSQLite):
     def setUp(self):
         super().setUp()
         self.now = NOW
-        self.cycles = eviction_loop_check.Cycles(self.db, lambda: self.now)
+        self.cycles = janitor.Cycles(self.db, lambda: self.now)
         self.number = 0
 
     def give_way(self, minutes_ago, victim='v', project='p', taker='q',
@@ -33,8 +33,8 @@ class TestCycles(test_decisions.TestSQLite):
 
     def warnings(self):
         """How many there are, and what the metric says of servers."""
-        with self.assertLogs(eviction_loop_check.__name__, 'WARNING') as logs:
-            logging.getLogger(eviction_loop_check.__name__).warning('the end')
+        with self.assertLogs(janitor.__name__, 'WARNING') as logs:
+            logging.getLogger(janitor.__name__).warning('the end')
             self.cycles.look()
         return [record.getMessage() for record in logs.records][1:]
 

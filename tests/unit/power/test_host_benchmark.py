@@ -17,8 +17,8 @@ from hypothesis import strategies
 from nova_preempt.cmd import benchmark as cmd_benchmark
 from nova_preempt.power import dgemm
 from nova_preempt.power import host_benchmark
+from nova_preempt.power import hosts_file
 from nova_preempt.power import power_readings
-from nova_preempt.power import yaml_loader
 from tests.unit.client import test_preemption_commands
 from tests.unit.core import support
 from tests.unit.power import base
@@ -231,7 +231,7 @@ class TestCommand(base.PowerTestCase):
                    'off: {flops: 1.5e12, watts: 350}\n')
         self.run_command('--output', self.output)
         with open(self.output, encoding='utf-8') as stream:
-            content = yaml_loader.load(stream)
+            content = hosts_file.load(stream)
         self.assertEqual({'flops': 1.5e12, 'watts': 350}, content['off'])
         self.assertEqual(['flops', 'idle_watts', 'watts'],
                          sorted(content['node1']))

@@ -7,9 +7,9 @@ import traceback
 import hypothesis
 from hypothesis import strategies
 
+from nova_preempt.power import hosts_file
 from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import power_errors
-from nova_preempt.power import yaml_loader
 from tests.unit.core import support
 from tests.unit.power import base
 
@@ -54,7 +54,7 @@ off:
                             ('true', True), ('', None), ('~', None),
                             ('1:30', '1:30'), ('2026-11-20', '2026-11-20'),
                             ('.inf', float('inf')), ('no', 'no')):
-            self.assertEqual({'a': value}, yaml_loader.load(f'a: {text}'),
+            self.assertEqual({'a': value}, hosts_file.load(f'a: {text}'),
                              text)
 
     def test_none_and_empty(self):
