@@ -22,7 +22,7 @@ import yaml
 
 from nova_preempt import exceptions
 from nova_preempt import sdk
-from nova_preempt.cmd import whole_file
+from nova_preempt.cmd import output_files
 import nova_preempt.conf
 from nova_preempt.conf import benchmark_credentials
 from nova_preempt.conf import energy
@@ -174,7 +174,7 @@ def write(path, figures):
     content = hosts_file.load_yaml(path, {'type': 'object'}) if (
         os.path.exists(path)) else {}
     content[figures.host] = _kept(figures)
-    with whole_file.written(path) as name, open(
+    with output_files.written(path) as name, open(
             name, 'w', encoding='utf-8') as stream:
         # Whoever reads it is another user.
         os.fchmod(stream.fileno(), 0o644)

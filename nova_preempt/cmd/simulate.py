@@ -9,11 +9,10 @@ import sys
 import time
 
 from nova_preempt.cmd import arguments
+from nova_preempt.cmd import output_files
 from nova_preempt.cmd import simulation_files
 from nova_preempt.cmd import simulation_policy
-from nova_preempt.cmd import simulation_records
 from nova_preempt.cmd import simulation_sweep
-from nova_preempt.cmd import whole_file
 from nova_preempt.cmd.simulation_sweep import warn
 from nova_preempt.core.model import SECOND
 from nova_preempt.embedded import yaml_file
@@ -161,7 +160,7 @@ def main(argv=None):
         # Who reads has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (trace_model.TraceError, yaml_file.BadFile, BadArgument, OSError,
-            simulation_policy.PolicyError, simulation_records.NoParquet,
+            simulation_policy.PolicyError, output_files.NoParquet,
             plots.NoPlot, sweep.NotInstalled, sweep.Lost) as exc:
         warn(exc)
         return 1
@@ -196,7 +195,7 @@ def _output(args):
     if args.output is None:
         yield sys.stdout
         return
-    with whole_file.written(args.output) as name, open(
+    with output_files.written(args.output) as name, open(
             name, 'w', encoding='utf-8') as stream:
         yield stream
 
@@ -245,7 +244,7 @@ def _run(args):
         write = None
         if args.records is not None:
             write = stack.enter_context(
-                simulation_records.writer(args.records))
+                output_files.writer(args.records))
         summaries = [
             _simulate(args, setup, options, write,
                       {'policy': title} if len(titles) > 1 else {}, over_time,

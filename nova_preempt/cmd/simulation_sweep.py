@@ -12,9 +12,9 @@ import sys
 import time
 
 from nova_preempt.cmd import arguments
+from nova_preempt.cmd import output_files
 from nova_preempt.cmd import simulation_files
 from nova_preempt.cmd import simulation_policy
-from nova_preempt.cmd import whole_file
 from nova_preempt.simulator import summary_tables
 from nova_preempt.simulator import sweep
 
@@ -240,7 +240,7 @@ class Kept:
         :raises OSError: it cannot be written
         """
         wanted = self._described(run)
-        with (whole_file.written(self._file(wanted)) as name,
+        with (output_files.written(self._file(wanted)) as name,
               open(name, 'w', encoding='utf-8') as stream):
             json.dump({'run': wanted, 'summary': summary}, stream)
 

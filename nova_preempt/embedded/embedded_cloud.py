@@ -36,9 +36,7 @@ from sqlalchemy import exc as sqla_exc
 
 import nova_preempt.conf
 from nova_preempt.embedded import fake_hypervisor
-from nova_preempt.embedded import fake_trusts
 from nova_preempt.embedded import nova_fixtures
-from nova_preempt.embedded import nova_options
 from nova_preempt.embedded import speedups
 from nova_preempt.reservation import lease_cache
 
@@ -108,7 +106,7 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         super().setUp()
         self.useFixture(nova_fixtures.TokenAuth())
         #: What makes trusts for the API, and is given to the engine.
-        self.trusts = fake_trusts.EmbeddedTrusts(
+        self.trusts = nova_fixtures.EmbeddedTrusts(
             lambda: CONF.preemption.endpoint)
         self._quieten()
 
@@ -124,11 +122,11 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         return started
 
     def _set_options(self):
-        for group, values in nova_options.OPTIONS.items():
+        for group, values in nova_fixtures.OPTIONS.items():
             for name, value in values.items():
                 # A default, so that a test may override it at any time.
                 CONF.set_default(name, value, group)
-        for name, value in nova_options.CONSTANTS.items():
+        for name, value in nova_fixtures.CONSTANTS.items():
             self.useFixture(fixtures.MonkeyPatch(name, value))
         CONF.set_default(
             'enabled_filters',

@@ -1,9 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variants of Nova's own test fixtures."""
+"""Configuration and fakes of the embedded cloud."""
+
+import uuid
 
 import fixtures
+from keystoneauth1 import session as ks_session
+from keystoneauth1 import token_endpoint
 from nova import context as nova_context
 from nova.tests import fixtures as nova_fixtures
+
+from nova_preempt.cloud import keystone_trusts
+
+OPTIONS = {
+    None: {
+        'cpu_allocation_ratio': 1.0,
+        'ram_allocation_ratio': 1.0,
+        'disk_allocation_ratio': 1.0,
+        'reserved_host_cpus': 0,
+        'reserved_host_memory_mb': 0,
+        'reserved_host_disk_mb': 0,
+    },
+    'quota': {'instances': -1, 'cores': -1, 'ram': -1},
+    'filter_scheduler': {
+        'available_filters': [
+            'nova.scheduler.filters.all_filters',
+            'nova_preempt.scheduler.filters.all_filters'],
+        'weight_classes': [
+            'nova.scheduler.weights.all_weighers',
+            'nova_preempt.scheduler.weights.all_weighers'],
+    },
+    'preemption': {
+        'auth_type': 'admin_token',
+        # A fake hypervisor ends a server at once, and no guest listens.
+        'notice_s': 0,
+    },
+}
+
+#: {a constant of the services: its value here}.
+CONSTANTS = {
+    # No periodic task runs here that keeps what is known fresh.
+    'nova_preempt.core.scheduling.cloud_port.MAX_AGE_S': 0.0,
+    'nova_preempt.core.scheduling.cloud_port.LIST_MAX_AGE_S': 0.0,
+    'nova_preempt.cloud.instance_poller.POLL_INTERVAL_S': 0.02,
+}
 
 
 class CellDatabases(nova_fixtures.CellDatabases):
@@ -55,3 +94,60 @@ class TokenAuth(fixtures.Fixture):
             roles.remove('admin')
         return nova_context.RequestContext(
             user, project, is_admin=user == 'admin', roles=roles, **kwargs)
+
+
+class EmbeddedTrusts:
+    """The same as nova_preempt.cloud.keystone_trusts.Trusts.
+
+    :param endpoint: returns the address of nova-api
+    :ivar made: {trust id: token} of those that there are
+    :ivar refused: why no trust can be made, '' if it can
+    :ivar away: why Keystone cannot be asked, '' if it can
+    :ivar gone: {token: why it may nothing any more}
+    """
+
+    def __init__(self, endpoint):
+        self._endpoint = endpoint
+        self.made = {}
+        self._expiries = {}
+        self.refused = ''
+        self.away = ''
+        self.gone = {}
+
+    def create(self, auth_token, project_id, user_id, roles, expires_at=None):
+        self.check()
+        if self.refused:
+            raise keystone_trusts.TrustRefused(self.refused)
+        trust_id = uuid.uuid4().hex
+        self.made[trust_id] = f'{user_id}:{project_id}'
+        self._expiries[trust_id] = expires_at
+        return trust_id
+
+    def list(self):
+        self.check()
+        found = []
+        for trust_id, token in self.made.items():
+            expires_at = self._expiries.get(trust_id)
+            found.append({
+                'id': trust_id, 'trustor_user_id': token.split(':')[0],
+                'expires_at': expires_at and expires_at.isoformat() + 'Z'})
+        return found
+
+    def session(self, trust_id):
+        self.check()
+        token = self.made.get(trust_id)
+        if token is None:
+            raise keystone_trusts.TrustGone(
+                f'Could not find trust: {trust_id}.')
+        if token in self.gone:
+            raise keystone_trusts.TrustGone(self.gone[token])
+        return ks_session.Session(
+            token_endpoint.Token(self._endpoint(), token))
+
+    def delete(self, trust_id):
+        self.check()
+        self.made.pop(trust_id, None)
+
+    def check(self):
+        if self.away:
+            raise keystone_trusts.KeystoneError(self.away)

@@ -17,8 +17,8 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.scheduling import eviction_budgets
 from nova_preempt.core.scheduling.plan import Plan
+from nova_preempt.simulator import simulated_returns
 from nova_preempt.simulator import simulated_servers
-from nova_preempt.simulator import stopped_victims
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.simulated_decisions import Budgets
 from nova_preempt.simulator.simulated_decisions import Decision
@@ -64,7 +64,7 @@ class Endings:
         self._again = again
         self._shelved = shelved
         self._budgets = Budgets(parts)
-        self.stopped = stopped_victims.Stopped(parts)
+        self.stopped = simulated_returns.StoppedVictims(parts)
 
     # -- how it begins -----------------------------------------------------
 

@@ -1,25 +1,152 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts and ends of reservations, each at its time."""
+"""Starts and ends reservations, and cleans up their hosts afterwards."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 import dataclasses
 
+from nova_preempt.core.classes.server_clocks import Kind
+from nova_preempt.core.reservation import cleanup_controller
 from nova_preempt.core.reservation import lease_event_controller
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.simulator import simulated_cleanup
+from nova_preempt.simulator import simulated_executor
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator.events import Alarm
 from nova_preempt.simulator.events import Turn
 from nova_preempt.simulator.reservation_book import Book
+from nova_preempt.simulator.simulated_servers import Server
+from nova_preempt.simulator.simulated_servers import State
 from nova_preempt.simulator.simulation_state import Parts
+
+#: How Nova's record of a server says what it is in the middle of.
+_SHOWN = {
+    State.BOOTING: ('building', 'spawning'),
+    State.RUNNING: ('active', None),
+    State.NOTICE: ('active', None),
+    State.STOPPED: ('stopped', None),
+}
+_COMING = frozenset((State.WAITING,))
+_TASKS = {'force_delete': 'deleting', 'shelve': 'shelving'}
+
+
+class _View:
+    """See the core's View."""
+
+    #: Every cell can be read.
+    dark = False
+
+    def __init__(self, cloud: simulated_executor.Cloud,
+                 reservation: reservation_model.Reservation) -> None:
+        self._cloud = cloud
+        self.reservation = reservation
+        self.running = cloud.book.running
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The names of hosts that other reservations need."""
+        return cleanup_controller.needed(self._cloud.book.near())
+
+    def servers(self, host: str) -> list[cleanup_controller.Server]:
+        return [_server(server) for server in self._cloud.on_host(host)]
+
+    def coming(self) -> list[cleanup_controller.Server]:
+        return [_server(server) for host in self.reservation.hosts
+                for server in self._cloud.on_host(host.host, _COMING)
+                if server.boot.reservation == self.reservation.uuid]
+
+    def homeless(self, coming: Collection[cleanup_controller.Server]
+                 ) -> tuple[cleanup_controller.Server, ...]:
+        """Return none: a scheduler has them, which waits for others."""
+        return ()
+
+
+def _server(server: Server) -> cleanup_controller.Server:
+    return cleanup_controller.Server(
+        server.boot.id, server.current_host.name, server.named,
+        *_SHOWN.get(server.state, ('active', 'deleting')),
+        preemptible=server.kind.terms is not None)
+
+
+class Cleanup:
+    """Clears the hosts of reservations that are over.
+
+    :param cloud: a simulated_executor.Cloud
+    :param not_coming: called with a server that was being built, or coming
+        back, and is not any more
+    """
+
+    def __init__(self, cloud: simulated_executor.Cloud,
+                 not_coming: Callable[[Server], None]) -> None:
+        self._cloud = cloud
+        self._parts = cloud.parts
+        self._book = cloud.book
+        self._not_coming = not_coming
+        self._memories: dict[str, cleanup_controller.Memory] = {}
+
+    def begin(self, reservation: reservation_model.Reservation) -> None:
+        """Clear the hosts of a reservation that is over."""
+        self._book.over[reservation.uuid] = reservation
+        self._look(reservation.uuid)
+
+    def _look(self, uuid: str) -> None:
+        parts = self._parts
+        step = cleanup_controller.step(
+            _View(self._cloud, self._book.over[uuid]),
+            self._memories.get(uuid, cleanup_controller.Memory()),
+            self._book.now_us())
+        self._memories[uuid] = step.memory
+        for intent in step.intents:
+            if isinstance(intent, cleanup_controller.EndServer):
+                self._end(parts.servers[intent.server], intent.call)
+            elif isinstance(intent, cleanup_controller.Release):
+                self._book.close(uuid)
+                del self._memories[uuid]
+                if intent.left:
+                    parts.report.reservation('not cleared', uuid)
+        if step.wake_at_us is not None:
+            parts.events.add(step.wake_at_us - simulated_servers.clock_us(0),
+                             Turn.LOOK, self._look, uuid)
+
+    def _end(self, server: Server, call: str) -> None:
+        # What has been stopped to give way holds nothing that it asked for.
+        holds = server.state is not State.STOPPED
+        if server.state is State.BOOTING:
+            self._not_coming(server)
+        self._cloud.ends.take_down(server, call, self._is_cleared, call, holds)
+        self._mark_busy(server, _TASKS[call])
+
+    def _mark_busy(self, server: Server, task_state: str) -> None:
+        """Say in Nova's record of it what happens, so it is left alone."""
+        host, uuid = server.current_host, server.boot.id
+        record = host.servers.get(uuid)
+        if record is not None:
+            self._parts.cloud.put(
+                host, uuid, host.allocations[uuid],
+                dataclasses.replace(record, task_state=task_state))
+
+    def _is_cleared(self, server: Server, call: str, holds: bool) -> None:
+        parts = self._parts
+        if holds:
+            parts.report.hold(server, -1)
+        parts.cloud.take_away(server.current_host, server.boot.id)
+        was_deleted = server.state is State.DELETED
+        parts.report.note('cleared', server, host=server.current_host.name)
+        if was_deleted or call == 'force_delete':
+            server.state = State.OVER
+            parts.report.mark(server, Kind.ENDED)
+            parts.forget(server)
+        else:
+            server.state = State.SHELVED
+        # Somebody may have waited for it to give way.
+        self._cloud.ends.left(server)
 
 
 class LeaseEvents:
     """Steps the controller of lease events."""
 
     def __init__(self, parts: Parts, book: Book,
-                 ends: simulated_cleanup.Cleanup) -> None:
+                 ends: Cleanup) -> None:
         self._report = parts.report
         self._book = book
         self._cleanup = ends

@@ -20,7 +20,6 @@ from nova_preempt.core.reservation import leases
 from nova_preempt.core.reservation import reservation_limits
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.simulator import reservation_book
-from nova_preempt.simulator import simulated_cleanup
 from nova_preempt.simulator import simulated_evictions
 from nova_preempt.simulator import simulated_executor
 from nova_preempt.simulator import simulated_lease_events
@@ -69,7 +68,7 @@ class Reservations:
             parts, self._book, ends, self.migration, fleet)
         self._events = simulated_lease_events.LeaseEvents(
             parts, self._book,
-            simulated_cleanup.Cleanup(self._cloud, not_coming))
+            simulated_lease_events.Cleanup(self._cloud, not_coming))
         self._keeper = simulated_executor.Keeper(self._cloud, self._events)
         parts.report.reserved = self._book.hold
         ends.requests.reserved = self._book.find

@@ -1,13 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes records of a simulation as JSON lines or Parquet."""
+"""Writes output files of commands, also records of a simulation."""
 
 import contextlib
 import json
-
-from nova_preempt.cmd import whole_file
+import os
+import shutil
 
 _SUFFIX = '.parquet'
 _AT_ONCE = 20_000
+
+
+@contextlib.contextmanager
+def written(path):
+    """Give the name of a new file, which replaces the other in the end.
+
+    It is deleted where anything fails. What is no regular file, such as a
+    pipe, is itself written to.
+
+    :raises OSError: it cannot be replaced
+    """
+    path = os.path.realpath(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        yield path
+        return
+    part = f'{path}.{os.getpid()}.part'
+    try:
+        yield part
+        if os.path.exists(path):
+            shutil.copymode(path, part)
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)
+        raise
 
 
 class NoParquet(Exception):
@@ -24,7 +49,7 @@ def writer(path):
     :raises NoParquet: pyarrow is not installed
     :raises OSError: the file cannot be written
     """
-    with whole_file.written(path) as name:
+    with written(path) as name:
         if path.lower().endswith(_SUFFIX):
             with _parquet(name) as write:
                 yield write

@@ -8,9 +8,9 @@ import pathlib
 import tempfile
 import unittest
 
+from nova_preempt.cmd import output_files
 from nova_preempt.cmd import simulate
 from nova_preempt.cmd import simulation_sweep
-from nova_preempt.cmd import whole_file
 
 _CLOUD = """
 hosts:
@@ -37,7 +37,7 @@ class FilesTestCase(unittest.TestCase):
 class TestWritten(FilesTestCase):
 
     def put(self, path, text):
-        with whole_file.written(path) as name:
+        with output_files.written(path) as name:
             pathlib.Path(name).write_text(text)
 
     def test_a_new_file(self):
@@ -67,7 +67,7 @@ class TestWritten(FilesTestCase):
     def test_nothing_changes_where_it_fails(self):
         path = self.write('a', 'old')
         with self.assertRaises(KeyboardInterrupt), \
-                whole_file.written(path) as name:
+                output_files.written(path) as name:
             pathlib.Path(name).write_text('half')
             raise KeyboardInterrupt
         self.assertEqual(['a'], self.names())
