@@ -83,10 +83,8 @@ def set_mark(state, trial, view=None):
 
     :param view: of on_trial(), where servers end
     """
-    if trial.without:
-        state.preemption = Mark(_uuids(trial.without), trial.cost_us, view)
-    else:
-        state.preemption = _NO_MARK
+    state.preemption = Mark(_uuids(trial.without), trial.cost_us, view) if (
+        trial.without) else _NO_MARK
 
 
 def on_trial(state, trial, candidates, pci_devices=None):

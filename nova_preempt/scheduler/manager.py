@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import time
 
+from keystoneauth1 import exceptions as ks_exc
 from nova import exception
 from nova import objects
 import nova.conf
@@ -24,20 +25,22 @@ from oslo_service import periodic_task
 from oslo_utils import excutils
 
 from nova_preempt import metrics
+from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import nova_api
+from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import request_kind
 import nova_preempt.conf
+from nova_preempt.core import refusals
+from nova_preempt.core.scheduling import cloud_port
+from nova_preempt.db import connection
 from nova_preempt.handover import handover
 from nova_preempt.handover import service_context
 from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler import batch_claim
 from nova_preempt.scheduler import chosen_hosts
-from nova_preempt.scheduler import conductor_errors
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import host_states as states
 from nova_preempt.scheduler import multi_create_decision
-from nova_preempt.scheduler import pending_group_members
-from nova_preempt.scheduler import placement_client as placement_clients
 from nova_preempt.scheduler import preemption_quotas
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import retry_loop
@@ -57,6 +60,30 @@ LOG = logging.getLogger(__name__)
 REFRESH_S = 30
 
 
+# Failures of databases and services. Nova's conductor makes the text of an
+# error the fault of the server, which its owner reads: it must not contain the
+# address of a database, a query or the name of an internal class.
+_ERRORS = (*connection.ERRORS, ks_exc.ClientException, cell_calls.CellAway,
+           nova_api.NovaError, placement_api.PlacementError,
+           placement_api.Conflict, cloud_port.Unanswered)
+
+
+def refuse_on_failure(function):
+    """Decorate a method to raise NoValidHost when a service fails.
+
+    :param function: a method of Nova's scheduler manager
+    """
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except _ERRORS as exc:
+            LOG.exception('A request cannot be scheduled: a database or '
+                          'service that it needs has failed.')
+            raise exception.NoValidHost(reason=refusals.UNSERVED) from exc
+    return wrapper
+
+
 class PreemptibleSchedulerManager(manager.SchedulerManager):
     """The scheduler service's manager."""
 
@@ -69,7 +96,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         self.monotonic = time.monotonic
         super().__init__(*args, **kwargs)
         self.host_manager.filter_handler = filters.HostFilterHandler(
-            lambda spec_obj: pending_group_members.of_group(
+            lambda spec_obj: filters.pending_group_members(
                 self.preemption.process, spec_obj) if self.preemption else {})
         self.additional_endpoints.append(scheduler_endpoint.QueryEndpoint(self))
 
@@ -78,7 +105,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         client = self._client or report.report_client_singleton()
         if self.preemption is None:
             return client
-        return placement_clients.PlacementClient(
+        return request_context.PlacementClient(
             client, self.preemption.clients.placement.list_providers)
 
     @placement_client.setter
@@ -140,7 +167,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     # -- a request -------------------------------------------------------
 
     @messaging.expected_exceptions(exception.NoValidHost)
-    @conductor_errors.as_refusals
+    @refuse_on_failure
     def select_destinations(
         self, context, request_spec=None, filter_properties=None,
         spec_obj=manager.SchedulerManager._sentinel, instance_uuids=None,

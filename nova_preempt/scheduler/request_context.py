@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The request that this thread works on, for the hooks into Nova."""
+"""Context of the request that a thread schedules, for the hooks into Nova."""
 
 from __future__ import annotations
 
@@ -122,3 +122,60 @@ def terms(preemption, asked, project_id=''):
     return dataclasses.replace(
         asked, rank=_claimed_rank(preemption, asked),
         headroom=preemption.known.headroom or None, project_id=project_id)
+
+
+class PlacementClient:
+    """Proxy of Nova's SchedulerReportClient that applies the current request.
+
+    It overrides the calls for allocation candidates and for claims, so that
+    none of Nova's scheduling has to change. All other attributes are those
+    of Nova's client.
+
+    :param client: Nova's SchedulerReportClient
+    :param find_providers: see Placement.list_providers
+    """
+
+    def __init__(self, client, find_providers=None):
+        self._client = client
+        self._find_providers = find_providers
+
+    def __getattr__(self, name):
+        return getattr(self._client, name)
+
+    def get_allocation_candidates(self, context, resources):
+        def ask(wanted):
+            return self._client.get_allocation_candidates(context, wanted)
+
+        offered = ask(resources)
+        this = current()
+        if offered is not None and this.chosen is not None:
+            offered = this.chosen.offer(offered, ask, resources,
+                                        self._find_providers)
+        if this.cycle is None:
+            return offered
+        return this.cycle.offer(resources, offered)
+
+    def claim_resources(self, context, consumer_uuid, alloc_request,
+                        project_id, user_id, *args, **kwargs):
+        request = current()
+
+        def real_claim():
+            return self._client.claim_resources(
+                context, consumer_uuid, alloc_request,
+                request.project_id or project_id, user_id, *args, **kwargs)
+
+        def claim_room():
+            if request.headroom is not None:
+                # It has to be asked before each of several servers.
+                return request.headroom.claim(alloc_request['allocations'],
+                                              real_claim)
+            if request.chosen is not None:
+                return request.chosen.claim(
+                    real_claim, consumer_uuid, alloc_request,
+                    request.project_id or project_id, user_id)
+            return real_claim()
+
+        if request.cycle is not None:
+            return request.cycle.claim(claim_room, consumer_uuid,
+                                       alloc_request, project_id, user_id)
+        return claim_room()

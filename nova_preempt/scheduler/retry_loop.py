@@ -213,7 +213,7 @@ class Placing:
         if not isinstance(exc, exception.NoValidHost):
             return _KINDS.get(type(exc), _OTHER)[1]
         if cycle.refusal:
-            return cycle.why
+            return cycle.decision.why
         servers = self._preemption.known.servers
         if not servers and not servers.had_any:
             return None           # as Nova: nobody uses preemptible servers

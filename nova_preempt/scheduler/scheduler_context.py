@@ -10,9 +10,59 @@ from nova_preempt.core.scheduling import host_memo
 from nova_preempt.handover import service_context
 from nova_preempt.scheduler import releasing_capacity
 from nova_preempt.scheduler import request_deadline
-from nova_preempt.scheduler import selection_lock
 
 LOG = logging.getLogger(__name__)
+
+
+# Selecting victims on 10,000 hosts takes a second or two.
+LONGEST_S = 10
+
+
+class SelectionLock:
+    """Lock that lets one thread at a time select victims.
+
+    It only avoids conflicts: Placement and the database keep a server from
+    being evicted twice. So a thread that holds the lock for too long, because
+    a database or a service does not answer, loses it to the next thread.
+
+    :param longest_s: for how long a thread keeps the lock while another waits
+    :param monotonic: the clock
+    :param wait: waits for a threading.Condition for so many seconds
+    """
+
+    def __init__(self, longest_s=LONGEST_S, monotonic=time.monotonic,
+                 wait=threading.Condition.wait):
+        self._longest_s = longest_s
+        self._monotonic = monotonic
+        self._wait = wait
+        self._changed = threading.Condition()
+        self._turn = None         # the token of the thread that holds it
+        self._since = None        # when that thread acquired it
+
+    def acquire(self):
+        """Wait for the lock; return the token that release() takes."""
+        turn = object()
+        with self._changed:
+            while self._turn is not None:
+                left_s = self._since + self._longest_s - self._monotonic()
+                if left_s <= 0:
+                    LOG.warning('A request has been selecting victims for '
+                                'more than %s s; other requests no longer '
+                                'wait for it. Is there a cell, a database or '
+                                'a service that does not answer?',
+                                self._longest_s)
+                    break
+                self._wait(self._changed, left_s)
+            self._turn = turn
+            self._since = self._monotonic()
+        return turn
+
+    def release(self, turn):
+        """Release the lock unless another thread has taken it over."""
+        with self._changed:
+            if self._turn is turn:
+                self._turn = None
+                self._changed.notify()
 
 
 class Preemption(service_context.Parts):
@@ -34,7 +84,7 @@ class Preemption(service_context.Parts):
         self._slots = threading.Semaphore(_get_places(conf))
         super().__init__(conf, host, get_client, lambda: host_manager.cells,
                          clock, self.notice_limit_s)
-        self.selection_lock = selection_lock.SelectionLock()
+        self.selection_lock = SelectionLock()
         self.memo = host_memo.Memo()
         self.releasing = releasing_capacity.ReleaseWaiter(
             self.process.decisions, self.process.options)

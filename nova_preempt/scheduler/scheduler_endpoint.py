@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions that the API asks of the scheduler; nobody ends by an answer."""
 
+import contextlib
 import dataclasses
+import functools
+import math
+import threading
+import time
 import uuid
 
+from keystoneauth1 import exceptions as ks_exc
+from nova import context as nova_context
 from nova import exception
 from nova import objects
+from nova.accelerator import cyborg
 import nova.conf
 from nova.pci import request as pci_request
 from nova.scheduler import request_filter
@@ -15,19 +23,107 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
-from nova_preempt.cloud import device_profiles
+from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import request_kind
+from nova_preempt.core import client_allowance
 from nova_preempt.core import refusals
 from nova_preempt.core.scheduling import victim_search
 from nova_preempt.scheduler import decision_records
 from nova_preempt.scheduler import nova_cloud
-from nova_preempt.scheduler import query_limits
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import scheduling_pass
 
 LOG = logging.getLogger(__name__)
 
 CONF = nova.conf.CONF
+
+
+# Fifty flavors take 2.5 s on 40 hosts, and more on more hosts. Half a minute
+# is enough for people and dashboards; a client that polls in a loop gets a
+# tenth of the scheduler's time.
+_TERMS = client_allowance.Terms(at_once_s=30, share=0.1, most_running=2)
+
+# The longest query. The API waits for 30 s by default.
+_LONGEST_S = 20
+
+
+class QueryLimits:
+    """Limits the scheduler's time that queries of a project take.
+
+    The time is measured in the scheduler, so that the limit holds however many
+    API processes ask, and whether or not they still wait for the answer.
+    Thread-safe.
+    """
+
+    def __init__(self, clock=time.monotonic):
+        self._clock = clock
+        self._allowance = client_allowance.Allowance(_TERMS)
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def query(self, project_id, is_bounded):
+        """Measure the time of a project's query.
+
+        Yields a generator function that iterates over items until the time of
+        the query is used up.
+
+        :param is_bounded: False if the project has no limit
+        :raises TooManyQuestions:
+        """
+        began_s = self._clock()
+        in_time = functools.partial(self._in_time, began_s)
+        if not is_bounded:
+            yield in_time
+            return
+        with self._lock:
+            wait_s = math.ceil(self._allowance.begin(project_id, began_s))
+        if wait_s:
+            raise exceptions.TooManyQuestions(
+                'The project has asked the scheduler for too much of its '
+                f'time; it may ask again in {wait_s} s.', wait_s)
+        try:
+            yield in_time
+        finally:
+            with self._lock:
+                self._allowance.end(project_id, began_s, self._clock())
+
+    def _in_time(self, began_s, items):
+        for item in items:
+            if self._clock() - began_s >= _LONGEST_S:
+                raise exceptions.NoAnswer(
+                    f'The scheduler had no answer within {_LONGEST_S} s; '
+                    'ask about fewer flavors at once.')
+            yield item
+
+
+class DeviceProfiles:
+    """Reads Cyborg's device profiles with the credentials in [preemption].
+
+    The user's token is not passed on from our API to the scheduler.
+    """
+
+    def __init__(self, conf):
+        self._conf = conf
+        self._auth = None
+
+    def get_groups(self, name):
+        """Return the RequestGroups of a profile, as nova-api makes them.
+
+        :raises NovaException: Cyborg cannot be asked, or has no such profile
+        """
+        if not nova_api.NovaAPI.is_configured(self._conf):
+            raise exception.DeviceProfileError(
+                name=name, msg='Cyborg is asked with the credentials in '
+                               '[preemption], which has none.')
+        try:
+            if self._auth is None:
+                self._auth = nova_api.load_auth(self._conf)
+            context = nova_context.get_admin_context()
+            context.user_auth_plugin = self._auth
+            return cyborg.get_device_profile_request_groups(context, name)
+        except ks_exc.ClientException as exc:
+            raise exception.DeviceProfileError(
+                name=name, msg=str(exc)) from exc
 
 
 class _Answer(Exception):
@@ -64,8 +160,8 @@ class QueryEndpoint:
 
     def __init__(self, manager):
         self._manager = manager
-        self._profiles = device_profiles.DeviceProfiles(CONF)
-        self._questions = query_limits.Questions()
+        self._profiles = DeviceProfiles(CONF)
+        self._limits = QueryLimits()
 
     @property
     def _preemption(self):
@@ -77,7 +173,7 @@ class QueryEndpoint:
     def explain(self, context, flavor, project_id, user_id,
                 availability_zone=None, host=None, is_bounded=True):
         """See nova_preempt.rpc.SchedulerClient."""
-        with self._questions.asking(project_id, is_bounded):
+        with self._limits.query(project_id, is_bounded):
             return self._explain(context, flavor, project_id, user_id,
                                  availability_zone, host)
 
@@ -143,7 +239,7 @@ class QueryEndpoint:
         Counts by what Placement has: traits and aggregates are respected,
         Nova's other filters are not asked.
         """
-        with self._questions.asking(project_id, is_bounded) as in_time:
+        with self._limits.query(project_id, is_bounded) as in_time:
             return self._chances(context, flavors, project_id,
                                  availability_zone, in_time)
 
@@ -177,7 +273,7 @@ class QueryEndpoint:
         """{zone: (preemptible servers that fit, normal ones)}.
 
         :param zone: the only one that matters, None for any
-        :param in_time: see query_limits.Questions.asking()
+        :param in_time: see QueryLimits.query()
         :param sought: sets of classes of which room was looked for
         """
         try:

@@ -99,11 +99,6 @@ class SchedulingCycle:
         return self.decision.refusal if self.decision else ''
 
     @property
-    def why(self):
-        """What kind of refusal that is, a core.refusals.Why."""
-        return self.decision.why
-
-    @property
     def unanswered(self):
         """What Placement did not answer, '' if it answered all."""
         return self._unanswered or (

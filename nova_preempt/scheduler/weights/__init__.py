@@ -21,6 +21,12 @@ def ranks(values):
     return {value: rank for rank, value in enumerate(sorted(set(values)))}
 
 
+def ranked(values):
+    """Return the rank of each value as its weight; see unless_equal()."""
+    by_value = ranks(values)
+    return unless_equal([by_value[value] for value in values])
+
+
 def unless_equal(found):
     """These weights, none if they are all the same.
 

@@ -60,10 +60,8 @@ class PreemptionCostWeigher(weights.BaseHostWeigher):
             CONF.filter_scheduler.preemption_cost_weight_multiplier)
 
     def weigh_objects(self, weighed_obj_list, weight_properties):
-        costs = [self._weigh_object(weighed.obj, weight_properties)
-                 for weighed in weighed_obj_list]
-        ranks = ours.ranks(costs)
-        return ours.unless_equal([ranks[cost] for cost in costs])
+        return ours.ranked([self._weigh_object(weighed.obj, weight_properties)
+                            for weighed in weighed_obj_list])
 
     def _weigh_object(self, host_state, weight_properties):
         return -host_states.mark_of(host_state).cost_us

@@ -38,9 +38,8 @@ class ReservationFreeTimeWeigher(weights.BaseHostWeigher):
                 weight_properties):
             return []
         view = lease_cache.current(CONF).view()
-        times_s = [_free_s(view, weighed.obj) for weighed in weighed_obj_list]
-        ranks = ours.ranks(times_s)
-        return ours.unless_equal([ranks[time_s] for time_s in times_s])
+        return ours.ranked([_free_s(view, weighed.obj)
+                            for weighed in weighed_obj_list])
 
     def _weigh_object(self, host_state, weight_properties):
         if request_kind.reservations(weight_properties):

@@ -28,7 +28,6 @@ from nova_preempt.conf import preemption
 from nova_preempt.core import host_requirements
 from nova_preempt.core import model
 from nova_preempt.core import refusals
-from nova_preempt.scheduler import query_limits
 from nova_preempt.scheduler import scheduler_endpoint
 
 objects.register_all()
@@ -279,7 +278,7 @@ class TestChances(DevicesTestCase):
             placement_api.Provider('uuid', f'host{number}', 1, 'uuid')
             for number in range(50)]
         asked = scheduler_endpoint.QueryEndpoint(self.manager)
-        asked._questions = query_limits.Questions(lambda: len(counted))
+        asked._limits = scheduler_endpoint.QueryLimits(lambda: len(counted))
         raised = self.assertRaises(messaging.ExpectedException)
         with mock.patch.object(scheduler_endpoint.victim_search, 'Search', **{
                 'return_value.count.side_effect':
@@ -320,3 +319,105 @@ class TestChances(DevicesTestCase):
         self.preemption.known.trees.around.return_value = {}
         with self.assertLogs('nova_preempt.scheduler.scheduler_endpoint'):
             self.assertEqual([(None, None)], self.chances('odd', 'none'))
+
+
+class QueryLimitsTestCase(unittest.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.now_s = 0
+        self.limits = scheduler_endpoint.QueryLimits(lambda: self.now_s)
+
+    def ask(self, takes_s, project='p', is_bounded=True):
+        with self.limits.query(project, is_bounded) as question:
+            self.now_s += takes_s
+            return question
+
+
+class TestQueryLimits(QueryLimitsTestCase):
+
+    def test_a_project_has_a_tenth_of_the_time(self):
+        for takes_s in (1, 10, 60, 125):
+            self.setUp()
+            busy_s = 0
+            while self.now_s < 100_000:
+                try:
+                    self.ask(takes_s)
+                    busy_s += takes_s
+                except exceptions.TooManyQuestions as exc:
+                    self.now_s += exc.args[1]
+            self.assertLess(busy_s, 10_000 + 30 + takes_s, takes_s)
+            self.assertGreater(busy_s, 9_500, takes_s)
+
+    def test_a_failed_query_counts(self):
+        with self.assertRaises(ZeroDivisionError), self.limits.query(
+                'p', True):
+            self.now_s += 40
+            raise ZeroDivisionError
+        with self.assertRaisesRegex(exceptions.TooManyQuestions,
+                                    'ask again in 100 s') as caught:
+            self.ask(1)
+        self.assertEqual(100, caught.exception.args[1])
+
+    def test_other_projects_may_ask(self):
+        self.ask(40)
+        self.ask(40, 'other')
+        self.ask(40, is_bounded=False)
+        self.assertRaises(exceptions.TooManyQuestions, self.ask, 1)
+
+
+class TestEndpointLimits(QueryLimitsTestCase):
+    """Limits of the endpoint's queries."""
+
+    def setUp(self):
+        super().setUp()
+        self.endpoint = scheduler_endpoint.QueryEndpoint(mock.Mock())
+        self.endpoint._limits = self.limits
+        self.flavors = []
+        for name, answer in (('_spec', lambda context, flavor, *_: flavor),
+                             ('_count', self.count),
+                             ('_explain', self.explain)):
+            self.enterContext(mock.patch.object(
+                self.endpoint, name, answer))
+
+    def count(self, _context, flavor, *_args):
+        self.flavors.append(flavor)
+        self.now_s += 9
+        return {'az': (1, 1)}
+
+    def explain(self, *_args):
+        self.now_s += 21
+        return {}
+
+    def chances(self, number, **values):
+        return self.endpoint.placement_chances(
+            nova_context.get_admin_context(), list(range(number)), 'p',
+            **values)
+
+    def explains(self, **values):
+        return self.endpoint.explain(
+            nova_context.get_admin_context(), 'f', 'p', 'u', **values)
+
+    def assert_refused(self, kind, call, *args):
+        with self.assertRaises(messaging.ExpectedException) as caught:
+            call(*args)
+        self.assertIsInstance(caught.exception.exc_info[1], kind)
+        return caught.exception.exc_info[1]
+
+    def test_stops_when_the_caller_has_timed_out(self):
+        exc = self.assert_refused(exceptions.NoAnswer, self.chances, 50)
+        self.assertIn('ask about fewer flavors', str(exc))
+        self.assertEqual([0, 1, 2], self.flavors)
+        self.assertEqual(2, len(self.chances(2, is_bounded=False)))
+
+    def test_queries_share_one_allowance(self):
+        self.explains()
+        self.chances(1)
+        self.chances(1)
+        for call, *args in ((self.explains,), (self.chances, 1)):
+            exc = self.assert_refused(exceptions.TooManyQuestions, call, *args)
+            # It has 30 - 21, + 0.9 - 9, + 0.9 - 9.
+            self.assertEqual(72, exc.args[1])
+        self.explains(is_bounded=False)
+        self.now_s += 52
+        self.chances(1)

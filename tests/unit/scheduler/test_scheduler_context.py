@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose turn it is to choose."""
+"""Lock around the selection of victims."""
 
 import unittest
 
-from nova_preempt.scheduler import selection_lock
+from nova_preempt.scheduler import scheduler_context
 
 
 class TestSelectionLock(unittest.TestCase):
@@ -12,8 +12,8 @@ class TestSelectionLock(unittest.TestCase):
         self.now = 0.0
         self.waited = []
         self.meanwhile = []
-        self.lock = selection_lock.SelectionLock(10, lambda: self.now,
-                                                 self.wait)
+        self.lock = scheduler_context.SelectionLock(
+            10, lambda: self.now, self.wait)
 
     def wait(self, condition, seconds):
         """What happens while somebody waits, or time passes."""
@@ -38,7 +38,7 @@ class TestSelectionLock(unittest.TestCase):
 
     def test_one_that_hangs_holds_up_others_once(self):
         hangs = self.lock.acquire()
-        with self.assertLogs(selection_lock.__name__, 'WARNING'):
+        with self.assertLogs(scheduler_context.__name__, 'WARNING'):
             second = self.lock.acquire()
         self.assertEqual(10, self.now)
         # Whatever becomes of the first one, it is not its turn any more.

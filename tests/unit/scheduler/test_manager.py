@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A failure of a service never becomes the text of a server's fault."""
+"""Failures of services never become the text of a server's fault."""
 
 import inspect
 import unittest
@@ -11,17 +11,16 @@ from sqlalchemy import exc as sqla_exc
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.scheduling import cloud_port
-from nova_preempt.scheduler import conductor_errors
 from nova_preempt.scheduler import manager
 
 
-class TestAsRefusals(unittest.TestCase):
+class TestRefuseOnFailure(unittest.TestCase):
 
     def fail(self, error):
         def select():
             raise error
 
-        return conductor_errors.as_refusals(select)
+        return manager.refuse_on_failure(select)
 
     def test_failures_of_services(self):
         for error in (
@@ -32,7 +31,7 @@ class TestAsRefusals(unittest.TestCase):
                 cloud_port.Unanswered('http://secret: 503'),
                 placement_api.PlacementError('http://secret: 503'),
                 cell_calls.CellAway(cell='secret', limit=10)):
-            with self.assertLogs(conductor_errors.__name__, 'ERROR'), (
+            with self.assertLogs(manager.__name__, 'ERROR'), (
                     self.assertRaises(exception.NoValidHost)) as caught:
                 self.fail(error)()
             self.assertEqual(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Nova's Placement client does for which request."""
+"""Placement client of each kind of request."""
 
 import threading
 import unittest
@@ -10,7 +10,6 @@ from nova.objects import request_spec
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.backlog import host_choice
 from nova_preempt.scheduler import chosen_hosts
-from nova_preempt.scheduler import placement_client
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler.request_context import RequestContext
 
@@ -75,7 +74,7 @@ class TestPlacementClient(unittest.TestCase):
         self.real = mock.Mock()
         self.real.claim_resources.return_value = 'claimed'
         self.real.get_allocation_candidates.return_value = 'offered'
-        self.client = placement_client.PlacementClient(self.real)
+        self.client = request_context.PlacementClient(self.real)
 
     def claim(self):
         return self.client.claim_resources(

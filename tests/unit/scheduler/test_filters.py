@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members of a group that wait for their victims count as being there."""
+"""Group members that wait for their victims count as being on the host."""
 
 import functools
 import types
@@ -15,7 +15,6 @@ from nova_preempt import db
 from nova_preempt.db import decisions
 from nova_preempt.scheduler import filters
 from nova_preempt.scheduler import host_states
-from nova_preempt.scheduler import pending_group_members
 from tests.unit.scheduler import test_host_states
 
 objects.register_all()
@@ -35,10 +34,10 @@ class TestFilters(unittest.TestCase):
         process = mock.Mock()
         process.decisions.get_decisions = self.get_decisions
         self.enterContext(mock.patch.object(
-            pending_group_members.unresolved_decisions, 'get_placed',
+            filters.unresolved_decisions, 'get_placed',
             lambda db, build_s: self.placed))
         self.handler = filters.HostFilterHandler(functools.partial(
-            pending_group_members.of_group, process))
+            filters.pending_group_members, process))
         self.filters = [affinity_filter.ServerGroupAntiAffinityFilter(),
                         affinity_filter.ServerGroupAffinityFilter()]
         self.host = test_host_states.host((sentinel.a, sentinel.b))
@@ -100,7 +99,7 @@ class TestFilters(unittest.TestCase):
     def test_without_our_database(self):
         """Nova's request goes on as it would without us."""
         self.get_decisions.side_effect = db_exc.DBConnectionError('away')
-        with self.assertLogs(pending_group_members.__name__, 'WARNING'):
+        with self.assertLogs(filters.__name__, 'WARNING'):
             self.assertEqual(['host1', 'other'],
                              self.passed(self.spec('anti-affinity')))
 
