@@ -7,7 +7,6 @@ from docutils import statemachine
 from sphinx.util import docutils
 
 from nova_preempt.api import microversion
-from nova_preempt.api import openapi
 from nova_preempt.api import operations
 
 # Where parameters are, as people call it.
@@ -18,8 +17,7 @@ class ApiReference(docutils.SphinxDirective):
     """Sections for all operations, made of those that the API routes by."""
 
     def run(self):
-        document = openapi.document(
-            operations.PUBLIC, operations.OPERATIONS, '/')
+        document = operations.make_document('/')
         self.env.note_dependency(operations.__file__)
         return self.parse_text_to_nodes(
             statemachine.StringList(

@@ -2,21 +2,24 @@
 
 """Requests for servers that start when there is room."""
 
+import dataclasses
+
 import microversion_parse
 import webob.exc
 
 from nova_preempt import exceptions
 from nova_preempt.api import backlog_schemas as schemas
-from nova_preempt.api import backlog_views as views
 from nova_preempt.api import class_handlers
 from nova_preempt.api import microversion
 from nova_preempt.api import operation
 from nova_preempt.api import pagination
 from nova_preempt.api import policy
 from nova_preempt.api import request_validation
+from nova_preempt.api import views
 from nova_preempt.backlog import request_parser
 from nova_preempt.cloud import boot_schema
 from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import redaction
 from nova_preempt.db import backlog_store
 
 #: How large the body of a request may be, as by default
@@ -28,6 +31,8 @@ _NAMES = {'class': 'class_name'}
 _TIMES = ('not_before', 'not_after', 'back_until')
 _APART = ('body', 'compute_version', 'flavors', 'count', 'least_count',
           'ladder')
+# What a request waits for, in words. The rest is about hosts of the cloud.
+_PLAIN = ('code', 'text')
 
 
 @operation.serves('GET', '/v1/requests', policy.BACKLOG_LIST,
@@ -44,7 +49,7 @@ def list_requests(call):
         newest_first=True, with_bodies=False)
     details = call.allows(policy.BACKLOG_DETAILS)
     return pagination.page(call, 'requests', found,
-                           lambda item: views.listed(item, details),
+                           lambda item: _listed(item, details),
                            lambda item: item.uuid)
 
 
@@ -109,7 +114,7 @@ def delete_request(call):
 
 def _shown(call, item):
     history = backlog_store.history(call.services.database, item.uuid)
-    shown = views.request(item, history, call.allows(policy.BACKLOG_DETAILS))
+    shown = view(item, history, call.allows(policy.BACKLOG_DETAILS))
     if microversion.has(call.request.environ, class_handlers.SINCE):
         shown.update(class_handlers.shown(call, item, history,
                                           shown['servers']))
@@ -158,3 +163,37 @@ def _wishes(wanted):
     if found.get('priorities') is not None:
         found['priorities'] = backlog_model.Priorities(**found['priorities'])
     return found
+
+
+def _listed(item, details=False):
+    """A backlog_model.Request as JSON, as far as lists have it.
+
+    :param details: whether what it waits for is shown with numbers of hosts
+    """
+    in_order = item.state in backlog_model.IN_ORDER
+    return views.shown(
+        item, schemas.LISTED,
+        {'id': 'uuid', 'status': 'state', 'class': 'class_name'},
+        flavors=[views.shown(flavor, schemas.FLAVOR, {'id': 'flavor_id'},
+                             resources=dict(flavor.resources))
+                 for flavor in item.alternatives],
+        priorities=item.priorities and dataclasses.asdict(item.priorities),
+        waits_for={name: value for name, value in item.waits_for.items()
+                   if in_order and (details or name in _PLAIN)},
+        position=item.position if in_order else None,
+        estimate_s=item.estimate_s if in_order else None,
+        servers=[views.shown(server, schemas.SERVER,
+                             {'id': 'uuid', 'status': 'state'})
+                 for server in item.servers])
+
+
+def view(item, history, details=False):
+    """The same with all of it.
+
+    :param history: [backlog_model.Change]
+    """
+    return {**_listed(item, details),
+            'body': redaction.without_secrets(item.body),
+            'history': [views.shown(change, schemas.CHANGED,
+                                    {'status': 'state'})
+                        for change in history]}

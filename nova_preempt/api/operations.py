@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the operations of the API, as their handlers declare them."""
+"""The operations of the API, and the OpenAPI document made of them."""
+
+import http
 
 from nova_preempt.api import backlog_handlers
 from nova_preempt.api import backlog_plan
 from nova_preempt.api import backlog_statistics
 from nova_preempt.api import class_handlers
 from nova_preempt.api import energy_handlers
-from nova_preempt.api import openapi
+from nova_preempt.api import http_errors
+from nova_preempt.api import microversion
 from nova_preempt.api import operation
 from nova_preempt.api import pause_handlers
 from nova_preempt.api import preemption_handlers
 from nova_preempt.api import reservable_host_handlers
 from nova_preempt.api import reservation_handlers
+from nova_preempt.api import schemas
 
 _MODULES = (preemption_handlers, reservable_host_handlers,
             reservation_handlers, pause_handlers, energy_handlers,
@@ -21,7 +25,7 @@ _MODULES = (preemption_handlers, reservable_host_handlers,
 @operation.serves('GET', '/v1/openapi.json', None, {'type': 'object'})
 def document(call):
     """Show this document."""
-    return openapi.document(PUBLIC, OPERATIONS, call.request.application_url)
+    return make_document(call.request.application_url)
 
 
 _ALL = [
@@ -29,8 +33,85 @@ _ALL = [
     if isinstance(found := getattr(item, 'operation', None),
                   operation.Operation)]
 
-#: Those without a token.
+#: Operations that need no token.
 PUBLIC = (preemption_handlers.versions.operation,
           preemption_handlers.version.operation, document.operation)
-#: Those with a token and a microversion.
+#: Operations that need a token and have a microversion.
 OPERATIONS = tuple(item for item in _ALL if item not in PUBLIC)
+
+
+def make_document(url):
+    """Return the OpenAPI document as JSON.
+
+    :param url: the root of the API
+    """
+    paths = {}
+    for item in (*PUBLIC, *OPERATIONS):
+        paths.setdefault(item.path, {})[item.method.lower()] = (
+            _describe(item, item in PUBLIC))
+    return {
+        'openapi': '3.1.0',
+        'info': {'title': 'Preemption API',
+                 'description': 'Preemptions of servers in OpenStack Nova.',
+                 'version': microversion.VERSIONS[-1],
+                 'license': {'name': 'Apache-2.0',
+                             'identifier': 'Apache-2.0'}},
+        'servers': [{'url': url}],
+        'paths': paths,
+        'components': {
+            'schemas': {'Error': schemas.ERROR},
+            'securitySchemes': {'token': {
+                'type': 'apiKey', 'in': 'header', 'name': 'X-Auth-Token'}}},
+    }
+
+
+def _describe(item, public):
+    parameters = [
+        {'name': name, 'in': 'path', 'required': True, 'schema': schema}
+        for name, schema in item.path_parameters.items()]
+    parameters += [
+        {'name': name, 'in': 'query', 'schema': schema,
+         'required': name in item.query.get('required', ())}
+        for name, schema in item.query['properties'].items()]
+    codes = {400, *item.errors}
+    if item.since:
+        codes.add(404)
+    if not public:
+        parameters.append(_version_header(item.since))
+        codes |= {401, 403, 406}
+    entry = {
+        'operationId': item.name,
+        'summary': item.summary,
+        'parameters': parameters,
+        'responses': {
+            str(item.success): _response(item.success, item.answer)},
+    }
+    if item.body is not None:
+        codes |= {413, 415}
+        entry['requestBody'] = {
+            'required': True,
+            'content': {http_errors.JSON: {'schema': item.body}}}
+    entry['responses'].update({str(code): _response(
+        code, {'$ref': '#/components/schemas/Error'})
+        for code in sorted(codes)})
+    if not public:
+        entry['security'] = [{'token': []}]
+    return entry
+
+
+def _version_header(since):
+    # No enumeration: what the header says of other services is ignored.
+    return {
+        'name': microversion.HEADER, 'in': 'header',
+        'required': since is not None,
+        'description': f'A version from {since or microversion.VERSIONS[0]} '
+                       f'to {microversion.VERSIONS[-1]}, or "latest".',
+        'schema': {'type': 'string'},
+        'example': f'{microversion.SERVICE_TYPE} {microversion.VERSIONS[-1]}'}
+
+
+def _response(code, schema):
+    response = {'description': http.HTTPStatus(code).phrase}
+    if schema is not None:
+        response['content'] = {http_errors.JSON: {'schema': schema}}
+    return response

@@ -23,7 +23,7 @@ from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.conf import backlog as conf_backlog
 from nova_preempt.core.backlog import pass_plans
-from nova_preempt.db import chosen_host_store
+from nova_preempt.db import backlog_hosts
 from nova_preempt.db import pauses
 from nova_preempt.db import record_purge
 from nova_preempt.reservation import reservation_purge
@@ -122,7 +122,7 @@ class Backlog:
         now = self._now()
         orphans = self._orphans.clear(now)
         # Also once nobody chooses any.
-        chosen_host_store.forget(self._db, now)
+        backlog_hosts.forget_choices(self._db, now)
         try:
             return self._loop.run(
                 now, is_paused=bool(self._pauses.why(pauses.BACKLOG)))

@@ -12,9 +12,9 @@ from nova_preempt import metrics
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import host_choice
 from nova_preempt.core.backlog import request_servers
+from nova_preempt.db import backlog_hosts
 from nova_preempt.db import backlog_secrets
 from nova_preempt.db import backlog_store
-from nova_preempt.db import chosen_host_store
 from nova_preempt.handover import preemption_notifications
 
 LOG = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ class Records:
             return {}
         secret = secrets.token_urlsafe()
         try:
-            chosen_host_store.keep(self._db, secret, host_choice.Choice(
+            backlog_hosts.keep_choice(self._db, secret, host_choice.Choice(
                 request.project_id, request.user_id, boot.flavor_id,
                 boot.count, request.uuid, boot.number, hosts, until))
         except db_exc.DBError as exc:

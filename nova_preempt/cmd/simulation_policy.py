@@ -10,10 +10,8 @@ from nova_preempt import exceptions
 from nova_preempt.backlog import backlog_policy
 from nova_preempt.backlog import pass_reader
 from nova_preempt.conf import backlog
-from nova_preempt.conf import budgets
 from nova_preempt.conf import classes
 from nova_preempt.conf import energy
-from nova_preempt.conf import energy_control
 from nova_preempt.conf import engine_tasks
 from nova_preempt.conf import opts as all_opts
 from nova_preempt.conf import preemption
@@ -32,10 +30,10 @@ from nova_preempt.simulator import simulation_settings
 #: {group: its options that count}. Not the credentials, which would be asked
 #: for, nor the drivers of [energy].
 _OPTS = {
-    preemption.GROUP: preemption.OPTS + budgets.OPTS,
+    preemption.GROUP: preemption.DECISION_OPTS,
     engine_tasks.GROUP: engine_tasks.OPTS, backlog.GROUP: backlog.OPTS,
     classes.GROUP: classes.OPTS, reservation.GROUP: reservation.OPTS,
-    energy.GROUP: energy_control.OPTS}
+    energy.GROUP: energy.CONTROL_OPTS}
 #: What simulation_settings.Options calls as its option is called.
 _SAME_NAMES = (
     (preemption.GROUP, (

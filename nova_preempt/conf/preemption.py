@@ -5,9 +5,6 @@
 from keystoneauth1 import loading as ks_loading
 from oslo_config import cfg
 
-from nova_preempt.conf import budgets
-from nova_preempt.conf import multi_create
-
 GROUP = 'preemption'
 
 TIMEOUT_S = 60
@@ -17,7 +14,8 @@ OPERATIONS = ('create', 'resize', 'cold_migrate', 'live_migrate', 'unshelve',
 
 ACTIONS = ('delete', 'shelve', 'stop', 'migrate')
 
-OPTS = [
+#: What one request is decided by, in the simulator as well.
+DECISION_OPTS = [
     cfg.BoolOpt(
         'enabled', mutable=True, default=True,
         help="""
@@ -232,12 +230,72 @@ waits for the scheduler.
         'metrics_address', default='127.0.0.1',
         help='The address on which metrics are served. By default only this '
              'host can read them.'),
+    cfg.IntOpt(
+        'project_budget', mutable=True, default=0, min=0,
+        help="""
+How many preemptible servers of one project may be ending at once, so that
+nobody loses all at a time. Those of all schedulers and of
+``nova-preempt-engine`` count together; see also ``budget_window_s``. Where it
+is used up, other victims or another host are chosen, and a request that finds
+none gets NoValidHost. A server whose maximum run time is over counts, but ends
+whatever the budget says: it was never promised more.
+
+0, the default, sets no limit: normal servers go first.
+"""),
+    cfg.IntOpt(
+        'group_budget', mutable=True, default=0, min=0,
+        help="""
+The same for the preemptible servers of one Nova server group, which commonly
+serve one purpose together. 0, the default, sets no limit.
+"""),
+    cfg.IntOpt(
+        'budget_window_s', mutable=True, default=0, min=0,
+        help="""
+For how long after its end a server still counts for ``project_budget`` and
+``group_budget``, in seconds: the time in which its owner can replace it. One
+that was migrated has not ended. With 0, the default, only those count that
+are ending now.
+"""),
 ]
+
+_MULTI_CREATE_OPTS = [
+    cfg.StrOpt(
+        'multi_create_score', default='off',
+        choices=[
+            ('off', 'Nova chooses a host for one server after another'),
+            ('dp', ('where what is asked for is most like what is free: the '
+                    'product of both, summed up over resource classes')),
+            ('ml', 'the fullest hosts that do, so that large rooms stay'),
+            ('weights', ('the hosts that Nova\'s weighers like best before '
+                         'any of the servers is placed')),
+        ],
+        help="""
+Where the servers of one request go (``openstack server create --min 40``):
+off, the default, where Nova's weighers say, one after another. Otherwise one
+decision is made for all of them, among the hosts that pass Nova's filters.
+
+Servers of one affinity group then go to a host that has room for all of them.
+Nova takes the best host for the first one, and fails if the others do not fit
+there. Where no such decision is possible, Nova's weighers choose.
+
+With weights the best host takes as many servers as it has room for, then the
+next: all are weighed once, while Nova weighs again after each server, so that
+by its default weights servers spread over hosts.
+
+All servers are then claimed in one transaction of Placement. Where it refuses,
+since others were faster on one of the hosts, they are claimed one by one, as
+they are where ``[preemption]headroom`` has to be left free.
+
+It needs ``nova-preempt[batch]`` for the scheduler.
+"""),
+]
+
+OPTS = DECISION_OPTS + _MULTI_CREATE_OPTS
 
 
 def list_opts():
     """Ours, and keystoneauth's for the credentials."""
-    return (OPTS + budgets.OPTS + multi_create.OPTS + _session_opts() +
+    return (OPTS + _session_opts() +
             ks_loading.get_auth_common_conf_options() +
             ks_loading.get_auth_plugin_conf_options('password') +
             _adapter_opts())
@@ -269,7 +327,7 @@ def _adapter_opts():
 
 
 def register_opts(conf):
-    conf.register_opts(OPTS + budgets.OPTS + multi_create.OPTS, group=GROUP)
+    conf.register_opts(OPTS, group=GROUP)
     conf.register_opts(_session_opts(), group=GROUP)
     ks_loading.register_auth_conf_options(conf, GROUP)
     conf.register_opts(_adapter_opts(), group=GROUP)

@@ -13,7 +13,7 @@ from oslo_log import log as logging
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import lease_event_controller
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import reservation_progress
+from nova_preempt.db import reservation_rows
 
 LOG = logging.getLogger(__name__)
 
@@ -78,11 +78,11 @@ class LeaseEvents:
                 kinds.START: self._tell_start}[kind]
         # Without the lock: often there is nothing to be done.
         ripe = [reservation.uuid for reservation
-                in reservation_progress.get_many(self._db, uuids)
+                in reservation_rows.get_many(self._db, uuids)
                 if decide(reservation)]
         if not ripe:
             return
-        for before, values in reservation_progress.change_many(
+        for before, values in reservation_rows.change_many(
                 self._db, ripe, decide, now):
             tell(dataclasses.replace(before, **values))
 

@@ -15,7 +15,7 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.backlog import host_choice
-from nova_preempt.db import chosen_host_store
+from nova_preempt.db import backlog_hosts
 
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
@@ -38,9 +38,9 @@ def find(database, asked, now):
         asked.spec_obj.project_id, asked.context.user_id,
         asked.spec_obj.flavor.flavorid, len(asked.server_uuids))
     try:
-        choice = chosen_host_store.get(database, secret)
+        choice = backlog_hosts.get_choice(database, secret)
         why = host_choice.refusal(choice, boot, now)
-        if not why and not chosen_host_store.use(database, secret):
+        if not why and not backlog_hosts.use_choice(database, secret):
             why = 'it was used before'
     except db_exc.DBError as exc:
         why = f'the database does not tell what it is for: {exc}'

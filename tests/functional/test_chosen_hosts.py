@@ -12,7 +12,7 @@ from nova_preempt.core.backlog import host_choice
 
 # Nova's fixtures do not let numpy and scipy be imported any more.
 from nova_preempt.core.batch import batch_placement  # noqa: F401 (see above)
-from nova_preempt.db import chosen_host_store
+from nova_preempt.db import backlog_hosts
 from nova_preempt.db import pauses
 from nova_preempt.embedded import embedded_cloud
 from tests.functional import test_backlog
@@ -39,7 +39,7 @@ class ChosenHostsTestCase(test_backlog.BacklogTestCase):
                 'count': sum(hosts.values())}
         boot.update((name, values.pop(name)) for name in boot
                     if name in values)
-        chosen_host_store.keep(self.db, SECRET, host_choice.Choice(
+        backlog_hosts.keep_choice(self.db, SECRET, host_choice.Choice(
             request_uuid='r' * 36, number=1, hosts=hosts,
             expires_at=self.at() + datetime.timedelta(seconds=180),
             **boot, **values))
@@ -173,7 +173,7 @@ class TestBatches(ChosenHostsTestCase):
         self.clear()
         for uuid in uuids:
             self.step_until(uuid, backlog_model.DONE)
-        self.assertTrue(chosen_host_store.of_boots(self.db))
+        self.assertTrue(backlog_hosts.hosts_of_boots(self.db))
         self.flags(group='backlog', batch_mode='off')
         self.engine = self.start_engine()
         self.step_until(self.leave(self.big), backlog_model.ACTIVE)
@@ -183,7 +183,7 @@ class TestBatches(ChosenHostsTestCase):
         # What was chosen is forgotten in time, though nobody chooses now.
         self.pass_time(181)
         self.step()
-        self.assertEqual({}, chosen_host_store.of_boots(self.db))
+        self.assertEqual({}, backlog_hosts.hosts_of_boots(self.db))
 
     def test_plan(self):
         """It is what is done then, and does nothing."""
@@ -214,8 +214,8 @@ class TestBatches(ChosenHostsTestCase):
         uuid = self.leave()
         for after in (False, True):
             with test_backlog.mock.patch.object(
-                    chosen_host_store, 'keep', test_backlog.kill(
-                        chosen_host_store.keep, after)):
+                    backlog_hosts, 'keep_choice', test_backlog.kill(
+                        backlog_hosts.keep_choice, after)):
                 self.assertRaises(test_backlog.Killed, self.step)
             self.engine = self.start_engine()
             self.pass_time(181)
@@ -228,7 +228,7 @@ class TestBatches(ChosenHostsTestCase):
     def test_the_database_cannot_keep_it(self):
         uuid = self.leave()
         with test_backlog.mock.patch.object(
-                chosen_host_store, 'keep', side_effect=db_exc.DBError()):
+                backlog_hosts, 'keep_choice', side_effect=db_exc.DBError()):
             self.step()
         found = self.step_until(uuid, backlog_model.ACTIVE)
         self.assertEqual(1, len(found.boots))

@@ -18,11 +18,9 @@ import unittest
 from nova import objects
 
 from nova_preempt.conf import backlog
-from nova_preempt.conf import budgets
 from nova_preempt.conf import classes
 from nova_preempt.conf import energy
 from nova_preempt.conf import engine_tasks
-from nova_preempt.conf import multi_create
 from nova_preempt.conf import preemption
 from nova_preempt.conf import quota
 from nova_preempt.conf import reservation
@@ -201,9 +199,8 @@ class TestSizes(unittest.TestCase):
     def test_options(self):
         """Options of libraries, as of keystoneauth, do not count."""
         ours = [opt.dest for module in (
-            rest_api, backlog, budgets, classes, energy, engine_tasks,
-            multi_create,
-            preemption, quota, reservation, weights) for opt in module.OPTS]
+            rest_api, backlog, classes, energy, engine_tasks, preemption,
+            quota, reservation, weights) for opt in module.OPTS]
         self.assertLessEqual(len(ours), OPTIONS)
 
     def test_lines_of_code(self):

@@ -3,14 +3,14 @@
 
 import unittest
 
-from nova_preempt.api import backlog_views
+from nova_preempt.api import backlog_handlers
 from tests.unit.core.backlog import base
 
 
 class TestRequest(unittest.TestCase):
 
     def test_secrets_are_masked_whatever_was_stored(self):
-        found = backlog_views.request(base.request(body={
+        found = backlog_handlers.view(base.request(body={
             'server': {'name': 'a', 'adminPass': 'hunter2',
                        'user_data': 'c2VjcmV0'}, 'hints': {}}), [])
         self.assertEqual(

@@ -12,9 +12,8 @@ from nova_preempt.cloud import nova_api
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import expected_departures
+from nova_preempt.db import backlog_hosts
 from nova_preempt.db import backlog_store
-from nova_preempt.db import backlog_turns
-from nova_preempt.db import chosen_host_store
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import host
 from tests.unit.core.backlog.base import vcpus
@@ -44,10 +43,10 @@ class PassesTestCase(unittest.TestCase):
             self.enterContext(mock.patch.object(
                 backlog_store, name, return_value=answer))
         self.enterContext(mock.patch.object(
-            chosen_host_store, 'of_boots', return_value={}))
-        for name in ('get', 'replace'):
+            backlog_hosts, 'hosts_of_boots', return_value={}))
+        for name in ('get_turns', 'replace_turns'):
             self.enterContext(mock.patch.object(
-                backlog_turns, name, getattr(self, f'{name}_turns')))
+                backlog_hosts, name, getattr(self, name)))
         self.turns, self.left = {}, NONE_LEFT
         self.options = types.SimpleNamespace(
             pass_interval_s=5, hold_after_s=3600, ask_timeout_s=60)

@@ -23,7 +23,6 @@ from nova_preempt.db import change_log
 from nova_preempt.db import models
 from nova_preempt.db import record_purge
 from nova_preempt.db import reservable_hosts
-from nova_preempt.db import reservation_progress
 from nova_preempt.db import reservation_rows
 from nova_preempt.db import reservations
 from tests.unit.db import test_decisions
@@ -92,7 +91,7 @@ class World:
                        status=reservation_model.STATUSES[one % 6])
 
     def together(self, process, one, two):
-        reservation_progress.change_many(
+        reservation_rows.change_many(
             self.db, [self.uuid(two), self.uuid(two + 1)],
             lambda item: {'ready_at': NOW,
                           'status': reservation_model.ACTIVE}, NOW)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import change_log
 from nova_preempt.db import models
-from nova_preempt.db import reservation_progress
+from nova_preempt.db import reservation_rows
 from nova_preempt.reservation import lease_event_loop
 from tests.unit.reservation import life
 from tests.unit.reservation.life import HOUR_S
@@ -139,7 +139,7 @@ class TestMoments(life.LifeTestCase):
         self.make_ready()
         self.lease_events.run()
         self.pass_time(HOUR_S)
-        real = reservation_progress.get_many
+        real = reservation_rows.get_many
 
         def get_many(database, uuids):
             found = real(database, uuids)
@@ -147,7 +147,7 @@ class TestMoments(life.LifeTestCase):
                 hours=9))
             return found
 
-        with mock.patch.object(reservation_progress, 'get_many', get_many):
+        with mock.patch.object(reservation_rows, 'get_many', get_many):
             self.lease_events.run()
         self.assertEqual(reservation_model.ACTIVE, self.get().status)
         self.assertNotIn('end', [item[0] for item in self.events.told])
@@ -179,7 +179,7 @@ class TestMoments(life.LifeTestCase):
         self.make_ready()
         self.lease_events.run()
         self.pass_time(HOUR_S)
-        with mock.patch.object(reservation_progress, 'change_many',
+        with mock.patch.object(reservation_rows, 'change_many',
                                side_effect=OSError('away')):
             self.assertRaises(OSError, self.lease_events.run)
         self.pass_time(3)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that were chosen for boots, by the digests of their secrets.
+"""Hosts that the backlog has chosen for boots, and turns of projects.
 
-Who reads the database learns no secret that still works.
+Chosen hosts are stored under a digest of their secret, so that a reader of
+the database learns no secret that still works.
 """
 
 import hashlib
@@ -9,15 +10,17 @@ import hashlib
 import sqlalchemy as sa
 
 from nova_preempt.core.backlog import host_choice
+from nova_preempt.core.backlog import project_turns
 from nova_preempt.db import backlog_models
 from nova_preempt.db import rows
 from nova_preempt.db import transaction_retries
 
 _CHOSEN = backlog_models.BacklogChosenHosts
+_TURN = backlog_models.BacklogTurn
 
 
 @transaction_retries.retried_upsert
-def keep(database, secret, choice):
+def keep_choice(database, secret, choice):
     """Write down what a secret stands for.
 
     :param choice: a core.backlog.host_choice.Choice
@@ -27,28 +30,28 @@ def keep(database, secret, choice):
                     rows.values(choice))
 
 
-def get(database, secret):
+def get_choice(database, secret):
     """The Choice that a secret stands for, None if there is none."""
     return next(iter(_choices(database, _CHOSEN.digest == _digest(secret))),
                 None)
 
 
 @transaction_retries.retried
-def use(database, secret):
+def use_choice(database, secret):
     """Have it used; returns whether it was not used before."""
     return database.write(sa.update(_CHOSEN).where(
         _CHOSEN.digest == _digest(secret),
         _CHOSEN.used == sa.false()).values(used=True)) == 1
 
 
-def of_boots(database):
+def hosts_of_boots(database):
     """{(uuid of the request, number of the boot): {host: how many}}."""
     return {(item.request_uuid, item.number): item.hosts
             for item in _choices(database)}
 
 
 @transaction_retries.retried
-def forget(database, before):
+def forget_choices(database, before):
     """Delete those that were to be used before then."""
     database.write(sa.delete(_CHOSEN).where(_CHOSEN.expires_at < before))
 
@@ -61,3 +64,32 @@ def _digest(secret):
 def _choices(database, *conditions):
     return [host_choice.Choice(*row) for row in database.read(sa.select(
         *rows.columns(_CHOSEN, host_choice.Choice)).where(*conditions))]
+
+
+def get_turns(database):
+    """{project_id: core.backlog.project_turns.Turn}."""
+    return {project: project_turns.Turn(*values) for project,
+            *values in database.read(
+                sa.select(_TURN.project_id,
+                          *rows.columns(_TURN, project_turns.Turn)))}
+
+
+@transaction_retries.retried_upsert
+def replace_turns(database, before, after):
+    """Write down what a pass has changed.
+
+    :param before: what get_turns() returned
+    :param after: the same of now
+    """
+    changed = {project: turn for project, turn in sorted(after.items())
+               if turn != before.get(project)}
+    gone = sorted(before.keys() - after.keys())
+    if not changed and not gone:
+        return
+    with database.writer() as session:
+        for project in gone:
+            session.execute(sa.delete(_TURN).where(
+                _TURN.project_id == project))
+        for project, turn in changed.items():
+            rows.upsert(session, _TURN, {'project_id': project},
+                        rows.values(turn))
