@@ -124,23 +124,23 @@ class Bench:
         self.cloud = Cloud(hosts)
         self.nova = Nova()
         options = conf.backlog
-        written = request_recorder.Records(self.database,
+        written = request_recorder.RequestRecorder(self.database,
                                            lambda *_arguments: None)
-        acting = user_sessions.Users(
+        acting = user_sessions.UserSessions(
             conf, types.SimpleNamespace(session=lambda trust_id: None,
                                         delete=lambda trust_id: None),
             lambda *_arguments: self.nova)
-        self.loop = backlog_loop.Loop(
+        self.loop = backlog_loop.BacklogLoop(
             options, self.database, tracker.Tracker(
                 self.database, server_reader.ServerReader(
                     db.Decisions(self.database), self.find), acting, written),
             pass_reader.CloudReader(
-                options, self.database, capacity_reader.Rooms(
+                options, self.database, capacity_reader.CapacityReader(
                     conf.preemption, self.cloud, self.cloud, lambda: NOW,
                     types.SimpleNamespace(why=lambda what: '')),
                 lambda: pass_reader.load_order(options),
                 lambda uuid: None,
-                user_quotas.Limits(acting, time.monotonic)),
+                user_quotas.UserQuotas(acting, time.monotonic)),
             launcher.Launcher(options, acting, written, lambda: NOW))
 
     @staticmethod

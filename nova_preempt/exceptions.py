@@ -6,66 +6,66 @@ They travel over RPC: each takes its message and nothing else.
 
 
 class PreemptError(Exception):
-    """What all of them are."""
+    """Base of the exceptions."""
 
 
 class InvalidConfiguration(Exception):
-    """Options that make no sense; the message names them."""
+    """Options are invalid; the message names them."""
 
 
 class ServerNotFound(PreemptError):
-    """There is no such server, or it is of another project."""
+    """The server does not exist, or belongs to another project."""
 
 
 class NotPreemptible(PreemptError):
-    """The server is a normal one."""
+    """The server is not preemptible."""
 
 
 class AlreadyEnding(PreemptError):
-    """The server is on its way out."""
+    """The server is being evicted already."""
 
 
 class CannotEnd(PreemptError):
-    """The server is in a state in which it cannot end; says why."""
+    """The server cannot be evicted in its state; the message says why."""
 
 
 class Paused(PreemptError):
-    """An operator has stopped it for now; says what, and why."""
+    """An operator has paused it; the message says what, and why."""
 
 
 class FlavorNotFound(PreemptError):
-    """There is no such flavor, or the project may not use it."""
+    """The flavor does not exist, or the project may not use it."""
 
 
 class NoAnswer(PreemptError):
-    """The service that was asked did not answer, or failed."""
+    """A service did not answer, or failed."""
 
 
 class TooManyQuestions(PreemptError):
-    """The project has to wait before it asks again.
+    """The project has reached its rate limit.
 
-    Its arguments are its message, and for how many seconds.
+    Its arguments are the message and after how many seconds to retry.
     """
 
 
 class InvalidReservation(PreemptError):
-    """What is asked of a reservation makes no sense; names the field."""
+    """A request for a reservation is invalid; the message names the field."""
 
 
 class ReservationsDisabled(PreemptError):
-    """No reservations are made; names the option."""
+    """Reservations are disabled; the message names the option."""
 
 
 class NoHostsForReservation(PreemptError):
-    """So many matching hosts are not free for so long."""
+    """Too few matching hosts are free for the time requested."""
 
 
 class ReservationLimit(PreemptError):
-    """More than a project may reserve; names limit, allowed, used, asked."""
+    """A project's limit is exceeded; names limit, allowed, used, asked."""
 
 
 class ReservationNotFound(PreemptError):
-    """There is no such reservation, or it is of another project."""
+    """The reservation does not exist, or belongs to another project."""
 
 
 class InvalidRequest(PreemptError):
@@ -81,25 +81,25 @@ class InvalidRequest(PreemptError):
 
 
 class BacklogDisabled(PreemptError):
-    """No requests are taken; names the option."""
+    """The backlog is disabled; the message names the option."""
 
 
 class RequestLimit(PreemptError):
-    """More requests than a project may have; names limit, allowed, used."""
+    """A project has too many requests; names limit, allowed, used."""
 
 
 class RequestNotFound(PreemptError):
-    """There is no such request, or it is of another project."""
+    """The request does not exist, or belongs to another project."""
 
 
 class NoTrust(PreemptError):
-    """Nothing can be done in this user's name later; says what helps."""
+    """No trust of this user can be made; the message says what helps."""
 
 
 class WrongState(PreemptError):
-    """The reservation or request is past the point where this can be done."""
+    """The reservation or request is in a state that does not allow this."""
 
 
 def first_line(exc):
-    """Return the first line of an exception; SQLAlchemy writes many."""
+    """Return the first line of an exception; SQLAlchemy's have many."""
     return (str(exc).strip() or type(exc).__name__).splitlines()[0]

@@ -13,12 +13,12 @@ from nova_preempt.conf.preemption import ACTIONS
 
 
 def register():
-    """Return the validators, as nova.api.validation.extra_specs asks."""
+    """Return the validators, for nova.api.validation.extra_specs."""
     return [
         _validator(
             specs.ENABLED, bool, 'Whether servers are preemptible.',
             'Whether servers of this flavor are preemptible: they use '
-            'idle capacity and are ended when a normal server needs it.'),
+            'idle capacity and are evicted when a normal server needs it.'),
         _validator(
             specs.MINIMUM_RUNTIME, int, 'A number of seconds.',
             'How long a preemptible server of this flavor runs at least '
@@ -37,23 +37,23 @@ def register():
         _validator(
             specs.ACTION, str, 'An action.',
             'What happens to a preemptible server of this flavor when it '
-            'has to give way, if [preemption]actions allows it. migrate: '
+            'is evicted, if [preemption]actions allows it. migrate: '
             'it is live-migrated, and meets the default action of that '
             'option only where it cannot be.', enum=list(ACTIONS)),
         _validator(
             specs.RESTORE, bool, 'Whether servers come back.',
             'Whether a preemptible server of this flavor that was shelved '
-            'comes back by itself once there is room.'),
+            'is unshelved automatically once there is capacity.'),
         _validator(
             specs.LADDER, str, 'A name.',
             'The name of a ladder of flavors, which differ in their '
-            'number of cores. A request that waits may name the ladder, '
-            'and gets one of them when its turn comes.'),
+            'number of cores. A waiting request may name the ladder, '
+            'and gets one of its flavors when it is dispatched.'),
         _validator(
             specs.CLASS, str, 'The name of a class.',
-            'The class of preemptible servers of this flavor: one of '
-            '[classes]qos_class, which says what share of time they are '
-            'promised to run.'),
+            'The class of preemptible servers of this flavor, which '
+            '[classes]qos_class defines: it promises which share of time '
+            'the servers run.'),
     ]
 
 

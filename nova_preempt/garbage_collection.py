@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of Python's garbage collector.
 
-What is garbage in cycles, as Nova's objects often are, and has lived for a
-moment Python collects after some 70,000 more objects, and a quarter as many
-as there are. A service imports and sets up some 270,000, which stay for ever:
-what hundreds of requests have left would wait, as tens of megabytes.
+Python collects objects in cycles, as Nova's often are, that have survived a
+moment only after some 70,000 more allocations and a quarter as many as there
+are objects. A service imports some 270,000 objects that are never freed, so
+the garbage of hundreds of requests would wait, as tens of megabytes.
 """
 
 import gc
 
 
 def settle():
-    """Look only after what comes from now on, and more often.
+    """Exclude the objects of now from collections, and collect more often.
 
-    For a service that is about to serve, in the process that does: not
-    before a fork.
+    Call it in the process that serves, before it does, not before a fork.
     """
     gc.collect()
     gc.freeze()
-    # So that it counts how many are left: hardly any.
+    # So that few objects count as long-lived.
     gc.collect()
-    # The first two are the default but in Python 3.13, where 2,000 new objects
-    # come before a look at the youngest.
+    # The first two are Python's defaults except in 3.13, where the youngest
+    # generation is collected after 2,000 allocations.
     gc.set_threshold(700, 10, 1)

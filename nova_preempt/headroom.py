@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Space that is to stay free of preemptible servers.
+"""Headroom: capacity kept free of preemptible servers.
 
-nova-preempt-engine ends servers until it is; the scheduler sees to it that no
-others come into that very space, which would end in turn.
+nova-preempt-engine evicts servers until it is free; the scheduler places no
+preemptible server into it, which would be evicted in turn.
 """
 
 import threading
@@ -16,7 +16,7 @@ from nova_preempt.core import headroom_account
 
 LOG = logging.getLogger(__name__)
 
-# The key of an aggregate's metadata with a headroom of its own.
+# The key of an aggregate's metadata with its own headroom.
 METADATA = 'preemptible:headroom'
 
 
@@ -24,7 +24,7 @@ def parse(options):
     """Parse [preemption]headroom; see nova_preempt.core.headroom_account.
 
     :param options: [preemption] of the configuration
-    :raises InvalidConfiguration: it cannot be understood
+    :raises InvalidConfiguration: it is invalid
     """
     try:
         return headroom_account.parse(options.headroom)
@@ -34,18 +34,18 @@ def parse(options):
 
 
 class Headroom:
-    """Tells which hosts have space to spare for preemptible servers.
+    """Tells which hosts have capacity beyond the headroom.
 
-    By what Placement said a moment ago, less what this process has placed
-    since.
+    It takes Placement's data of a moment ago, less what this process has
+    placed since.
 
     :param options: [preemption] of the configuration
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param providers: a nova_preempt.cloud.provider_cache.ProviderCache
-    :param monotonic: the clock by which a reading is recent
-    :param trees: a nova_preempt.cloud.provider_trees.TreeCache, None to look
-        at no providers below hosts
-    :raises InvalidConfiguration: [preemption]headroom cannot be understood
+    :param monotonic: the clock that ages the data
+    :param trees: a nova_preempt.cloud.provider_trees.TreeCache, None to ignore
+        providers below hosts
+    :raises InvalidConfiguration: [preemption]headroom is invalid
     """
 
     def __init__(self, options, placement, providers,
@@ -56,19 +56,19 @@ class Headroom:
         self._trees = trees
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        # One reading at a time; who comes meanwhile waits for it.
+        # One thread reads at a time; others wait for it.
         self._reading = threading.Lock()
         self._read_at = None
         self._account = headroom_account.HeadroomAccount()
 
     def __bool__(self):
-        """Whether there is a headroom, as far as is known."""
+        """Return whether any headroom is known."""
         return bool(self._default or self._account.groups)
 
     # -- reading ---------------------------------------------------------
 
     def look(self):
-        """Read the Groups; they are what is answered by from now on."""
+        """Read the Groups and answer by them from now on."""
         with self._reading:
             return self._look()
 
@@ -81,7 +81,7 @@ class Headroom:
         return groups
 
     def groups(self):
-        """The Groups as they are now."""
+        """Return the Groups of now."""
         aggregates = host_services.list_aggregates(METADATA)
         if not self._default and not aggregates:
             return []
@@ -99,7 +99,7 @@ class Headroom:
         return [self._group(*each, trees) for each in found]
 
     def _read_trees(self, groups):
-        """{uuid: the providers of a host} of those whose trees matter."""
+        """Return {uuid: the providers of a host} where trees matter."""
         if self._trees is None:
             return {}
         return self._trees.get_all(sorted({
@@ -108,7 +108,7 @@ class Headroom:
             for state in nodes.values()}))
 
     def _group(self, name, wanted, nodes, trees):
-        """A core Group, of trees if some of what is wanted is below hosts."""
+        """Return a core Group, of trees if it needs providers below hosts."""
         if self._trees is None or not headroom_account.needs_tree(wanted):
             return headroom_account.Group(name, wanted, nodes)
         trees = {node: trees[state.uuid] for node, state in nodes.items()}
@@ -120,19 +120,19 @@ class Headroom:
                       for provider in tree[1:] if provider.parent_uuid))
 
     def _names(self, aggregate):
-        """The nodes of an aggregate's hosts.
+        """Return the nodes of an aggregate's hosts.
 
-        Nova tells Placement who is in it; the name of a host, which is often
-        that of its node, helps where it did not.
+        Nova tells Placement which hosts are members. Host names, often equal
+        to node names, help where it did not.
         """
         return set(aggregate.hosts) | {
             provider.name for provider in self._placement.list_providers(
                 [('member_of', aggregate.uuid)])}
 
     def refresh(self, max_age_s=0):
-        """Read what is older; what cannot be read stays as it was known.
+        """Read the Groups if they are too old; keep them on a failure.
 
-        :param max_age_s: how old what is known may be, in seconds
+        :param max_age_s: how old they may be, in seconds
         """
         with self._reading:
             now = self._monotonic()
@@ -142,30 +142,28 @@ class Headroom:
             try:
                 self._look()
             except Exception:
-                LOG.exception('Cannot read how much space is free; what is '
-                              'known of the headroom may be out of date.')
+                LOG.exception('Cannot read how much capacity is free; the '
+                              'headroom may be out of date.')
 
     # -- asking ----------------------------------------------------------
 
     def is_closed(self, provider_uuid, resources):
-        """Whether a preemptible server of this size would be in the way."""
+        """Return whether a preemptible server would use the headroom."""
         with self._lock:
             return self._account.lacks({provider_uuid: resources})
 
     def is_short(self, provider_uuids) -> bool:
-        """Whether less is free around these providers than wanted."""
+        """Return whether headroom around these providers is short."""
         with self._lock:
             return self._account.is_short(provider_uuids)
 
     def has_room(self, resources):
-        """Whether there is space to spare on some node; True without any
-        headroom.
-        """
+        """Return whether these resources fit on some node beyond headroom."""
         with self._lock:
             return self._account.has_room(resources)
 
     def count(self, resources, most):
-        """{uuid of a host: for how many servers there is space to spare}.
+        """Return {uuid of a host: how many servers fit beyond headroom}.
 
         See core.headroom_account.HeadroomAccount.
         """
@@ -175,11 +173,11 @@ class Headroom:
     # -- what this process places ----------------------------------------
 
     def claim(self, allocations, real_claim):
-        """Claim for a preemptible server, unless it would be in the way.
+        """Claim resources of a preemptible server outside the headroom.
 
         :param allocations: {provider uuid: {'resources': {class: amount}}}
         :param real_claim: returns whether it has claimed
-        :returns: the same
+        :returns: whether the claim was made
         """
         claim = headroom_account.Claim({uuid: item['resources']
                                         for uuid, item in allocations.items()})
@@ -199,7 +197,7 @@ class Headroom:
         return claimed
 
     def placed(self, provider_uuid, resources):
-        """A normal server of this size has been placed."""
+        """Record a normal server that this process has placed."""
         with self._lock:
             self._account.take(headroom_account.Claim(
                 {provider_uuid: resources}, self._monotonic()))

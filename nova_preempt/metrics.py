@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prometheus metrics of one process, on an endpoint of its own."""
+"""Prometheus metrics of a process, and the endpoint that serves them."""
 
 import json
 
@@ -11,38 +11,38 @@ LOG = logging.getLogger(__name__)
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 DECISIONS = prometheus_client.Counter(
-    'nova_preempt_decisions', 'Decisions that end somebody.', ['operation'])
+    'nova_preempt_decisions', 'Decisions that evict servers.', ['operation'])
 REFUSALS = prometheus_client.Counter(
     'nova_preempt_refusals', 'Requests that preemption could not serve.')
 VICTIMS = prometheus_client.Counter(
-    'nova_preempt_victims', 'Victims that have given their space up.',
+    'nova_preempt_victims', 'Victims that were evicted.',
     ['action', 'status'])
 STUCK = prometheus_client.Counter(
-    'nova_preempt_stuck_victims', 'Victims that did not end in time.')
+    'nova_preempt_stuck_victims', 'Victims that were not evicted in time.')
 WAITING = prometheus_client.Gauge(
     'nova_preempt_waiting_requests',
     'Requests of this process that wait, each in a thread, or may have to: '
     'see [preemption]max_waiting_requests.')
 CYCLES = prometheus_client.Gauge(
     'nova_preempt_cycles',
-    'Servers that have given way again and again lately, and pairs of '
-    'projects that end each other\'s servers in turns.', ['kind'])
+    'Servers that were evicted again and again lately, and pairs of '
+    'projects that evict each other\'s servers in turns.', ['kind'])
 CONFLICTS = prometheus_client.Counter(
-    'nova_preempt_conflicts', 'Claims on which somebody else was faster.')
+    'nova_preempt_conflicts', 'Claims that lost a race.')
 ROLLED_BACK = prometheus_client.Counter(
-    'nova_preempt_rolled_back', 'Decisions that were taken back.')
+    'nova_preempt_rolled_back', 'Decisions that were rolled back.')
 REPAIRED = prometheus_client.Counter(
     'nova_preempt_orphans_repaired',
-    'Things that a crash left behind and that were put right.', ['kind'])
+    'Inconsistencies that a crash caused and that were repaired.', ['kind'])
 RESTORED = prometheus_client.Counter(
-    'nova_preempt_restored', 'Shelved victims that came back.')
+    'nova_preempt_restored', 'Shelved victims that were unshelved.')
 OUTCOMES = prometheus_client.Counter(
     'nova_preempt_outcomes',
-    'What became of the servers for which others have given way.',
+    'Outcomes of the requests for which servers were evicted.',
     ['operation', 'outcome'])
 IN_VAIN = prometheus_client.Counter(
     'nova_preempt_victims_in_vain',
-    'Victims that have ended for a server that was not served.')
+    'Victims that were evicted for a server that was not served.')
 POWER_MOVES = prometheus_client.Counter(
     'nova_preempt_power_moves', 'Hosts that came into a state of power.',
     ['state'])
@@ -54,24 +54,24 @@ POWER_HOSTS = prometheus_client.Gauge(
     'nova_preempt_power_hosts', 'Hosts by state of power.', ['state'])
 POWER_REQUIRED = prometheus_client.Gauge(
     'nova_preempt_power_required_hosts',
-    'How many hosts were to be on when it was decided last.')
+    'Number of hosts that the last decision wanted on.')
 POWER_WATTS = prometheus_client.Gauge(
     'nova_preempt_power_watts',
-    'What the hosts with a reading drew when they were read last.')
+    'Power draw of the hosts that had a reading last.')
 DEMAND_WAITS = prometheus_client.Counter(
     'nova_preempt_demand_waits',
     'Requests that waited for sleeping hosts, by how it ended.', ['outcome'])
 ENGINE_ACTS = prometheus_client.Gauge(
     'nova_preempt_engine_acts',
-    'Whether this engine is the one of several that acts.')
+    'Whether this engine is the leader.')
 ENGINE_DONE = prometheus_client.Gauge(
     'nova_preempt_engine_task_done_timestamp_seconds',
-    'When each task of this engine went well last.', ['task'])
+    'When each task of this engine last succeeded.', ['task'])
 ENGINE_FAILURES = prometheus_client.Counter(
     'nova_preempt_engine_task_failures',
     'Failures of tasks of this engine.', ['task'])
 PAUSED = prometheus_client.Gauge(
-    'nova_preempt_paused', 'Whether an operator has stopped it for now.',
+    'nova_preempt_paused', 'Whether an operator has paused it.',
     ['what'])
 PHASES = prometheus_client.Histogram(
     'nova_preempt_phase_seconds', 'Duration of the parts of a preemption.',
@@ -79,14 +79,14 @@ PHASES = prometheus_client.Histogram(
 
 RESERVATIONS = prometheus_client.Gauge(
     'nova_preempt_reservations',
-    'Reservations that have not ended, and those that ended with servers '
-    'left, as the engine that acts sees them.', ['status'])
+    'Open reservations, and ended ones with servers left, as the leading '
+    'engine sees them.', ['status'])
 HOSTS_REPLACED = prometheus_client.Counter(
     'nova_preempt_reservation_hosts_replaced',
-    'Hosts of reservations in whose place another came.', ['reason'])
+    'Hosts of reservations that were replaced.', ['reason'])
 RESERVATION_BRAKE = prometheus_client.Gauge(
     'nova_preempt_reservation_brake',
-    'Whether so many hosts are down at once that none is taken from a '
+    'Whether so many hosts are down at once that none is replaced in a '
     'reservation.')
 RESERVATIONS_LATE = prometheus_client.Histogram(
     'nova_preempt_reservation_late_seconds',
@@ -94,37 +94,37 @@ RESERVATIONS_LATE = prometheus_client.Histogram(
 
 BACKLOG_REQUESTS = prometheus_client.Gauge(
     'nova_preempt_backlog_requests',
-    'Requests of the backlog that are open, as the engine that acts sees '
-    'them.', ['state'])
+    'Open requests of the backlog, as the leading engine sees them.',
+    ['state'])
 BACKLOG_CHANGES = prometheus_client.Counter(
     'nova_preempt_backlog_changes',
-    'Requests of the backlog that came into a state.', ['state'])
+    'State transitions of requests of the backlog.', ['state'])
 BACKLOG_STARTS = prometheus_client.Counter(
     'nova_preempt_backlog_starts',
-    'Boots for requests of the backlog, by how Nova has taken them.',
+    'Boots for requests of the backlog, by how Nova has answered.',
     ['answer'])
 BACKLOG_WAITS = prometheus_client.Histogram(
     'nova_preempt_backlog_wait_seconds',
-    'How long requests of the backlog have waited until Nova was asked.',
+    'How long requests of the backlog have waited until Nova was called.',
     buckets=(10, 30, 60, 300, 900, 1800, 3600, 4 * 3600, 12 * 3600, 86400,
              3 * 86400, 7 * 86400))
 BACKLOG_STEP = prometheus_client.Histogram(
     'nova_preempt_backlog_step_seconds',
-    'Duration of the parts of a look at the backlog.', ['part'],
+    'Duration of the steps of a pass over the backlog.', ['part'],
     buckets=_SECONDS)
 BACKLOG_TRUSTS = prometheus_client.Gauge(
     'nova_preempt_backlog_trusts_left',
-    'Requests of the backlog that are closed, or were never taken, whose '
+    'Requests of the backlog that are closed, or were never accepted, whose '
     'trust could not be deleted yet.')
 
 CLASS_SERVERS = prometheus_client.Gauge(
     'nova_preempt_class_servers',
-    'Servers of each class of service, as the engine that acts knows them.',
+    'Servers of each class of service, as the leading engine knows them.',
     ['class', 'state'])
 CLASS_AVAILABILITY = prometheus_client.Gauge(
     'nova_preempt_class_availability',
-    'Of the time for which servers of a class were wanted, the share for '
-    'which they ran; over all of them and their whole lives.', ['class'])
+    'Share of the time for which servers of a class were wanted in which '
+    'they ran; over all of them and their whole lives.', ['class'])
 CLASS_TARGET = prometheus_client.Gauge(
     'nova_preempt_class_target_availability',
     'The share of time that is promised to servers of a class.', ['class'])
@@ -134,20 +134,20 @@ CLASS_BELOW = prometheus_client.Gauge(
     ['class'])
 CLASS_PASSES = prometheus_client.Counter(
     'nova_preempt_class_passes',
-    'Passes over servers of a class that wait, in which others may end.')
+    'Passes over waiting servers of a class that may preempt.')
 CLASS_RETURNS = prometheus_client.Histogram(
     'nova_preempt_class_return_seconds',
-    'How long servers that came back took from being given a host to running '
+    'How long servers that returned took from being given a host to running '
     'there.', ['class'], buckets=(5, 10, 30, 60, 120, 300, 600, 1800))
 
 
 def serve(port, address, report=None):
-    """Serve them at http://address:port/metrics, unless the port is 0.
+    """Serve the metrics at http://address:port/metrics, unless port is 0.
 
     Another worker, or the scheduler of this host, may have the port.
 
-    :param report: returns whether this process is well, and what to tell of
-        it as JSON; served at /healthcheck, with 503 if it is not
+    :param report: returns (whether this process is healthy, its report as
+        JSON); served at /healthcheck, with 503 if it is not healthy
     """
     if not port:
         return None
@@ -166,7 +166,7 @@ def serve(port, address, report=None):
 
 
 def _with_health(application, report):
-    """A WSGI application that answers /healthcheck besides."""
+    """Return a WSGI application that also serves /healthcheck."""
     def answer(environ, start_response):
         if environ.get('PATH_INFO') != '/healthcheck':
             return application(environ, start_response)

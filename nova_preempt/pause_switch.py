@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells whether an operator has paused this process's actions."""
+"""Reads whether an operator has paused preemption or other actions."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from nova_preempt.db import pauses as db
 
 LOG = logging.getLogger(__name__)
 
-# As long as it takes an operator to look whether it has worked.
+# About as long as an operator takes to check that a pause works.
 _MAX_AGE_S = 1.0
 
 _NAMES = {db.PREEMPTION: 'Preemption', db.RESERVATIONS: 'Reservations',
@@ -21,10 +21,10 @@ _NAMES = {db.PREEMPTION: 'Preemption', db.RESERVATIONS: 'Reservations',
 
 
 class Pauses:
-    """What is paused, as it was a second ago at most.
+    """The pauses, at most a second old.
 
     :param database: a nova_preempt.db.Database
-    :param monotonic: the clock by which a reading is recent
+    :param monotonic: the clock that ages the data
     """
 
     def __init__(self, database, monotonic=time.monotonic):
@@ -35,10 +35,10 @@ class Pauses:
         self._found = {}
 
     def why(self, what):
-        """Why this is paused, with a word for people; '' if it is not.
+        """Return why this is paused, as a sentence; '' if it is not.
 
-        Where the database cannot be read what was so before still holds; who
-        wants to end a server has to write to it first.
+        Where the database cannot be read, the last answer holds: an eviction
+        has to be written to the database first.
 
         :param what: one of nova_preempt.db.pauses.ALL
         """
@@ -46,7 +46,7 @@ class Pauses:
         return f'{_are(what)} paused: {pause.reason}' if pause else ''
 
     def check(self, what):
-        """Refuse while this is paused.
+        """Raise Paused while this is paused.
 
         :raises Paused: it is
         """
@@ -81,7 +81,7 @@ class Pauses:
 
 
 def of_operation(operation):
-    """Which of the pauses stops the ends that are for this.
+    """Return which pause stops evictions for this operation.
 
     :param operation: of a db.Decision
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins that options name, found by their entry points."""
+"""Loads plugins that options name, by their entry points."""
 
 import stevedore
 
@@ -7,12 +7,12 @@ from nova_preempt import exceptions
 
 
 def load(namespace, name, option, hint=''):
-    """The object of the entry point of this name.
+    """Return the object of an entry point.
 
-    :param option: who names it, such as "[energy]forecast is"
-    :param hint: what may help where it cannot be loaded
-    :raises InvalidConfiguration: there is none, or what it needs is not
-        installed
+    :param option: the option that names it, as in "[energy]forecast is"
+    :param hint: added to the error where loading it fails
+    :raises InvalidConfiguration: it does not exist, or its requirements are
+        not installed
     """
     broken = {}
     manager = stevedore.ExtensionManager(

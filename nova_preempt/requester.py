@@ -2,12 +2,12 @@
 
 """Identity of the caller in records, notifications and logs."""
 
-# Nobody has asked: the engine does what the operator's options say.
+# The identity of the engine where it acts by the operator's options.
 ENGINE = {'service': 'nova-preempt-engine'}
 
 
 def describe(context):
-    """Who is behind a request, as JSON.
+    """Return the identity of a caller as JSON.
 
     :param context: a RequestContext
     :returns: {'user_id', 'project_id', 'request_id', 'roles', 'is_admin'}
@@ -21,14 +21,14 @@ def describe(context):
 
 
 def of_reservation(reservation):
-    """The same for what is done for a reservation: its owner."""
+    """Return the identity of a reservation's owner as JSON."""
     return {'user_id': reservation.user_id,
             'project_id': reservation.project_id,
             'reservation_id': reservation.uuid}
 
 
 def text(asked_by):
-    """One of these for a log, on one line."""
+    """Return an identity as one line of text."""
     return ' '.join(
         f'{name}={",".join(value) if isinstance(value, list) else value}'
         for name, value in asked_by.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls to the scheduler and to the engine, over Nova's message bus."""
+"""RPC clients of the scheduler and the engine, over Nova's message bus."""
 
 from oslo_log import log as logging
 import oslo_messaging as messaging
@@ -10,32 +10,32 @@ from nova_preempt.core import credential_masking
 
 LOG = logging.getLogger(__name__)
 
-# By default a message waits for ever until the bus is there again. Somebody
-# waits for our answer.
+# By default oslo.messaging retries for ever while the bus is down, and an API
+# request waits for the answer.
 _RETRIES = 1
 
-# The namespaces of what the engine is asked about power, and about hosts.
+# RPC namespaces of the engine's endpoints.
 BACKLOG = 'backlog'
 ENERGY = 'energy'
 INVENTORY = 'inventory'
 
 
 def get_transport(conf):
-    """The bus of [DEFAULT]transport_url; nothing is connected yet."""
+    """Return the transport of [DEFAULT]transport_url, not connected yet."""
     return messaging.get_rpc_transport(
         conf, allowed_remote_exmods=[exceptions.__name__])
 
 
 def check_transport(conf):
-    """Fail where [DEFAULT]transport_url cannot be used.
+    """Raise where [DEFAULT]transport_url cannot be used.
 
     :raises InvalidConfiguration: without the URL, which has a password
     """
     try:
         get_transport(conf).cleanup()
     except Exception as exc:  # noqa: BLE001 (whatever a library has)
-        # What a library makes of an address that it does not understand may
-        # quote any part of it.
+        # NOTE: a library's error may quote any part of an address that it
+        # cannot parse.
         reason = (credential_masking.masked(exc, conf.transport_url)
                   if isinstance(exc, (messaging.InvalidTransportURL,
                                       messaging.DriverLoadFailure))
@@ -68,14 +68,14 @@ class _Client:
             raise exceptions.NoAnswer(
                 f'The {self.service} did not answer in time.') from None
         except messaging.MessageDeliveryFailure:
-            LOG.exception('No message to the %s got through', self.service)
+            LOG.exception('No message to the %s was delivered', self.service)
             raise exceptions.NoAnswer(
                 f'The {self.service} cannot be reached.') from None
         except exceptions.PreemptError:
             raise
         except Exception:
-            # Whatever went wrong over there. A stock nova-scheduler, which
-            # listens to the same topic, knows no such method.
+            # Any failure of the service. A stock nova-scheduler listens to
+            # the same topic and does not know the method.
             LOG.exception('%s failed in the %s', method, self.service)
             raise exceptions.NoAnswer(
                 f'The {self.service} could not do it; its log or that of '
@@ -83,7 +83,7 @@ class _Client:
 
 
 class SchedulerClient(_Client):
-    """Asks nova-preempt-scheduler what it would do.
+    """Asks nova-preempt-scheduler for previews of its decisions.
 
     :param transport: see get_transport()
     :param timeout_s: how long to wait for an answer, in seconds;
@@ -96,10 +96,10 @@ class SchedulerClient(_Client):
 
     def explain(self, context, flavor, project_id, user_id,
                 availability_zone=None, host=None, is_bounded=True):
-        """Who would end if a server of this flavor were booted now.
+        """Return which servers a boot of this flavor would evict now.
 
         :param flavor: its id or name
-        :param is_bounded: False: whatever the project has asked before
+        :param is_bounded: whether the project's rate limit applies
         :returns: {'outcome': 'free', 'preempts' or 'no_valid_host',
             'host': str or None, 'cost_us': int, 'reason': str,
             'victims': [{'server_uuid', 'project_id', 'flavor', 'cost_us'}],
@@ -113,15 +113,15 @@ class SchedulerClient(_Client):
 
     def placement_chances(self, context, flavors, project_id,
                           availability_zone=None, is_bounded=True):
-        """How many servers of these flavors would find room now.
+        """Return how many servers of these flavors would fit now.
 
         :param flavors: ids or names
         :param is_bounded: as above
         :returns: [{'flavor', 'availability_zone', 'preemptible': int,
-            'normal': int}]; both numbers are None where it cannot be told
-            what a flavor asks for
+            'normal': int}]; both numbers are None where the resources of a
+            flavor are not known
         :raises FlavorNotFound, TooManyQuestions:
-        :raises NoAnswer: to none of these flavors, or not to all in time
+        :raises NoAnswer: for any flavor, or in time for all
         """
         return self._call(
             context, 'placement_chances', flavors=flavors,
@@ -130,13 +130,13 @@ class SchedulerClient(_Client):
 
 
 class EngineClient(_Client):
-    """Asks the engine, which ends servers. Parameters as above."""
+    """Calls nova-preempt-engine. Parameters as above."""
 
     target = messaging.Target(topic='nova_preempt_engine', version='1.0')
     service = 'engine'
 
     def simulate(self, context, server_uuid, project_id, reason):
-        """End a preemptible server as a preemption would.
+        """Evict a preemptible server as a preemption would.
 
         :param project_id: that the server must belong to; any if None
         :returns: the uuid of the decision
@@ -147,13 +147,13 @@ class EngineClient(_Client):
                           project_id=project_id, reason=reason)
 
     def wake_hosts(self, context, request, servers, hosts):
-        """Have hosts powered on that are asleep, if they are needed.
+        """Power on sleeping hosts for a request, if they are needed.
 
-        :param request: what tells the request from others
+        :param request: identifies the request
         :param servers: how many servers it is for
         :param hosts: {name: how many of these servers fit on it}
-        :returns: {'hosts': [names of those that will be on for it],
-            'boot_s': how long that may take}
+        :returns: {'hosts': [names of the hosts promised to it],
+            'boot_s': how long waking them may take}
         :raises NoAnswer:
         """
         return self._send(self._client.prepare(namespace=ENERGY), context,
@@ -161,28 +161,28 @@ class EngineClient(_Client):
                                    'hosts': hosts})
 
     def find_hosts(self, context, host_properties):
-        """The hosts with these properties that can be reserved.
+        """Return the hosts with these properties that can be reserved.
 
         :param host_properties: a query, see core.reservation.host_query
         :returns: [{'name', 'flops_per_watt': float or None, 'vacant': bool}]
             of enabled hosts that are up, in order of their names
-        :raises InvalidReservation: the query cannot be understood
+        :raises InvalidReservation: the query is invalid
         :raises NoAnswer:
         """
         return self._ask_inventory(context, 'find_hosts',
                                    host_properties=host_properties)
 
     def list_properties(self, context):
-        """What the hosts that can be reserved may be asked for.
+        """Return the properties that a reservation may ask of hosts.
 
         :returns: [{'name', 'type': 'number', 'text', 'boolean' or 'list',
-            'values': [some of those seen], 'hidden': bool}], by name
+            'values': [examples], 'hidden': bool}], by name
         :raises NoAnswer:
         """
         return self._ask_inventory(context, 'list_properties')
 
     def list_hosts(self, context):
-        """All hosts.
+        """Return all hosts.
 
         :returns: [{'name', 'service_host', 'state', 'status',
             'reservable': bool, 'vacant': bool, 'running_servers': int,
@@ -193,11 +193,11 @@ class EngineClient(_Client):
         return self._ask_inventory(context, 'list_hosts')
 
     def plan_backlog(self, context):
-        """What would be started of what waits if it were now.
+        """Return what a pass over the backlog would start now.
 
         :returns: {'mode': see [backlog]batch_mode, 'stopped': why nothing is
-            started, '' if it is, 'waiting': how many requests could start as
-            far as their own wishes go, 'starts': [{'request', 'name',
+            started, '' if it is, 'waiting': how many requests may start by
+            their own constraints, 'starts': [{'request', 'name',
             'project_id', 'flavor', 'count', 'hosts': {name: how many}, {} if
             Nova chooses}], 'hosts': [{'name', 'resources': {class:
             {'capacity', 'used', 'used_after'}}}], by name}
@@ -207,10 +207,10 @@ class EngineClient(_Client):
                           'plan', {})
 
     def ping(self, context, server):
-        """Find out whether messages get to one engine.
+        """Check that messages reach one engine.
 
         :param server: its name on the bus
-        :raises NoAnswer: they do not, or not soon
+        :raises NoAnswer: it does not answer in time
         """
         self._send(self._client.prepare(
             namespace=INVENTORY, server=server), context, 'ping', {})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ids and names as segments of URLs: the only place that quotes them.
+"""Quotes ids and names as segments of URLs; no other module does.
 
 Quoting alone is not enough: libraries resolve "." and "..", also as "%2E", and
 some collections have resources beside their members, such as /flavors/detail.
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection
 import urllib.parse
 
-#: What flavors, images and servers of Nova and nodes of Ironic have beside
-#: their members.
+#: Resources beside members in Nova's collections of flavors, images and
+#: servers, and in Ironic's of nodes.
 DETAIL = ("detail",)
 
-# No id of these can be asked for.
+# No resource can have these ids.
 _NONE = ("", ".", "..")
 
 
@@ -23,9 +23,9 @@ class NotASegment(ValueError):
 
 
 def segment(name: str, others: Collection[str] = ()) -> str:
-    """Return the id or name as it goes between two slashes of a URL.
+    """Return the id or name quoted as one segment of a URL.
 
-    :param others: what the collection has beside its members
+    :param others: resources of the collection beside its members
     :raises NotASegment:
     """
     if name in _NONE or name in others:

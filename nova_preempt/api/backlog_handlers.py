@@ -81,7 +81,7 @@ def create_request(call):
     flavors = wanted.get('flavors')
     return _shown(call, call.services.intake.submit(
         call.context, call.request.headers.get('X-Auth-Token'),
-        request_parser.Wanted(
+        request_parser.ParsedRequest(
             body=wanted['body'],
             compute_version=wanted.get('compute_version') or _version(call),
             count=wanted.get('count'), least_count=wanted.get('least_count'),

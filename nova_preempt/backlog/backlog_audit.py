@@ -25,7 +25,7 @@ BEGUN = 'request_never_taken'
 _MANY = 1000
 
 
-class Audit:
+class BacklogAudit:
     """Compares; the second look knows what has changed since the first.
 
     :param options: [backlog] of the configuration
@@ -72,7 +72,7 @@ class Audit:
 
     def _states(self, requests, now):
         seen = self._eyes.look(requests, now)
-        options = backlog_policy.lifecycle(self._options)
+        options = backlog_policy.boot_options(self._options)
         for request in requests:
             # One that somebody works on is on its way.
             if self._before.get(request.uuid, request.updated_at) != (

@@ -20,7 +20,7 @@ from nova_preempt.db import backlog_store
 LOG = logging.getLogger(__name__)
 
 
-class Loop:
+class BacklogLoop:
     """Lets the controller of the backlog work.
 
     :param options: [backlog] of the configuration
@@ -103,7 +103,7 @@ class Loop:
     def _follow(self, requests, closed, seen, now):
         return core.follow(
             requests, closed, seen, times.microseconds(now),
-            backlog_policy.lifecycle(self._options))
+            backlog_policy.boot_options(self._options))
 
     def _step(self, followed, waiting, cloud, turns, now):
         """Make a pass over requests that wait.
@@ -115,7 +115,7 @@ class Loop:
             ranked = self._cloud.ranking().rank(
                 waiting, now,
                 queue_order.shares(followed.requests, cloud.rooms))
-        options = backlog_policy.controlling(self._options)
+        options = backlog_policy.controller_options(self._options)
         return core.step(
             core.Observed(options, ranked, followed.requests, cloud),
             dataclasses.replace(self._memory, turns=turns),

@@ -16,7 +16,7 @@ SOLVER_SHARE = 0.4
 _PATIENCE = 3
 
 
-def lifecycle(options):
+def boot_options(options):
     """A core.backlog.boot_outcome.Options.
 
     :param options: [backlog] of the configuration
@@ -24,14 +24,14 @@ def lifecycle(options):
     return boot_outcome.Options(undecided_s=_PATIENCE * options.ask_timeout_s)
 
 
-def controlling(options):
+def controller_options(options):
     """A core.backlog.backlog_controller.Options, of the same."""
     return backlog_controller.Options(
         pass_values.Options(hold_after_s=options.hold_after_s),
-        lifecycle(options), options.pass_interval_s)
+        boot_options(options), options.pass_interval_s)
 
 
-def placing(options):
+def batch_options(options):
     """A core.batch.batch_model.Options, of the same; None: one by one."""
     if options.batch_mode == OFF:
         return None
@@ -40,7 +40,7 @@ def placing(options):
         time_limit_s=SOLVER_SHARE * options.pass_interval_s)
 
 
-def order(options, claims=None):
+def order_options(options, claims=None):
     """A core.backlog.queue_order.Options, of the same.
 
     :param claims: what classes of service say, None where there are none

@@ -34,7 +34,7 @@ class BacklogEndpoint:
 
     Every engine serves it, also those that do not act.
 
-    :param backlog: a Backlog
+    :param backlog: a BacklogService
     """
 
     target = messaging.Target(namespace=rpc.BACKLOG, version='1.0')
@@ -46,15 +46,15 @@ class BacklogEndpoint:
         return self._backlog.plan()
 
 
-class Backlog:
+class BacklogService:
     """Tasks of the engine.
 
     :param conf: nova.conf.CONF
     :param process: a nova_preempt.handover.service_context.Process
     :param known: a nova_preempt.handover.service_context.Knowledge
-    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param trusts: by default those of Keystone
-    :param make_nova: see user_sessions.Users
+    :param make_nova: see user_sessions.UserSessions
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param classes: see nova_preempt.handover.eviction_policy.load_classes()
     :ivar works: [(name, function)], see nova_preempt.engine.periodic_tasks
@@ -71,22 +71,22 @@ class Backlog:
         self._known = known
         tell = request_recorder.RequestNotifications(conf, conf.host)
         self.close = tell.close
-        written = request_recorder.Records(process.db, tell.changed)
+        written = request_recorder.RequestRecorder(process.db, tell.changed)
         trusts = trusts or keystone_trusts.Trusts(conf)
-        acting = user_sessions.Users(conf, trusts, make_nova, nova)
+        acting = user_sessions.UserSessions(conf, trusts, make_nova, nova)
         self._orphans = orphan_trusts.OrphanTrusts(process.db, trusts)
         self._db = process.db
         cloud = pass_reader.CloudReader(
             options, process.db,
-            capacity_reader.Rooms(process.options, inventory, known,
+            capacity_reader.CapacityReader(process.options, inventory, known,
                                   process.clock, process.pauses,
                                   lambda: conf.energy.demand_wakes),
             functools.cache(lambda: pass_reader.load_order(
                 options, classes and classes.claims(process.db))),
             inventory.occupancy.get,
-            user_quotas.Limits(acting, time.monotonic),
+            user_quotas.UserQuotas(acting, time.monotonic),
             batch_dispatch.load(options), capacity_reader.load_places(conf))
-        self._loop = backlog_loop.Loop(
+        self._loop = backlog_loop.BacklogLoop(
             options, process.db, tracker.Tracker(
                 process.db, server_reader.ServerReader(process.decisions),
                 acting, written), cloud,
@@ -94,7 +94,7 @@ class Backlog:
         if options.enabled:
             # What is wrong is to be known at once.
             cloud.ranking()
-        self._retention = reservation_purge.Retention(
+        self._retention = reservation_purge.RecordPurge(
             process.db, conf.reservation, self._now,
             record_purge.REQUESTS.delete_old, 'requests')
         self.works = [('backlog', self._run)]

@@ -20,12 +20,12 @@ _LEAST_S = 0.001
 
 
 def load(options, monotonic=time.monotonic):
-    """A Batch, None where requests are placed one by one.
+    """A BatchDispatch, None where requests are placed one by one.
 
     :param options: [backlog] of the configuration
     :raises InvalidConfiguration: what it needs is not installed
     """
-    found = backlog_policy.placing(options)
+    found = backlog_policy.batch_options(options)
     if found is None:
         return None
     try:
@@ -33,10 +33,10 @@ def load(options, monotonic=time.monotonic):
     except solver_choice.NotInstalled as exc:
         raise exceptions.InvalidConfiguration(
             f'[backlog]batch_mode is {options.batch_mode}: {exc}') from exc
-    return Batch(found, monotonic)
+    return BatchDispatch(found, monotonic)
 
 
-class Batch:
+class BatchDispatch:
     """Places requests together.
 
     :param options: a core.batch.batch_model.Options

@@ -18,10 +18,10 @@ from nova_preempt.reservation import lease_cache
 _MOST = 2**31 - 1
 
 
-class Rooms:
+class CapacityReader:
     """Tells what is free.
 
-    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param options: [preemption] of the configuration
     :param known: a nova_preempt.handover.service_context.Knowledge
     :param clock: returns now, timezone-aware

@@ -33,14 +33,14 @@ class Launcher:
     """Boots what a pass has decided.
 
     :param options: [backlog] of the configuration
-    :param acting: a nova_preempt.backlog.user_sessions.Users
-    :param records: a nova_preempt.backlog.request_recorder.Records
+    :param acting: a nova_preempt.backlog.user_sessions.UserSessions
+    :param records: a nova_preempt.backlog.request_recorder.RequestRecorder
     :param clock: returns now, naive and in UTC
     """
 
     def __init__(self, options, acting, records, clock):
         self._options = options
-        self._sealing = secret_encryption.Sealing(options)
+        self._sealing = secret_encryption.SecretCipher(options)
         self._users = acting
         self._records = records
         self._clock = clock
@@ -83,7 +83,7 @@ class Launcher:
         try:
             secrets = self._sealing.open(request, self._records.sealed)
             nova = self._users.nova(request)
-        except secret_encryption.CannotOpen as exc:
+        except secret_encryption.CannotDecrypt as exc:
             LOG.error('Request %(uuid)s cannot be started: %(exc)s',
                       {'uuid': request.uuid, 'exc': exc.detail})
             self._wait(request, boot_outcome.REFUSED, str(exc))
@@ -93,7 +93,8 @@ class Launcher:
             self._records.record(request, boot_outcome.refuse(
                 request, str(exc), now, self._lifecycle()), now)
             return True
-        except (user_sessions.NotNow, keystone_trusts.KeystoneError) as exc:
+        except (user_sessions.UserUnavailable,
+                keystone_trusts.KeystoneError) as exc:
             LOG.warning('Request %(uuid)s cannot be started yet: %(exc)s',
                         {'uuid': request.uuid, 'exc': exc})
             if isinstance(exc, keystone_trusts.KeystoneError):
@@ -113,7 +114,7 @@ class Launcher:
         return True
 
     def _lifecycle(self):
-        return backlog_policy.lifecycle(self._options)
+        return backlog_policy.boot_options(self._options)
 
     def _wait(self, request, code, text):
         """Let others come first for a while; nothing is lost."""

@@ -36,7 +36,7 @@ class OrphanTrusts:
     def __init__(self, database, acting):
         self._db = database
         self._trusts = acting
-        self._turns = user_sessions.Turns()
+        self._turns = user_sessions.FailureBackoff()
 
     def clear(self, now):
         """Clear up after those that were begun long ago, some at a time.

@@ -25,13 +25,13 @@ class CloudReader:
 
     :param options: [backlog] of the configuration
     :param database: a nova_preempt.db.Database
-    :param rooms: a nova_preempt.backlog.capacity_reader.Rooms
+    :param rooms: a nova_preempt.backlog.capacity_reader.CapacityReader
     :param ranking: returns the core.backlog.queue_order.Order
     :param resident: see nova_preempt.backlog.capacity_reader.known_groups
-    :param batch: a nova_preempt.backlog.batch_dispatch.Batch, or None
+    :param batch: a nova_preempt.backlog.batch_dispatch.BatchDispatch, or None
     :param places: returns the core.backlog.allowed_hosts.Places of now, or
         None
-    :param quotas: a nova_preempt.backlog.user_quotas.Limits
+    :param quotas: a nova_preempt.backlog.user_quotas.UserQuotas
     :param monotonic: returns seconds of a clock that is never set
     """
 
@@ -92,6 +92,6 @@ def load_order(options, claims=None):
     order = plugins.load(ORDERS, options.order, '[backlog]order is',
                          '; it comes with nova-preempt[classes]')
     try:
-        return order(backlog_policy.order(options, claims))
+        return order(backlog_policy.order_options(options, claims))
     except ValueError as exc:
         raise exceptions.InvalidConfiguration(str(exc)) from exc

@@ -15,7 +15,7 @@ _OURS = ('flavorRef', 'min_count', 'max_count', 'return_reservation_id')
 
 
 @dataclasses.dataclass(frozen=True)
-class Wanted:
+class ParsedRequest:
     """The content of a user's call that creates or changes a request.
 
     :ivar body: as Nova takes it
@@ -34,7 +34,7 @@ class Wanted:
     wishes: dict = dataclasses.field(default_factory=dict)
 
 
-def without_ours(body):
+def without_flavor_and_counts(body):
     """A copy of Nova's body without flavor and counts."""
     found = {'server': {
         name: copy.deepcopy(value) for name, value in body['server'].items()

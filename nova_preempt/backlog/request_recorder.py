@@ -25,7 +25,7 @@ VERSION = '1.0'
 _TIME = '%Y-%m-%dT%H:%M:%SZ'
 
 
-class Records:
+class RequestRecorder:
     """Writes verdicts down, once.
 
     :param database: a nova_preempt.db.Database

@@ -22,7 +22,7 @@ class BadKeys(Exception):
     """The key file cannot be used; says why, without what is in it."""
 
 
-class CannotOpen(Exception):
+class CannotDecrypt(Exception):
     """The secrets of a request cannot be decrypted now; says why.
 
     :ivar detail: the same for the operator, with the path of the key file
@@ -43,14 +43,14 @@ def check(conf):
     if not conf.backlog.enabled:
         return
     try:
-        Sealing(conf.backlog).keys()
+        SecretCipher(conf.backlog).keys()
     except NoKey:
         pass
     except BadKeys as exc:
         raise exceptions.InvalidConfiguration(str(exc)) from None
 
 
-class Sealing:
+class SecretCipher:
     """Seals the secrets of requests, and opens them.
 
     :param options: [backlog] of the configuration
@@ -74,28 +74,28 @@ class Sealing:
         :param request: a core Request
         :param sealed: called with its uuid where it has secrets; returns what
             seal() did, None where nothing is kept any more
-        :raises CannotOpen:
+        :raises CannotDecrypt:
         """
         if not redaction.secrets(request.body):
             return {}
         token = sealed(request.uuid)
         if not token:
-            raise CannotOpen('Its password and user data are not there.')
+            raise CannotDecrypt('Its password and user data are not there.')
         try:
             plain = json.loads(
                 fernet.MultiFernet(self.keys()).decrypt(token.encode()))
         except fernet.InvalidToken:
-            raise CannotOpen(
+            raise CannotDecrypt(
                 'Its password and user data cannot be decrypted: they were '
                 'encrypted with another key than those of the service. Its '
                 'operator can put that right.') from None
         except (NoKey, BadKeys) as exc:
             text = 'Its password and user data cannot be decrypted now'
-            raise CannotOpen(
+            raise CannotDecrypt(
                 f'{text}. The operator of the service can put that right.',
                 f'{text}: {exc}') from None
         if plain['request'] != request.uuid:
-            raise CannotOpen('Its password and user data are those of '
+            raise CannotDecrypt('Its password and user data are those of '
                              'another request.')
         return plain['secrets']
 
@@ -104,7 +104,7 @@ class Sealing:
 
         The same where it is already.
 
-        :raises CannotOpen: no key opens it
+        :raises CannotDecrypt: no key opens it
         :raises NoKey, BadKeys:
         """
         keys = self.keys()
@@ -114,7 +114,7 @@ class Sealing:
             try:
                 return fernet.MultiFernet(keys).rotate(token.encode()).decode()
             except fernet.InvalidToken:
-                raise CannotOpen('No key opens it.') from None
+                raise CannotDecrypt('No key opens it.') from None
         return token
 
     def keys(self):

@@ -57,14 +57,14 @@ class Submission:
         self._classes = classes
         self._clock = clock
         self._tell = tell
-        self._sealing = secret_encryption.Sealing(conf.backlog)
+        self._sealing = secret_encryption.SecretCipher(conf.backlog)
 
     def submit(self, context, token, wanted, any_class=False):
         """Keep a new request.
 
         :param context: of who asks
         :param token: of the same, of the project
-        :param wanted: an request_parser.Wanted
+        :param wanted: an request_parser.ParsedRequest
         :param any_class: whether it may be of one that is not open to all
         :returns: the backlog_model.Request
         :raises BacklogDisabled, InvalidRequest, RequestLimit, NoTrust:
@@ -210,7 +210,7 @@ class Submission:
             uuid=uuidutils.generate_uuid(), project_id=context.project_id,
             user_id=context.user_id, trust_id='',
             body=redaction.without_secrets(
-                request_parser.without_ours(wanted.body)),
+                request_parser.without_flavor_and_counts(wanted.body)),
             compute_version=wanted.compute_version, count=counts.most,
             least_count=counts.least, alternatives=alternatives,
             ladder=wanted.ladder, apart=bool(wanted.ladder),
@@ -288,7 +288,7 @@ class Submission:
         wrong = boot_schema.check_version(wanted.compute_version)
         if wrong:
             raise request_rules.Refused('compute_version', wrong)
-        body = request_parser.without_ours(wanted.body)
+        body = request_parser.without_flavor_and_counts(wanted.body)
         body['server']['flavorRef'] = flavor_id
         tags = body['server'].get('tags')
         if isinstance(tags, list) and len(tags) > boot_schema.MAX_TAGS:

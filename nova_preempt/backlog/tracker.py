@@ -21,8 +21,8 @@ class Tracker:
 
     :param database: a nova_preempt.db.Database
     :param reader: a nova_preempt.backlog.server_reader.ServerReader
-    :param acting: a nova_preempt.backlog.user_sessions.Users
-    :param records: a nova_preempt.backlog.request_recorder.Records
+    :param acting: a nova_preempt.backlog.user_sessions.UserSessions
+    :param records: a nova_preempt.backlog.request_recorder.RequestRecorder
     """
 
     def __init__(self, database, reader, acting, records):
@@ -30,8 +30,8 @@ class Tracker:
         self._reader = reader
         self._users = acting
         self._records = records
-        self._deleting, self._closing = user_sessions.Turns(
-            ), user_sessions.Turns()
+        self._deleting, self._closing = user_sessions.FailureBackoff(
+            ), user_sessions.FailureBackoff()
         self._bodies = {}         # uuid: see redaction.of_pass()
         # {uuid of an open one: uuids of servers that nobody may delete}
         self._left = {}

@@ -23,10 +23,10 @@ _MEAN_S = 5
 _LEAST_S = 0.1
 
 
-class Limits:
+class UserQuotas:
     """Asks Nova, in the name of the user, and not often.
 
-    :param acting: a nova_preempt.backlog.user_sessions.Users
+    :param acting: a nova_preempt.backlog.user_sessions.UserSessions
     :param monotonic: returns seconds of a clock that is never set
     """
 
@@ -80,7 +80,7 @@ class Limits:
             if len(self._unanswered) >= _SILENT:
                 self._be_quiet()
             return {}, _QUIET_S
-        except user_sessions.NotNow:
+        except user_sessions.UserUnavailable:
             return {}, _QUIET_S
         except keystone_trusts.TrustGone:
             return {}, _BELIEVED_S

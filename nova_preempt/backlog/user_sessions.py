@@ -21,15 +21,15 @@ _LIMITS_TIMEOUT_S = 5
 _LONGEST = 64
 
 
-class NotNow(Exception):
+class UserUnavailable(Exception):
     """In the name of this user nobody can be asked; others may be."""
 
 
-class NoAnswer(NotNow):
+class NoAnswer(UserUnavailable):
     """Nova did not answer, for this user alone or for all."""
 
 
-class NotDeleted(NotNow):
+class NotDeleted(UserUnavailable):
     """The user may do nothing any more, nor does Nova let us delete servers.
 
     :ivar is_final: whether Nova's policy does not allow it
@@ -44,18 +44,19 @@ class NotDeleted(NotNow):
 def as_user(trusts):
     """Tell who is concerned where something fails.
 
-    :raises NotNow: this user only
+    :raises UserUnavailable: this user only
     :raises KeystoneError: all, for not even we can log in
     """
     try:
         yield
     except (keystone_trusts.KeystoneError, nova_api.NovaError) as exc:
         trusts.check()
-        kind = NoAnswer if isinstance(exc, nova_api.NoAnswer) else NotNow
-        raise kind(str(exc)) from exc
+        if isinstance(exc, nova_api.NoAnswer):
+            raise NoAnswer(str(exc)) from exc
+        raise UserUnavailable(str(exc)) from exc
 
 
-class Turns:
+class FailureBackoff:
     """Goes through what is deleted in the names of many users.
 
     Whoever fails is behind others the next time, and is left alone for longer
@@ -72,8 +73,8 @@ class Turns:
         """Call with one after the other.
 
         :param items: with a uuid each
-        :param call: may raise NotNow or KeystoneError, which is written to
-            the log
+        :param call: may raise UserUnavailable or KeystoneError, which is
+            logged
         :param most: how many of them have a turn this time, None for all
         """
         uuids = {item.uuid for item in items}
@@ -90,7 +91,7 @@ class Turns:
         for item in turns[:most]:
             try:
                 call(item)
-            except (NotNow, keystone_trusts.KeystoneError) as exc:
+            except (UserUnavailable, keystone_trusts.KeystoneError) as exc:
                 LOG.warning(
                     'What is left of request %(uuid)s cannot be deleted yet: '
                     '%(exc)s', {'uuid': item.uuid, 'exc': exc})
@@ -104,7 +105,7 @@ class Turns:
                     return
 
 
-class Users:
+class UserSessions:
     """Gives out Nova's API as a user.
 
     :param conf: with [preemption] and [backlog]
@@ -124,7 +125,7 @@ class Users:
 
         :param timeout_s: how long an answer is waited for; None: ask_timeout_s
         :raises TrustGone: the user may not do that any more
-        :raises NotNow: nobody can be asked in the name of this user
+        :raises UserUnavailable: nobody can be asked in the name of this user
         :raises KeystoneError: nor in that of any other
         """
         with as_user(self._trusts):
@@ -137,7 +138,7 @@ class Users:
     def limits(self, request):
         """The user's quotas and how much of them is used, as Nova has them.
 
-        :raises TrustGone, NotNow, KeystoneError: as nova() does
+        :raises TrustGone, UserUnavailable, KeystoneError: as nova() does
         """
         nova = self.nova(request, min(
             _LIMITS_TIMEOUT_S, self._conf.backlog.ask_timeout_s))
@@ -150,7 +151,7 @@ class Users:
         As their user, and where that may do nothing any more as ours.
 
         :raises NotDeleted:
-        :raises NotNow, KeystoneError: as nova() does
+        :raises UserUnavailable, KeystoneError: as nova() does
         """
         if not uuids:
             return
@@ -178,7 +179,7 @@ class Users:
     def forget(self, request):
         """Delete the trust of a request, and a server group without servers.
 
-        :raises NotNow, KeystoneError: as nova() does
+        :raises UserUnavailable, KeystoneError: as nova() does
         """
         self._delete_group(request)
         with as_user(self._trusts):

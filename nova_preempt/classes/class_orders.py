@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of requests that wait by what their classes promise."""
+"""The order "qos": ranks waiting requests by what their classes promise."""
 
 from nova_preempt.core.classes import class_order
 from nova_preempt.core.times import microseconds
 
 
 class Qos:
-    """See core.classes.class_order.
+    """Ranks waiting requests; see core.classes.class_order.
 
     :param options: a core.backlog.queue_order.Options with
-        class_registry.Claims
+        class_registry.ClassClaims
     :raises ValueError: there are no classes
     """
 
@@ -20,7 +20,7 @@ class Qos:
         self._claims = options.claims
 
     def rank(self, requests, now, shares):
-        """Rank requests, the next one first; see queue_order.Order."""
+        """Return the requests, the next one first; see queue_order.Order."""
         of = {request.uuid: request for request in requests}
         clocks = self._claims.clocks(of.values())
         overheads_us = self._claims.overheads_us(of.values())

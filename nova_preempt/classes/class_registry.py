@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of service, as the rest of the package finds them.
+"""Classes of service: the entry point by which the package finds them.
 
-An installation can leave this package out: the entry point ``qos`` of the
-group ``nova_preempt.classes`` is how it is found (nova_preempt.handover.
-classes), and nobody imports it.
+An installation may omit this package: nova_preempt.handover.eviction_policy
+finds it by the entry point ``qos`` of the group ``nova_preempt.classes``, and
+no module imports it.
 """
 
 import math
@@ -20,17 +20,17 @@ from nova_preempt.core.classes import class_table
 from nova_preempt.db import backlog_history
 from nova_preempt.db import class_servers
 
-#: How often the engine reads what has become of servers of a class. Nova dates
-#: what happened, so nothing is lost by looking late.
+#: How often the engine reads servers of a class. Nova dates what happens to
+#: them, so a late reading loses nothing.
 LOOK_S = 10
 
 
 class Qos:
-    """The classes that the operator has named.
+    """The classes of service that the options define.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
     :ivar table: a core.classes.class_table.Table
-    :raises ValueError: says what is wrong with which option
+    :raises ValueError: an option is invalid; the message names it
     """
 
     def __init__(self, conf):
@@ -43,30 +43,30 @@ class Qos:
                              ) from None
 
     def promised(self, database, clock):
-        """What is promised to servers, for decisions.
+        """Return the PromisedServers by which decisions rank servers.
 
         :param database: a nova_preempt.db.Database
         :param clock: returns now, timezone-aware
         """
-        return promised_servers.Promised(database, self.table, clock)
+        return promised_servers.PromisedServers(database, self.table, clock)
 
     def returning(self, parts):
-        """Return what chooses returns; see engine.victim_returns.
+        """Return the ClassReturns for engine.victim_returns.
 
         :param parts: a nova_preempt.handover.service_context.Parts
         """
-        return class_returns.Returning(parts, self.table)
+        return class_returns.ClassReturns(parts, self.table)
 
     def claims(self, database):
-        """The Claims of requests that wait."""
-        return Claims(database, self.table)
+        """Return the ClassClaims of waiting requests."""
+        return ClassClaims(database, self.table)
 
     def works(self, database, get_cells, promised):
-        """[(name, function)], see nova_preempt.engine.periodic_tasks.
+        """Return tasks, [(name, function)]; see engine.periodic_tasks.
 
         :param database: a nova_preempt.db.Database
         :param get_cells: returns {uuid: CellMapping} to look for servers in
-        :param promised: what promised() returned, which others refresh
+        :param promised: the result of promised(), which is refreshed elsewhere
         """
         clocks = clock_keeper.ClockKeeper(database, get_cells, self.table)
 
@@ -78,20 +78,20 @@ class Qos:
         return [('clocks of classes', look)]
 
     def _tell(self, kept):
-        """Put into metrics how well promises are kept."""
+        """Set the metrics of how well promises are kept."""
         for qos in self.table.classes:
             of = kept[qos.name]
             for state, number in of.servers.items():
                 metrics.CLASS_SERVERS.labels(qos.name, state).set(number)
             metrics.CLASS_TARGET.labels(qos.name).set(qos.availability)
             metrics.CLASS_BELOW.labels(qos.name).set(of.below)
-            # Of no time there is no share: 0 would be a broken promise.
+            # NOTE: NaN without any time: 0 would be a broken promise.
             metrics.CLASS_AVAILABILITY.labels(qos.name).set(
                 of.times.availability if of.times.total_us else math.nan)
 
 
-class Claims:
-    """Tells what requests of the backlog may claim by their classes.
+class ClassClaims:
+    """Reads the clocks of waiting requests from their history.
 
     :param database: a nova_preempt.db.Database
     :param table: a core.classes.class_table.Table
@@ -102,10 +102,10 @@ class Claims:
         self.table = table
 
     def clocks(self, requests):
-        """{uuid: core.classes.server_clocks.Clocks} of these core Requests.
+        """Return {uuid: core.classes.server_clocks.Clocks} of core Requests.
 
-        Each change of a request is kept, so they are there right after a
-        restart. Who was never started has waited all the time.
+        Each change of a request is in the database, so a restart loses
+        nothing. A request that was never started has waited since it was made.
         """
         known = backlog_history.of(self._db, [
             request.uuid for request in requests if request.boots])
@@ -116,13 +116,13 @@ class Claims:
                 not_before=request.not_before)) for request in requests}
 
     def overheads_us(self, requests):
-        """{uuid: how long it takes to get a server of it to a host}."""
+        """Return {uuid: how long its server takes to get to a host}."""
         known = class_servers.overheads(self._db)
         return {request.uuid: known.get(_kind(request), self.table.overhead_us)
                 for request in requests}
 
 
 def _kind(request):
-    """That of class_servers.ClassServer, of its first flavor."""
+    """Return the kind of db.class_servers.ClassServer of a first flavor."""
     return (request.alternatives[0].name,
             request_rules.starts_from_volume(request.body.get('server', {})))

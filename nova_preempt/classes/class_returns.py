@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choose which servers of a class return next, and when others end for them.
+"""Chooses which shelved servers of a class return, and their victims.
 
 Carries out core.classes.class_return_controller for
 nova_preempt.engine.victim_returns.
@@ -16,17 +16,17 @@ from nova_preempt.handover import eviction_policy
 
 LOG = logging.getLogger(__name__)
 
-#: How they come back.
+#: The operation by which such a server preempts.
 OPERATION = 'unshelve'
 
 
-class Returning:
+class ClassReturns:
     """Chooses among shelved servers of a class.
 
     :param parts: a nova_preempt.handover.service_context.Parts
     :param table: a core.classes.class_table.Table
-    :ivar period_s: how often others may end for them, in seconds, and after
-        how long one that was asked to come is asked again
+    :ivar period_s: the time between two passes that may preempt for them, and
+        after which an unshelve is retried, in seconds
     """
 
     def __init__(self, parts, table):
@@ -39,13 +39,13 @@ class Returning:
         self._stuck = parts.handover.stuck
 
     def of_class(self, uuids):
-        """Those of these servers that are of a class."""
+        """Return which of these servers have a class."""
         return set(uuids).intersection(self._promised.claimants)
 
     def step(self, waiting, most, room, memory, now_us):
         """See core.eviction.return_controller.Observed.choose().
 
-        :param room: see the same
+        :param room: as there
         """
         step = class_return_controller.step(
             self._terms, class_return_controller.Observed(
@@ -57,8 +57,8 @@ class Returning:
 
     def _tell(self, waiting, placed):
         metrics.CLASS_PASSES.inc()
-        LOG.info('A pass over %(waiting)s servers of a class that wait: '
-                 '%(room)s have room, for %(ends)s others may end.',
+        LOG.info('A pass over %(waiting)s waiting servers of a class: '
+                 '%(room)s fit, for %(ends)s victims may be evicted.',
                  {'waiting': waiting,
                   'room': sum(not item.victims for item in placed),
                   'ends': sum(bool(item.victims) for item in placed)})
@@ -71,14 +71,14 @@ class Returning:
 
     def _evictable(self):
         known = self._known
-        # They are replaced in the background, never changed.
+        # The cache replaces its dictionaries, and never changes them.
         by_node = known.servers.by_node()
         return class_return_controller.Evictable(
             ((listed.uuid, provider, by_node.get(listed.name, {}).values())
              for listed, provider, _ in known.providers.look(
                  (), self.period_s) if provider is not None),
             self._promised.current(), known.policy(), known.budgets.read(),
-            # Those that end already, or lately did not.
+            # Victims that are being evicted, or whose eviction failed lately.
             self._stuck() | {
                 victim.server_uuid for decision in
                 self._process.decisions.get_decisions(statuses=decisions.OPEN)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clocks of servers of a class, kept as Nova's records have it.
+"""Keeps the clocks of servers of a class, as Nova's records have them.
 
-Nova's notifications are not listened to: an operator may have switched them
-off, or have a bus for each cell, and who was away misses some. What was asked
-of a server, when and by whom is in the database of its cell until it is
-purged, so each reading has all of it. A cell that cannot be read is read as
-soon as it can be, with nothing lost.
+Nova's notifications are not used: an operator may have switched them off, or
+have a bus for each cell, and a listener that is down misses some. The actions
+of a server stay in the database of its cell until they are purged, so each
+reading has them all, and one that a cell missed is made up for later.
 """
 
 import dataclasses
@@ -28,14 +27,14 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.db import class_servers as db
 
 _ATTRS = ['flavor']
-# So many are written in one transaction.
+# How many servers one transaction writes.
 _MANY = 100
 
 _SECOND = datetime.timedelta(seconds=1)
 
 
 class ClockKeeper:
-    """Reads what has become of servers of a class, and writes it down.
+    """Reads the actions of servers of a class, and stores their clocks.
 
     :param database: a nova_preempt.db.Database
     :param get_cells: returns {uuid: CellMapping} of the cells to look into
@@ -55,12 +54,12 @@ class ClockKeeper:
                         'are until it can be read')
         self._writing = threading.Lock()
         self._by_request = {}     # uuid: class name
-        self._unread = {}         # the same of those to look at
-        self._looked_at = {}      # cell uuid: what that was last time
+        self._unread = {}         # the same, of servers to read
+        self._looked_at = {}      # cell uuid: _unread of the last reading
 
     def look(self):
         """Read what has changed in each cell."""
-        # In this order: what changes in between is unread next time.
+        # NOTE: in this order a change in between is read the next time.
         unread = db.unread_of_requests(self._db, self._names)
         self._by_request = db.of_requests(self._db)
         self._unread = unread
@@ -69,7 +68,7 @@ class ClockKeeper:
         self._readings.read()
 
     def _forget_cells(self):
-        """Forget what is known of cells that there are no more."""
+        """Forget cells that no longer exist."""
         gone = db.cells(self._db) - self._cells.keys()
         if gone:
             db.forget_cells(self._db, gone)
@@ -95,10 +94,10 @@ class ClockKeeper:
             self._since.done(reading)
 
     def _note_unchanged(self, context, cell_uuid, seen):
-        """Look at servers whose requests are of another class now.
+        """Read servers whose requests have changed class, each once.
 
-        Once: where a flavor says otherwise they stay what they are. And at
-        those of which Nova may write late that they run.
+        Where the flavor names a class, that class stays. Servers that come to
+        a host are read as well, as Nova may record late that they run.
         """
         unread = self._unread
         wanted = {uuid for uuid, _ in unread.items() - (
@@ -128,10 +127,10 @@ class ClockKeeper:
             db.forget(self._db, gone)
 
     def _read(self, context, cell_uuid, changed):
-        """([ClassServer], how long returns took)."""
+        """Return ([ClassServer], durations of returns)."""
         preemptions = db.preemptions(
             self._db, [server.uuid for server, _, _ in changed])
-        # What comes from now on may not be read.
+        # NOTE: what happens from now on may be missing.
         read_at = timeutils.utcnow()
         actions = instance_actions.read(
             context, [server for server, _, _ in changed])
@@ -156,7 +155,7 @@ class ClockKeeper:
             self._by_request.get(server.uuid, ''), self._names)
 
     def _write(self, found, took):
-        """Write servers down, and how long it took to get some back."""
+        """Store servers, and the mean durations of returns."""
         with self._writing:
             known = db.overheads(self._db) if took else {}
             means = dataclasses.replace(self._overheads, means_us=known)
@@ -173,14 +172,14 @@ def _changed_at(server):
 
 
 def _is_settled(server, before, name):
-    """Whether nothing can have changed since it was read.
+    """Return whether a server cannot have changed since it was read.
 
-    What Nova writes of an action may come a little after the server.
+    Nova may write an action a little after the server.
     """
     return (before is not None and before.class_name == name
             and not clock_events.may_be_late(before.clocks.mark.kind,
                                              server.task_state)
-            # Databases keep fractions of a second, round, or cut them off.
+            # Databases keep fractions of a second, round or truncate them.
             and abs(before.changed_at - _changed_at(server)) < _SECOND
             and (before.read_at - before.changed_at).total_seconds()
             > change_cursor.OVERLAP_S)

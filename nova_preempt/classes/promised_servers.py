@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Availability promised to servers, as one process knows it.
 
-The engine that acts writes down how long each server has run and waited (see
-keeper); it is read here in the background, and goes on by the clock until it
-is read again.
+The leading engine stores how long each server has run and waited, see
+clock_keeper. This is read in the background, and extrapolated by the clock
+until it is read again.
 """
 
 import dataclasses
@@ -27,22 +27,22 @@ from nova_preempt.db import class_servers
 
 LOG = logging.getLogger(__name__)
 
-# Clocks of servers that nobody has looked at for so long are not gone by any
-# more, in seconds: somebody may have given way and come back meanwhile.
+# Clocks of servers that no engine has read for so many seconds do not count:
+# a server may have been evicted and have returned meanwhile.
 MAX_AGE_S = 300
 
-#: What requests of a class may end others for: to get to a host, or back.
+#: Operations for which a request of a class may preempt.
 OPERATIONS = ('create', 'unshelve')
 
 
 @dataclasses.dataclass(frozen=True)
 class _Known:
-    """What was read last.
+    """The clocks that were read last.
 
     :ivar claimants: {uuid: Claimant}
-    :ivar unsure: the same, as if no clock was known
-    :ivar cells: {uuid: that of its cell}
-    :ivar until: {uuid of a cell: up to when its clocks are gone by}
+    :ivar unsure: the same with unknown clocks
+    :ivar cells: {uuid: uuid of its cell}
+    :ivar until: {uuid of a cell: until when its clocks count, monotonic}
     """
 
     claimants: dict
@@ -51,8 +51,8 @@ class _Known:
     until: dict
 
 
-class Promised:
-    """Promises to all servers of a class.
+class PromisedServers:
+    """Promises to all servers that have a class.
 
     :param database: a nova_preempt.db.Database
     :param table: a core.classes.class_table.Table
@@ -71,12 +71,12 @@ class Promised:
         self._by_request = {}     # uuid: class name
 
     def refresh(self):
-        """Read what is known; what cannot be read stays for a while.
+        """Read the clocks; keep those that cannot be read for a while.
 
-        :returns: the uuids of servers that class_of now says otherwise of
+        :returns: the uuids of servers whose class_of() has changed
         """
         try:
-            # First: of what is looked at in between more may be known.
+            # NOTE: first: it must not be newer than the rows.
             now, ago_s = self._monotonic(), class_servers.looked_ago_s(
                 self._db)
             rows = class_servers.find(self._db)
@@ -94,7 +94,7 @@ class Promised:
         for uuid, row in rows.items():
             claimant = self._claimant(row, costs)
             if claimant is not None:
-                # The same as before is told apart at no cost.
+                # The same object if equal, so that comparing it is cheap.
                 old = known.get(uuid)
                 found[uuid] = old if old == claimant else claimant
         cells = {uuid: rows[uuid].cell_uuid for uuid in found}
@@ -110,7 +110,7 @@ class Promised:
         return {uuid for uuid, _ in before.items() ^ by_request.items()}
 
     def _late(self, known):
-        """The uuids of cells that nobody has looked into of late."""
+        """Return the uuids of cells that no engine has read lately."""
         now = self._monotonic()
         return frozenset(cell for cell, until in known.until.items()
                          if now > until)
@@ -124,24 +124,24 @@ class Promised:
         self._told = late
 
     def _claimant(self, row, costs):
-        """None if its class is none that there is."""
+        """Return a Claimant, None if its class does not exist."""
         qos = self._table.classes.find(row.class_name)
         return qos and Claimant(row.uuid, qos, row.clocks, {},
                                 costs.of(row.kind))
 
     @property
     def claimants(self):
-        """{uuid: core Claimant} of all of them, without their resources."""
+        """{uuid: core Claimant} of all servers, without their resources."""
         return self._known.claimants
 
     def current(self):
-        """The same, without clocks that may be wrong by now."""
+        """Return claimants, with unknown clocks where they are too old."""
         known = self._known
         late = self._late(known)
         if not late:
             return known.claimants
         mixed = self._mixed
-        # The same as long as nothing changes: others compare it.
+        # The same object while nothing changes, as callers compare it.
         if mixed is None or mixed[0] is not known.claimants or (
                 mixed[1] != late):
             mixed = self._mixed = known.claimants, late, {
@@ -150,7 +150,7 @@ class Promised:
         return mixed[2]
 
     def kept(self):
-        """Return {class name: availability_margin.Kept}, as it stands now."""
+        """Return {class name: availability_margin.Kept} of now."""
         return availability_margin.kept(
             self._table.classes,
             ((item.qos, item.clocks) for item in self.claimants.values()),
@@ -158,30 +158,30 @@ class Promised:
 
     @property
     def is_recent(self):
-        """Whether the clocks of any of them may be gone by."""
+        """Whether the clocks of any cell are recent."""
         known = self._known
         return len(self._late(known)) < len(known.until)
 
     def promises(self):
-        """The core's Promises, as they stand now."""
+        """Return the core's Promises of now."""
         return Promises(self._table.classes, self.current(),
                         microseconds(self._clock()))
 
     def class_of(self, uuid, by_flavor):
-        """The name of the class of a preemptible server, '' if of none.
+        """Return the class of a preemptible server, '' without one.
 
-        :param by_flavor: what its flavor says
+        :param by_flavor: the class that its flavor names
         """
         return class_of_server.class_of(
             by_flavor, self._by_request.get(uuid, ''), self._names)
 
     def rank(self, uuid, extra_specs, operation):
-        """The core's Rank of a request for a preemptible server.
+        """Return the core's Rank of a request for a preemptible server.
 
-        Without a claim where it has no class, or its clocks are not known:
-        then it ends nobody.
+        Without a class, or with unknown clocks, it has no claim and preempts
+        no server.
 
-        :param extra_specs: of the flavor that is asked for
+        :param extra_specs: of the requested flavor
         """
         if operation not in OPERATIONS:
             return preemption_policy.PREEMPTIBLE
@@ -189,18 +189,18 @@ class Promised:
             claimant = (self._new(uuid, extra_specs) if operation == 'create'
                         else self._back(uuid))
         except db_exc.DBError as exc:
-            LOG.warning('Cannot read what is promised to server %(uuid)s, it '
-                        'ends nobody: %(exc)s', {'uuid': uuid, 'exc': exc})
+            LOG.warning('Server %(uuid)s preempts no server, as its clock '
+                        'cannot be read: %(exc)s', {'uuid': uuid, 'exc': exc})
             return preemption_policy.PREEMPTIBLE
         if claimant is None or not claimant.is_certain:
             return preemption_policy.PREEMPTIBLE
         return preemption_policy.Rank(True, self.promises().claim(claimant))
 
     def _new(self, uuid, extra_specs):
-        """One that waits from now on."""
+        """Return a Claimant that waits from now on."""
         by_flavor = specs.class_name(extra_specs)
         name = class_of_server.class_of(by_flavor, '', self._names) or (
-            # Its request is only read where that may matter.
+            # NOTE: the request is read only where it may matter.
             class_of_server.class_of(by_flavor, class_servers.of_requests(
                 self._db, [uuid]).get(uuid, ''), self._names))
         qos = self._table.classes.find(name)
@@ -210,7 +210,7 @@ class Promised:
             self._table.overhead_us)
 
     def _back(self, uuid):
-        """One that has been there before, as it was written down of late."""
+        """Return the Claimant of a server that ran before, by its row."""
         ago_s = class_servers.looked_ago_s(self._db)
         row = class_servers.find(self._db, [uuid]).get(uuid)
         if row is None or ago_s.get(row.cell_uuid, math.inf) > MAX_AGE_S:

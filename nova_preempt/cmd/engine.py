@@ -66,7 +66,7 @@ def make_engine(conf, cells=get_cells, clock=service_context.utcnow,
     :param sight: returns why the engine cannot tell whether hosts are up
     :param trusts: by default those of Keystone
     :param monotonic: returns seconds of a clock that is never set
-    :param backlog: see nova_preempt.backlog.backlog_service.Backlog
+    :param backlog: see nova_preempt.backlog.backlog_service.BacklogService
     """
     found = service_context.Parts(conf, conf.host,
                                   report.report_client_singleton, cells, clock)
@@ -74,7 +74,7 @@ def make_engine(conf, cells=get_cells, clock=service_context.utcnow,
     process.start()
     options = conf[engine_tasks.GROUP]
     leadership = service.Leadership(process.db, process.owner)
-    power = power_service.Power(conf, process, clients, driver,
+    power = power_service.PowerService(conf, process, clients, driver,
                                 leadership.holds, monotonic)
     qos = found.qos
     inventory = reservation_service.make_inventory(
@@ -82,9 +82,9 @@ def make_engine(conf, cells=get_cells, clock=service_context.utcnow,
         efficiency=power.efficiencies, asleep=power.asleep)
     return service.Engine(
         found, options, inventory, leadership,
-        lambda ends: reservation_service.Lifecycle(
+        lambda ends: reservation_service.ReservationService(
             conf, process, clients, found.known, ends, inventory, sight),
-        power, backlog_service.Backlog(
+        power, backlog_service.BacklogService(
             conf, process, found.known, inventory, trusts,
             classes=qos, nova=clients.nova, **backlog),
         works=(qos.works(process.db, cells, found.known.promised) if qos
@@ -141,7 +141,7 @@ def main():
         logging.setup(CONF, 'nova')
         objects.register_all()
         engine = make_engine(CONF, sight=functools.partial(
-            reservation_service.why_blind,
+            reservation_service.why_unreachable,
             rpc.EngineClient(rpc.get_transport(CONF), _PING_S), CONF.host))
     except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-engine: {exc}', file=sys.stderr)

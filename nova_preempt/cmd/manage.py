@@ -44,7 +44,7 @@ from nova_preempt.power import compute_hosts
 _AWAY = (ks_exc.ClientException, exception.NovaException, db_exc.DBError,
          db_exc.CantStartEngineError, sqlalchemy.exc.SQLAlchemyError,
          placement_api.PlacementError, keystone_trusts.KeystoneError,
-         compute_hosts.CellsAway, OSError)
+         compute_hosts.CellsUnreadable, OSError)
 
 # The rules for options of every command, and of one that asks Nova.
 _RULES = (connection.check_url,)

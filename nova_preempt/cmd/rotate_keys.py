@@ -35,14 +35,14 @@ class Found:
 def look(database, keys, renews=False):
     """Count all, and encrypt the older ones with the first key if asked.
 
-    :param keys: a secret_encryption.Sealing
+    :param keys: a secret_encryption.SecretCipher
     :raises NoKey, BadKeys:
     """
     found = Found()
     for uuid, token in backlog_secrets.each(database):
         try:
             newer = keys.renewed(token)
-        except secret_encryption.CannotOpen:
+        except secret_encryption.CannotDecrypt:
             found.lost.append(uuid)
             continue
         if newer == token:
@@ -64,7 +64,7 @@ def add_parsers(groups):
 
 
 def _rotate(_args):
-    keys = secret_encryption.Sealing(CONF.backlog)
+    keys = secret_encryption.SecretCipher(CONF.backlog)
     try:
         keys.keys()
         found = look(db.Database(CONF), keys, renews=True)
@@ -85,7 +85,7 @@ def check(conf, away):
     code = upgradecheck.Code
     if not conf.backlog.enabled:
         return upgradecheck.Result(code.SUCCESS)
-    keys = secret_encryption.Sealing(conf.backlog)
+    keys = secret_encryption.SecretCipher(conf.backlog)
     try:
         keys.keys()
         database = db.Database(conf)

@@ -124,7 +124,7 @@ def _backlog(ours, promised):
     """What the simulator knows of [backlog], None if it is off."""
     if not ours.enabled:
         return None
-    placing = backlog_policy.placing(ours)
+    placing = backlog_policy.batch_options(ours)
     planner = None
     if placing is not None:
         placer = solver_choice.make(placing)
@@ -135,7 +135,7 @@ def _backlog(ours, promised):
         planner = backlog_batch.Planner(functools.partial(_always, placer))
     return simulation_settings.Backlog(
         pass_reader.load_order(ours, promised and promised.claims),
-        backlog_policy.controlling(ours), planner)
+        backlog_policy.controller_options(ours), planner)
 
 
 def _always(value):

@@ -83,7 +83,7 @@ def look(wait_s):
                 lambda: cells, lambda uuids: preemptible_hints.get(database)),
             decisions, lambda: cells, process_owner.INTENT_TIMEOUT_S,
             trees=True),
-        backlog_audit.Audit(
+        backlog_audit.BacklogAudit(
             CONF.backlog, database, server_reader.ServerReader(decisions),
             keystone_trusts.Trusts(CONF), timeutils.utcnow)]
     first = {problem for item in auditors for problem in item.look()}

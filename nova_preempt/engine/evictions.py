@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends of servers that no other server waits for.
+"""Evicts servers without a requester that takes their capacity.
 
-At a maximum run time, for headroom, or as a simulation. They are decisions
-too, with a record, but without a server that takes the space.
+Reasons are a maximum run time, headroom, a repair or a simulation. Each
+eviction is a decision with a record, whose server_uuid is empty.
 """
 
 import concurrent.futures
@@ -25,25 +25,24 @@ from nova_preempt.handover import eviction_policy
 
 LOG = logging.getLogger(__name__)
 
-# As many ends are looked after at the pace of POLL_INTERVAL_S.
+# With so many open decisions the interval between two polls doubles.
 _OFTEN = 100
 
 SIMULATE = 'simulate'
 
-#: How many ends are worked on at the same moment, which bounds how much of
-#: Nova's API is used at a time. Any number waits besides, without a thread.
+#: How many decisions are stepped at once, which bounds the load on Nova's API.
+#: Decisions that wait need no thread.
 THREADS = 64
 
 
 class Evictions:
-    """Ends servers: all of them at once, however few threads there are.
+    """Evicts servers in steps, any number at once with few threads.
 
     :param process: a nova_preempt.handover.service_context.Process
     :param handover: a nova_preempt.handover.handover.Handover
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param budgets: a nova_preempt.handover.budget_reader.Budgets
-    :param threads: how many ends are worked on at the same moment; none of
-        them waits
+    :param threads: how many decisions are stepped at once
     :param left: called with the names of the nodes that servers have left,
         before their decision is closed
     """
@@ -59,26 +58,26 @@ class Evictions:
         self._stepper = Stepper(threads, 'ends')
 
     def begin(self, server, operation, reason, **options):
-        """Give a server notice; see begin_all()."""
+        """Give notice to a server; see begin_all()."""
         return self.begin_all([server], operation, reason, **options)
 
     def begin_all(self, servers, operation, reason, restore=True, cost_us=0,
                   within_budgets=False, leave=False,
                   asked_by=requester.ENGINE):
-        """Give notice to servers of one host, as one decision; they end.
+        """Give notice to servers of one host in one decision, and evict them.
 
         :param servers: nova_preempt.cloud.server_cache.Servers
         :param operation: why, in one word
         :param restore: False if they must not come back
         :param within_budgets: whether they may only end if the budgets of
             their projects and of their server groups allow it
-        :param leave: whether they must leave nothing behind: where one would
-            be stopped, or cannot end on its terms in the state it is in, it
-            is shelved if that is possible, and else deleted
-        :param asked_by: who has asked for it, see requester
+        :param leave: whether the host must be vacated: a server that its own
+            action would keep there (stop), or that cannot end by it in its
+            state, is shelved if possible, and else deleted
+        :param asked_by: the caller's identity, see requester
         :returns: the uuid of the decision
-        :raises AlreadyEnding: one of them does
-        :raises Paused: an operator has stopped it for now
+        :raises AlreadyEnding: a server is being evicted already
+        :raises Paused: an operator has paused it
         :raises OverBudget: the budgets do not allow it
         """
         process, handover = self._process, self._handover
@@ -102,7 +101,7 @@ class Evictions:
         except Exception:
             handover.claims.active.discard(decision.uuid)
             raise
-        # Quoted: it may be a user's.
+        # Quoted: the reason may be a user's text.
         LOG.info('Server %(servers)s on host %(host)s ends: %(reason)r '
                  '(%(operation)s %(uuid)s; asked by %(asked_by)s)',
                  {'servers': ', '.join(server.uuid for server in servers),
@@ -111,7 +110,7 @@ class Evictions:
                   'asked_by': requester.text(asked_by)})
         handover.events.start(decision)
         nodes = {server.node for server in servers}
-        self._stepper.add(_End(handover, decision, self._open,
+        self._stepper.add(_Eviction(handover, decision, self._open,
                                lambda: self._left(nodes)).step)
         return decision.uuid
 
@@ -132,26 +131,25 @@ class Evictions:
             restore=restore and server.restore and resort == 'shelve')
 
     def ending(self):
-        """The db.Victims that are ending now, for no server in their place."""
+        """Return the db.Victims being evicted now without a requester."""
         return [victim for decision in self._process.decisions.get_decisions(
                     statuses=[decisions.CLAIMED]) if not decision.server_uuid
                 for victim in decision.victims]
 
     def why_not(self, server):
-        """Why it cannot end now, '' if it can."""
+        """Return why a server cannot be evicted now, '' if it can."""
         return eviction_policy.why_not(server, self._process.options)
 
     def close(self):
-        """Wait for nobody: what is open is for the next engine to repair."""
+        """Stop stepping; the next engine repairs open decisions."""
         self._stepper.close()
 
 
-class _End:
-    """One decision, from the notice of its victims to their end.
+class _Eviction:
+    """Carries out one decision, from notice to the end of its victims.
 
-    :param among: the uuids of the decisions that are open, for this one to be
-        added and to be removed
-    :param left: to be called once its victims have left
+    :param among: the uuids of open decisions; holds this one while it is open
+    :param left: called once the victims have left their host
     """
 
     def __init__(self, handover, decision, among, left):
@@ -163,11 +161,11 @@ class _End:
         among.add(decision.uuid)
 
     def step(self):
-        """See Stepper.add()."""
+        """Do the next step; see Stepper.add()."""
         try:
             wait_s = self._step()
         except Exception as exc:  # noqa: BLE001 (whatever it is, go back)
-            LOG.warning('The end of %(servers)s came to nothing: %(exc)s',
+            LOG.warning('The eviction of %(servers)s failed: %(exc)s',
                         {'exc': exc, 'servers': ', '.join(
                             item.server_uuid
                             for item in self._decision.victims)})
@@ -182,14 +180,14 @@ class _End:
 
     def _step(self):
         if self._work is None:
-            # Notice first, to all of them: who has none ends no earlier.
+            # All victims get notice first, since the notice takes time.
             self._work = self._handover.terminator.begin([self._decision])
             return 0
         if not self._work.step():
-            # The more there are, the longer each look at all of them takes.
+            # Polling all decisions takes longer the more there are.
             return self._work.pause_s() * (1 + len(self._among) / _OFTEN)
-        # Before they end no more: else they would hold what they have left,
-        # and others would end in their place.
+            # NOTE: before the decision is closed: afterwards the servers would
+            # count as using what they have left, and more would be evicted.
         self._left()
         self._handover.settle([self._decision], self._work.memory)
         return None
@@ -202,12 +200,11 @@ class _End:
 
 
 class Stepper:
-    """Does much that takes long in few threads, since none of them waits.
+    """Runs many long tasks with few threads, since no step waits.
 
-    Each piece of work is done in steps, in the order in which they are due,
-    and says after each how long to wait for the next.
+    Steps run in the order in which they are due.
 
-    :param threads: how many steps at once
+    :param threads: how many steps run at once
     """
 
     def __init__(self, threads, name, monotonic=time.monotonic):
@@ -221,10 +218,10 @@ class Stepper:
         self._thread.start()
 
     def add(self, step, wait_s=0):
-        """Begin with a piece of work, as soon as a thread is free.
+        """Start a task as soon as a thread is free.
 
-        :param step: does what is due, without waiting; returns after how many
-            seconds to be called again, None once it is done
+        :param step: does what is due without waiting; returns after how many
+            seconds to call it again, None when it is done
         """
         self._due.enter(wait_s, 0, self._pool.submit, (self._take, step))
         self._changed.set()
@@ -239,13 +236,13 @@ class Stepper:
         try:
             wait_s = step()
         except Exception:
-            LOG.exception('A step failed; it is not taken again.')
+            LOG.exception('A step failed; its task is dropped.')
             return
         if wait_s is not None:
             self.add(step, wait_s)
 
     def close(self):
-        """Take no more steps; those that are being taken end by themselves."""
+        """Start no more steps, without waiting for those that run."""
         self._stopped = True
         self._changed.set()
         self._thread.join()
@@ -253,7 +250,7 @@ class Stepper:
 
 
 class EvictionEndpoint:
-    """An RPC endpoint. Every engine serves it, also those that do not act.
+    """RPC endpoint that evicts a server on request; served by every engine.
 
     :param servers: a nova_preempt.cloud.server_cache.ServerCache
     :param ends: an Evictions
@@ -267,7 +264,7 @@ class EvictionEndpoint:
 
     @messaging.expected_exceptions(exceptions.PreemptError)
     def simulate(self, context, server_uuid, project_id, reason):
-        """See nova_preempt.rpc.EngineClient."""
+        """Evict a server; see nova_preempt.rpc.EngineClient."""
         self._servers.refresh()
         server = self._servers.get(server_uuid)
         if server is None:
@@ -291,7 +288,7 @@ class EvictionEndpoint:
                 f'Server {server_uuid} ends already.') from None
 
     def _refuse_unknown(self, uuid, project_id):
-        """Say why a server is none of the preemptible ones."""
+        """Raise the reason why no preemptible server has this uuid."""
         found = self._servers.find(uuid)
         if found is None or project_id not in (None, found.project_id):
             raise exceptions.ServerNotFound(f'There is no server {uuid}.')

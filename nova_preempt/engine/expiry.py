@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends servers at their maximum run time, and stopped victims later."""
+"""Evicts servers at their maximum run time; deletes stopped victims later."""
 
 from oslo_log import log as logging
 from oslo_utils import timeutils
@@ -21,22 +21,22 @@ MAXIMUM_RUNTIME = 'maximum_runtime'
 
 _TOLD = {
     retention_controller.Intent.GIVE_BACK:
-        'Server %(uuid)s, which was stopped to give way, was started, and '
-        'host %(host)s has no room for it: it runs without its allocation.',
+        'Server %(uuid)s, which was stopped as a victim, was started, and '
+        'host %(host)s lacks capacity for it: it runs without its allocation.',
     retention_controller.Intent.NOT_OURS:
-        'Server %(uuid)s, which was stopped to give way, was unlocked, or '
+        'Server %(uuid)s, which was stopped as a victim, was unlocked, or '
         'locked for another reason: it is not deleted.',
 }
 
 
 class Expiry:
-    """Ends what has run, or was kept, for long enough.
+    """Evicts servers and deletes stopped victims whose time is over.
 
     :param process: a nova_preempt.handover.service_context.Process
     :param servers: a nova_preempt.cloud.server_cache.ServerCache
     :param clients: a nova_preempt.cloud.clients.Clients
     :param ends: a nova_preempt.engine.evictions.Evictions
-    :param leads: returns whether this engine is the one that acts
+    :param leads: returns whether this engine is the leader
     """
 
     def __init__(self, process, servers, clients, ends, leads=lambda: True):
@@ -45,7 +45,7 @@ class Expiry:
         self._clients = clients
         self._ends = ends
         self._leads = leads
-        self._told = set()        # (uuid, what was told of it)
+        self._told = set()        # (server uuid, retention_controller.Intent)
 
     def end_old_servers(self):
         """Give notice to servers that have reached their maximum run time."""
@@ -69,9 +69,9 @@ class Expiry:
             LOG.debug('Server %s ends already.', end.server.uuid)
 
     def delete_stopped(self):
-        """Delete victims that were stopped long enough ago.
+        """Delete victims that were stopped stop_retention_s ago.
 
-        Those that somebody has started are given back what they had, also
+        A victim that somebody has started gets its allocation back, also
         while preemption is paused.
         """
         paused = self._is_paused()
@@ -82,7 +82,7 @@ class Expiry:
         for decision_uuid, victim in victims:
             kept = paused or retention_controller.is_kept(
                 times.microseconds(victim.ended_at), retention_s, _now_us())
-            # Nova is not asked for each of those that are kept.
+            # NOTE: Nova is not asked about victims that are kept anyway.
             if kept and not self._runs(victim.server_uuid):
                 continue
             try:
@@ -91,8 +91,8 @@ class Expiry:
                 raise
             except (nova_api.NovaError, placement_api.PlacementError,
                     placement_api.Conflict) as exc:
-                LOG.warning('Server %(uuid)s, which was stopped to give way, '
-                            'cannot be deleted or given its space back yet: '
+                LOG.warning('Server %(uuid)s, which was stopped as a victim, '
+                            'cannot be deleted or get its allocation back: '
                             '%(exc)s',
                             {'uuid': victim.server_uuid, 'exc': exc})
 
@@ -100,7 +100,7 @@ class Expiry:
         return bool(self._process.pauses.why(pauses.PREEMPTION))
 
     def _runs(self, uuid):
-        """Whether a server runs, as far as is known without asking Nova."""
+        """Return whether a server runs, by the cache of servers."""
         server = self._servers.get(uuid)
         return server is not None and server.vm_state in eligibility.RUNNING
 
@@ -118,11 +118,11 @@ class Expiry:
         if found is retention_controller.Intent.GIVE_BACK:
             self._give_back(decision_uuid, victim, server)
         elif found is retention_controller.Intent.DELETE:
-            # Those before may have taken long.
+            # The requests before this may have taken long.
             if (self._servers.get(uuid) is None or self._is_paused()
                     or not self._leads()):
-                return            # preemptible no more, or not ours to delete
-            LOG.info('Deleting server %s, which was stopped to give way.',
+                return            # no longer preemptible, or not the leader
+            LOG.info('Deleting server %s, which was stopped as a victim.',
                      uuid)
             nova.force_delete(uuid)
         elif found is retention_controller.Intent.NOT_OURS:
@@ -134,7 +134,7 @@ class Expiry:
                 else decisions.SHELVED)
 
     def _tell(self, found, uuid, host):
-        """Once: an administrator may leave it like that for long."""
+        """Log it once: an administrator may keep it so for long."""
         if (uuid, found) not in self._told:
             self._told.add((uuid, found))
             LOG.warning(_TOLD[found], {'uuid': uuid, 'host': host})
@@ -148,8 +148,8 @@ class Expiry:
             return
         self._process.decisions.update_victim(
             decision_uuid, uuid, decisions.KEPT, ended_at=timeutils.utcnow())
-        LOG.info('Server %s, which was stopped to give way, was started: it '
-                 'has its space back.', uuid)
+        LOG.info('Server %s, which was stopped as a victim, was started: it '
+                 'has its allocation back.', uuid)
 
 
 def _now_us():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Space that is kept free ahead of demand.
+"""Keeps headroom free by evicting preemptible servers ahead of demand.
 
-A normal server then finds room at once, and what gives way for the next one
-has its notice meanwhile.
+A normal server then fits at once, and victims for the next one have their
+notice meanwhile.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ HEADROOM = requester_liveness.HEADROOM
 
 
 class HeadroomKeeper:
-    """Ends preemptible servers until there is enough free.
+    """Evicts preemptible servers until enough capacity is free.
 
     :param process: a nova_preempt.handover.service_context.Process
     :param known: a nova_preempt.handover.service_context.Knowledge
-    :param stuck: returns the uuids of victims that lately did not end
+    :param stuck: returns the uuids of victims whose eviction failed lately
     :param ends: a nova_preempt.engine.evictions.Evictions
     """
 
@@ -37,27 +37,28 @@ class HeadroomKeeper:
         self._ends = ends
 
     def keep(self):
-        """Give notice to as few and cheap servers as headroom needs."""
+        """Give notice to the cheapest servers that restore the headroom."""
         if self._process.pauses.why(pauses.PREEMPTION):
             return
-        # Before the groups: who has gone since may be in them.
+        # NOTE: read before the groups: a server that has ended since may
+        # still be in them.
         before = self._ends.ending()
         placement_api.for_each(
             ((group, end) for group in self._known.headroom.look()
              for end in self._choose(group, before)), self._end)
 
     def _choose(self, group, before):
-        """Return whom to end in a group of hosts, now.
+        """Return the core's evictions for a group of hosts.
 
-        :param before: the db.Victims that were ending before it was read
+        :param before: the db.Victims being evicted before it was read
         """
         held = {uuid for provider in group.nodes.values()
                 for uuid in provider.allocations}
-        # Now, too: more may have begun to.
+        # And again: more evictions may have begun.
         ending = {victim.server_uuid: {
             uuid: item['resources']
             for uuid, item in victim.allocations.items()}
-            # Else what it had is free already.
+            # Without an allocation its capacity counts as free already.
             if victim.server_uuid in held else {}
             for victim in (*before, *self._ends.ending())}
         return headroom_controller.step(
@@ -71,7 +72,7 @@ class HeadroomKeeper:
         with contextlib.suppress(decisions.AlreadyEnding,
                                  decisions.OverBudget):
             self._ends.begin(end.server, HEADROOM,
-                             f'{group.name} has too little space free',
+                             f'{group.name} has too little capacity free',
                              cost_us=end.cost_us, within_budgets=True)
 
     def _candidates(self):

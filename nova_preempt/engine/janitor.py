@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Putting right what crashes and lost messages have left."""
+"""Repairs inconsistencies of allocations, and warns of eviction loops."""
 
 import datetime
 
@@ -18,24 +18,24 @@ from nova_preempt.handover import allocation_audit
 
 LOG = logging.getLogger(__name__)
 
-# Twice may be chance.
+# Two evictions may be chance.
 LEAST = 3
 
-#: Within how many seconds turns are counted: nobody gains from coming back so
-#: often within an hour.
+#: Within how many seconds evictions are counted: returning so often within an
+#: hour gains nobody anything.
 WINDOW_S = 3600
 
 _TEXTS = {
     eviction_loops.SERVER: (
-        'Server %(ids)s has given way %(turns)s times within %(window)s s.'),
+        'Server %(ids)s was evicted %(turns)s times within %(window)s s.'),
     eviction_loops.PROJECTS: (
-        'Projects %(ids)s end each other\'s preemptible servers in turns, '
+        'Projects %(ids)s evict each other\'s servers in turns, '
         '%(turns)s within %(window)s s.'),
 }
 
 
 class Janitor:
-    """Repairs what two audits in a row have found.
+    """Repairs each problem that two audits in a row have found.
 
     :param clients: a nova_preempt.cloud.clients.Clients
     :param servers: a nova_preempt.cloud.server_cache.ServerCache
@@ -51,10 +51,10 @@ class Janitor:
         self._ends = ends
         self._audit = audits
         self._suspects = set()
-        self._told = set()        # problems that cannot be put right
+        self._told = set()        # problems that cannot be repaired
 
     def clean(self):
-        """Repair what is found for the second time."""
+        """Audit allocations and repair what the last audit found as well."""
         problems = self._audit.look()
         found = self._suspects & set(problems)
         self._suspects = set(problems)
@@ -68,22 +68,23 @@ class Janitor:
         elif problem.kind == allocation_audit.NO_SERVER:
             repaired = self._free(problem.uuid)
         elif problem.kind == allocation_audit.ENDED_MIGRATION:
-            # Its server is gone: nobody can finish it or take it back.
+            # Its server is gone: nothing can confirm or revert it.
             self._clients.placement.delete_allocations(problem.uuid)
             repaired = True
         else:
             repaired = False
         if repaired:
-            LOG.warning('Put right: %s.', problem.text)
+            LOG.warning('Repaired: %s.', problem.text)
             metrics.REPAIRED.labels(problem.kind).inc()
         elif problem not in self._told:
             self._told.add(problem)
-            LOG.warning('Cannot put right: %s.', problem.text)
+            LOG.warning('Cannot repair: %s.', problem.text)
 
     def _allocate(self, uuid):
-        """Give a server the space that it uses, or end it if that is taken.
+        """Allocate what a server uses; evict it if that is taken.
 
-        Not one that has some of it of other providers: nobody knows of which.
+        A server with allocations of other providers too is not repaired, as
+        those providers are not known.
         """
         server = self._servers.get(uuid)
         if server is None:
@@ -92,7 +93,7 @@ class Janitor:
             resources, node_uuid, _ = instances.expected_allocation(
                 self._clients.get_cells()[server.cell_uuid], server)
         except (instances.NotThere, cell_calls.CellAway):
-            return False          # it is gone, has moved, or nobody knows
+            return False          # deleted, moved, or its cell is down
         placement = self._clients.placement
         state = placement.get_provider_state(node_uuid)
         if state is None or not resources.keys() <= state.inventories.keys():
@@ -105,7 +106,7 @@ class Janitor:
                 consumer.generation, consumer.project_id or server.project_id,
                 consumer.user_id or server.user_id)])
         except placement_api.Conflict as exc:
-            # Where a generation has moved, the next audit sees it again.
+            # NOTE: on a generation conflict the next audit tries again.
             if (not exc.is_for_want_of_room or self._was_started(uuid)
                     or self._ends.why_not(server)):
                 return False
@@ -118,14 +119,14 @@ class Janitor:
         return True
 
     def _was_started(self, uuid):
-        """Whether an administrator has started it that we have stopped."""
+        """Return whether an administrator has started a stopped victim."""
         return any(victim.server_uuid == uuid for _decision, victim
                    in self._decisions.get_victims(decisions.STOPPED))
 
     def _free(self, uuid):
-        """Free what we have allocated, or taken; the rest is not ours.
+        """Delete an allocation that a decision made or took.
 
-        The audit names no stand-ins of open decisions.
+        The audit reports no stand-in of an open decision.
         """
         if not any(self._decisions.get_decisions(**{name: uuid}) for name in (
                 'server_uuid', 'victim_uuid', 'stand_in')):
@@ -134,8 +135,8 @@ class Janitor:
         return True
 
 
-class Cycles:
-    """Warns of what comes round again and again, and does nothing else.
+class EvictionLoopCheck:
+    """Warns of servers and projects that evict each other in turns.
 
     :param database: a nova_preempt.db.Database
     :param clock: returns now, naive and UTC
@@ -144,7 +145,7 @@ class Cycles:
     def __init__(self, database, clock=timeutils.utcnow):
         self._db = database
         self._clock = clock
-        self._known = {}          # (kind, ids): turns, as it was said last
+        self._known = {}          # (kind, ids): turns, as last logged
 
     def look(self):
         since = self._clock() - datetime.timedelta(seconds=WINDOW_S)

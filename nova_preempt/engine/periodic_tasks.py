@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periodic tasks of the engine, each thread with its own, and their health.
+"""Periodic tasks of the engine, each group in a thread, and their health.
 
-No library has it: the work says itself when it is next due, which futurist's
-PeriodicWorker, of fixed spacings, does not know; and what fails is tried again
-after a pause, where oslo.service's DynamicLoopingCall tries it again at once.
+Not futurist's PeriodicWorker, whose spacings are fixed, as a task says when it
+is next due; nor oslo.service's DynamicLoopingCall, which retries a failure at
+once instead of after a pause.
 """
 
 import dataclasses
@@ -16,24 +16,24 @@ from nova_preempt import metrics
 
 LOG = logging.getLogger(__name__)
 
-# How long after a failure work is tried again that has no pause of its own,
-# in seconds, and how often the lock of an engine that does not act is tried.
+# After how many seconds a failed task without a pause of its own is retried,
+# and an engine that is not the leader tries to become it.
 RETRY_S = 5.0
 
-# How long a piece of work may take, or fail in a row, before the engine counts
-# as ill: longer than any timeout of what it talks to.
+# How long a task may run, or fail in a row, before the engine is unhealthy:
+# longer than any timeout of the services that it calls.
 LIMIT_S = 300
 
 
 class PeriodicTasks:
-    """Runs tasks one after the other, each when it is due.
+    """Runs tasks in one thread, each when it is due.
 
-    :param tasks: [(name, work, pause in seconds)]; where the pause is None,
-        the work returns after how many seconds to come again
+    :param tasks: [(name, function, pause in seconds)]; where the pause is
+        None the function returns after how many seconds to call it again
     :param health: a Health
     :param leadership: a nova_preempt.engine.service.Leadership, if only the
-        engine that acts does this
-    :param interval_s: how long it is from one round to the next, at least
+        leader runs the tasks
+    :param interval_s: the least time between two rounds
     """
 
     def __init__(self, tasks, health, leadership=None, interval_s=0,
@@ -49,31 +49,30 @@ class PeriodicTasks:
             target=self.run, name=tasks[0][0], daemon=True)
 
     def start(self):
-        """Run in a thread until stop() is called."""
+        """Run the tasks in a thread until stop() is called."""
         self._thread.start()
 
     def run(self):
-        """Run until stop() is called."""
+        """Run the tasks until stop() is called."""
         while not self._stop.is_set():
             self._stop.wait(max(self._interval_s, self.run_once()))
 
     def stop(self):
-        """Let the current round finish, and nothing more."""
+        """Stop after the current round."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def run_once(self, at_once=False):
-        """Do what is due; return in how many seconds something is again.
+        """Run tasks that are due; return in how many seconds the next one is.
 
-        What fails, since a service is away, does not keep the others from
-        their work.
+        A task that fails does not stop the tasks after it.
 
-        :param at_once: do all of it, due or not
+        :param at_once: run all tasks, due or not
         """
         now, holds = self._monotonic(), True
         for name, work, pause_s in self.tasks:
-            # Those before may have taken long.
+            # The tasks before may have taken long.
             holds = holds and self._holds()
             if not holds:
                 self._health.skip(name)
@@ -92,10 +91,10 @@ class PeriodicTasks:
         return holds
 
     def _run(self, name, work, pause_s):
-        """Do a piece of work; return how long it is to the next time."""
+        """Run a task; return after how many seconds to run it again."""
         try:
             wait_s = self._health.run(name, work)
-        except Exception:  # noqa: BLE001 (Health has told)
+        except Exception:  # noqa: BLE001 (Health has logged it)
             wait_s = RETRY_S
         return wait_s if pause_s is None else pause_s
 
@@ -103,7 +102,7 @@ class PeriodicTasks:
 class Health:
     """Records when each task of the engine ran last, and how it went.
 
-    :param monotonic, clock: to measure by, and to tell people
+    :param monotonic, clock: for durations, and for times that people read
     """
 
     def __init__(self, monotonic=time.monotonic, clock=time.time):
@@ -114,20 +113,20 @@ class Health:
         self._leads = False
 
     def leads(self, leads):
-        """Whether this engine is the one that acts."""
+        """Record whether this engine is the leader."""
         with self._lock:
             self._leads = leads
         metrics.ENGINE_ACTS.set(leads)
 
     def skip(self, name):
-        """Another engine does this now: what failed here is no matter."""
+        """Clear a task's error: another engine runs it now."""
         with self._lock:
             task = self._tasks.get(name)
         if task is not None:
             task.error = ''
 
     def run(self, name, work):
-        """Do a piece of work and note how that went. Returns what it does."""
+        """Run a task, record its outcome and return its result."""
         with self._lock:
             task = self._tasks.setdefault(name, _Task())
         task.began_at = self._monotonic()
@@ -138,7 +137,7 @@ class Health:
                 LOG.warning('%(name)s still fails: %(exc)s',
                             {'name': name, 'exc': exc})
             else:
-                LOG.exception('%s failed; it is tried again.', name)
+                LOG.exception('%s failed; it is retried.', name)
                 task.failed_at = self._monotonic()
             task.error = str(exc) or type(exc).__name__
             metrics.ENGINE_FAILURES.labels(name).inc()
@@ -152,7 +151,7 @@ class Health:
             task.began_at = None
 
     def report(self):
-        """(whether all is well, what to tell)."""
+        """Return (whether all tasks are healthy, the JSON of the report)."""
         now = self._monotonic()
         with self._lock:
             tasks = dict(self._tasks)
@@ -167,11 +166,11 @@ class Health:
 
 @dataclasses.dataclass
 class _Task:
-    """How a task goes.
+    """State of one task.
 
-    :ivar began_at: monotonic, while it is being done
-    :ivar failed_at: the same, of the first failure in a row
-    :ivar done_at: when it went well last, for people
+    :ivar began_at: when it began, monotonic; None while it does not run
+    :ivar failed_at: when it first failed in a row, monotonic
+    :ivar done_at: when it last succeeded, by the clock
     """
 
     began_at: float | None = None
@@ -180,9 +179,9 @@ class _Task:
     error: str = ''
 
     def problem(self, now):
-        """Return why a task counts as unhealthy, '' if it does not.
+        """Return why a task is unhealthy, '' if it is healthy.
 
-        One that is not due, or not this engine's to do, is well.
+        A task that is not due, or that another engine runs, is healthy.
         """
         began_at = self.began_at
         if began_at is not None and now - began_at >= LIMIT_S:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service around the tasks: who acts, how often, and what if it fails."""
+"""nova-preempt-engine: leader election, and the schedule of its tasks."""
 
 from oslo_log import log as logging
 
@@ -18,21 +18,21 @@ from nova_preempt.handover import service_context
 
 LOG = logging.getLogger(__name__)
 
-# A look at what has ended is cheap, but nobody is in a hurry.
+# Eviction loops last for hours: checking them more often gains nothing.
 CYCLES_S = 60
 #: How often servers are compared with their allocations, in seconds. What
-#: disagrees twice in a row is put right.
+#: disagrees twice in a row is repaired.
 AUDIT_INTERVAL_S = 300
 
 
 class Leadership:
-    """Decides which of several engines acts: the leader in the database.
+    """Elects the engine that acts, by a row of the database.
 
-    A leader leads for as long as the lease of its owner lasts. Another engine
-    takes over once that has run out, or was given up.
+    The leader leads while the lease of its owner is renewed. Another engine
+    takes over once the lease has expired or was released.
 
     :param database: a nova_preempt.db.Database
-    :param owner: a nova_preempt.handover.process_owner.Owner, which is renewed
+    :param owner: a nova_preempt.handover.process_owner.Owner
     """
 
     def __init__(self, database, owner):
@@ -41,22 +41,22 @@ class Leadership:
         self._failing = False
 
     def holds(self):
-        """Return whether it is this engine, now.
+        """Return whether this engine is the leader now.
 
-        False where the database is away: nobody acts rather than two.
+        False where the database cannot be read: no leader rather than two.
         """
         try:
             holds = self._holds()
-        except Exception as exc:  # noqa: BLE001 (whatever it is, go on)
+        except Exception as exc:  # noqa: BLE001 (the next call retries)
             if not self._failing:
-                LOG.warning('Cannot tell which engine acts: %s', exc)
+                LOG.warning('Cannot tell which engine is the leader: %s', exc)
             self._failing = True
             return False
         self._failing = False
         return holds
 
     def _holds(self):
-        # Before the leader is read: a new name never leads already.
+        # NOTE: before the leader is read, as a new owner's name never leads.
         me = self._owner.acquire()
         leader = decision_owners.get_leader(self._db)
         if leader == me:
@@ -65,30 +65,30 @@ class Leadership:
             return False
         taken = decision_owners.replace_leader(self._db, leader, me)
         if taken:
-            LOG.info('Engine %s acts from now on.', me)
+            LOG.info('Engine %s is the leader from now on.', me)
         return taken or decision_owners.get_leader(self._db) == me
 
     def close(self):
-        """Let another engine act, which need not wait for the lease."""
+        """Resign, so that another engine need not wait for the lease."""
         try:
             decision_owners.replace_leader(self._db, self._owner.name, '')
         except connection.ERRORS as exc:
-            LOG.debug('While leaving: %s', exc)
+            LOG.debug('Cannot resign: %s', exc)
 
 
 class Engine:
-    """Runs every task at its time.
+    """Runs all tasks of nova-preempt-engine.
 
     :param parts: a nova_preempt.handover.service_context.Parts
     :param options: [preemption_engine] of the configuration
-    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param leadership: a Leadership
     :param make_lifecycle: given the nova_preempt.engine.evictions.Evictions
         of this engine, returns a
-        nova_preempt.reservation.reservation_service.Lifecycle
-    :param power: a nova_preempt.power.power_service.Power
-    :param backlog: a nova_preempt.backlog.backlog_service.Backlog
-    :param works: [(name, function)] of what else is to be done, see periodic
+        nova_preempt.reservation.reservation_service.ReservationService
+    :param power: a nova_preempt.power.power_service.PowerService
+    :param backlog: a nova_preempt.backlog.backlog_service.BacklogService
+    :param works: [(name, function)] of further tasks, see periodic_tasks
     """
 
     def __init__(self, parts, options, inventory, leadership,
@@ -105,16 +105,17 @@ class Engine:
         self.power = power
         self.backlog = backlog
         self.lifecycle = lifecycle = make_lifecycle(self.evictions)
-        # Each in a thread of its own; the inventory of each engine is kept.
+        # One thread each. The inventory is read by engines that do not lead,
+        # too.
         self._timed = (
             periodic_tasks.PeriodicTasks([('inventory', inventory.keep, None)],
                                          self.health),
             *(periodic_tasks.PeriodicTasks([(name, work, None)], self.health,
                                            leadership)
               for name, work in (
-                  ('reservations: moments',
+                  ('reservations: lease events',
                    self._unless_paused(lifecycle.lease_events.run)),
-                  ('reservations: chores',
+                  ('reservations: reconcile',
                    self._unless_paused(lifecycle.reconciler.run)),
                   *power.works, *backlog.works, *works)))
         old = expiry.Expiry(process, known.servers, clients, self.evictions,
@@ -129,7 +130,7 @@ class Engine:
         returns = victim_returns.Restorer(
             process.decisions, clients, known.headroom, handover.events,
             options, returning=returning, wanted=backlog.coming_back)
-        # Those with a pause of their own have it here, in seconds.
+        # Pauses in seconds; a task with 0 runs in each round.
         self.rounds = periodic_tasks.PeriodicTasks([
             (work.__qualname__, work, pause_s) for work, pause_s in (
                 (parts.repair, service_context.REPAIR_S),
@@ -138,8 +139,8 @@ class Engine:
                 (old.delete_stopped, 0),
                 (keeper.keep, 0),
                 (returns.restore, 0),
-                (janitor.Cycles(process.db).look, CYCLES_S),
-                # Last: it waits for a cell that hangs for a minute.
+                (janitor.EvictionLoopCheck(process.db).look, CYCLES_S),
+                # NOTE: last, as a cell that hangs delays it by a minute.
                 (cleaner.clean, AUDIT_INTERVAL_S))
         ], self.health, leadership, options.interval_s)
 
@@ -152,7 +153,7 @@ class Engine:
         return run
 
     def run(self):
-        """Until stop() is called."""
+        """Run until stop() is called."""
         for work in self._timed:
             work.start()
         self.rounds.run()
@@ -163,7 +164,7 @@ class Engine:
             part.close()
 
     def run_once(self):
-        """Every task whose time has come, if it is this engine's turn."""
+        """Run the tasks that are due, if this engine is the leader."""
         self.rounds.run_once()
 
     def stop(self):

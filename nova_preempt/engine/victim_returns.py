@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Returns shelved victims, as core.eviction.return_controller decides."""
+"""Unshelves victims as core.eviction.return_controller decides."""
 
 import collections
 import dataclasses
@@ -17,15 +17,15 @@ from nova_preempt.db import decisions
 
 LOG = logging.getLogger(__name__)
 
-# How often others are chosen at once for victims that turn out not to come.
+# How often a restore() chooses other victims for those that cannot return.
 _STEPS = 10
 
 _CLOSED = {return_controller.Sight.GONE: decisions.GONE,
            return_controller.Sight.BACK: decisions.RESTORED}
 
 
-class Looks:
-    """Looks at servers in Nova, and remembers when.
+class ShelvedServerReader:
+    """Reads shelved servers from Nova, and remembers when.
 
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     """
@@ -33,9 +33,9 @@ class Looks:
     def __init__(self, nova, monotonic=time.monotonic):
         self._nova = nova
         self._monotonic = monotonic
-        self._looked_at = {}      # server uuid: when
-        self._held_since = {}     # server uuid: when; see core.is_held()
-        self._failed = {}         # server uuid: when Nova failed to show it
+        self._looked_at = {}      # server uuid: when, monotonic
+        self._held_since = {}     # the same; see return_controller.is_held()
+        self._failed = {}         # the same, when Nova failed to show it
 
     def keep(self, uuids):
         """Forget all servers but these."""
@@ -44,15 +44,15 @@ class Looks:
                 del known[uuid]
 
     def failed(self):
-        """Return which servers Nova failed to show a while ago."""
+        """Return the servers that Nova failed to show within LOOK_S."""
         now = self._monotonic()
         return {uuid for uuid, when in self._failed.items()
                 if now - when < return_controller.LOOK_S}
 
     def unseen(self, uuids):
-        """Return which of these servers were not looked at for a while.
+        """Return which of these servers were not read for LOOK_S.
 
-        The one whose look is the longest ago comes first.
+        The server that was read the longest ago comes first.
         """
         now = self._monotonic()
         return sorted(
@@ -63,7 +63,7 @@ class Looks:
     def look(self, victim):
         """Return the core Sight of a victim, None if Nova fails to show it.
 
-        :raises NoAnswer: Nova is away
+        :raises NoAnswer: Nova cannot be reached
         """
         uuid, now = victim.server_uuid, self._monotonic()
         self._looked_at[uuid] = now
@@ -73,7 +73,7 @@ class Looks:
             raise
         except nova_api.NovaError as exc:
             self._failed[uuid] = now
-            LOG.warning('Cannot tell whether server %(uuid)s comes back: '
+            LOG.warning('Cannot tell whether server %(uuid)s returns: '
                         '%(exc)s', {'uuid': uuid, 'exc': exc})
             return None
         self._failed.pop(uuid, None)
@@ -92,7 +92,7 @@ class Looks:
 
 
 class Restorer:
-    """Unshelves what was shelved to give way, once there is room.
+    """Unshelves victims once there is capacity for them.
 
     :param decisions: a nova_preempt.db.Decisions
     :param clients: a nova_preempt.cloud.clients.Clients
@@ -100,9 +100,9 @@ class Restorer:
     :param events: a
         nova_preempt.handover.preemption_notifications.Notifications
     :param options: [preemption_engine] of the configuration
-    :param returning: a nova_preempt.classes.class_returns.Returning, None
+    :param returning: a nova_preempt.classes.class_returns.ClassReturns, None
         where there are no classes
-    :param wanted: returns the uuids of servers that come back whatever their
+    :param wanted: returns the uuids of servers that return whatever their
         flavors say
     """
 
@@ -115,13 +115,13 @@ class Restorer:
         self._headroom = headroom
         self._events = events
         self._options = options
-        self._looks = Looks(clients.nova, monotonic)
+        self._looks = ShelvedServerReader(clients.nova, monotonic)
         self._memory = None       # of the controller
 
     def restore(self):
-        """Look after those that come back; ask for the next ones.
+        """Track victims that were unshelved, and unshelve the next ones.
 
-        :raises NoAnswer: Nova is away; the others are left to the next time
+        :raises NoAnswer: Nova cannot be reached; the next call continues
         """
         wanted = self._wanted()
         victims = {
@@ -132,7 +132,7 @@ class Restorer:
         self._looks.keep(victims.keys())
         observed = _Observed(victims, self._looks, self._clients.placement,
                              self._headroom, self._options, self._returning)
-        # Others are asked for those that turn out not to come.
+        # NOTE: other victims are chosen for those that cannot return.
         for _ in range(_STEPS):
             for uuid in self._looks.failed():
                 victims.pop(uuid, None)
@@ -145,20 +145,20 @@ class Restorer:
                 break
 
     def _comes_back(self, decision_uuid, victim):
-        """Whether one is to come back, by its terms."""
+        """Return whether a victim is to be unshelved, by its flavor."""
         comes_back = return_controller.is_shelved_by(victim.asked)
         if victim.restore and not comes_back:
-            LOG.info('Server %s is left to its owner: it was not shelved to '
-                     'give way.', victim.server_uuid)
+            LOG.info('Server %s is not unshelved: its owner shelved it.',
+                     victim.server_uuid)
             self._decisions.update_victim(
                 decision_uuid, victim.server_uuid, decisions.SHELVED,
                 restore=False)
         return victim.restore and comes_back
 
     def _carry_out(self, intent, victims):
-        """Do as the controller says, after a look at the server.
+        """Carry out an intent after a look at the server.
 
-        :returns: whether one was to be asked to come, and cannot be
+        :returns: whether a victim was to be unshelved, and cannot be
         """
         decision_uuid, victim = victims[intent.uuid]
         sight = (intent.sight if isinstance(intent, return_controller.Close)
@@ -168,8 +168,8 @@ class Restorer:
                 victims[intent.uuid] = decision_uuid, self._unshelve(
                     decision_uuid, victim, intent.next_try_us)
                 return False
-            LOG.info('Server %s is left shelved: there was no room for too '
-                     'long.', victim.server_uuid)
+            LOG.info('Server %s stays shelved: there was no capacity for it '
+                     'for too long.', victim.server_uuid)
             self._close(decision_uuid, victim, decisions.LEFT)
         elif sight in _CLOSED:
             self._close(decision_uuid, victim, _CLOSED[sight])
@@ -179,17 +179,17 @@ class Restorer:
     def _unshelve(self, decision_uuid, victim, next_try_us):
         tried = {'tries': victim.tries + 1,
                  'next_try_at': times.at(next_try_us).replace(tzinfo=None)}
-        # Before it is asked for, so that no failure makes it come at once.
+        # NOTE: written first, so that a failure is not retried at once.
         self._decisions.update_victim(
             decision_uuid, victim.server_uuid, decisions.SHELVED, **tried)
-        LOG.info('There may be room for server %s: unshelving it.',
+        LOG.info('There may be capacity for server %s: unshelving it.',
                  victim.server_uuid)
         try:
             self._clients.nova.unshelve(victim.server_uuid)
         except nova_api.NoAnswer:
             raise
         except nova_api.NovaError as exc:
-            LOG.warning('Server %(uuid)s cannot come back yet: %(exc)s',
+            LOG.warning('Server %(uuid)s cannot be unshelved yet: %(exc)s',
                         {'uuid': victim.server_uuid, 'exc': exc})
         return dataclasses.replace(victim, **tried)
 
@@ -205,10 +205,10 @@ class Restorer:
 
 
 def find_room(placement, headroom, resources):
-    """{host: what is free} of hosts with room; the scheduler has the last
-    word.
+    """Return {host: free capacity} of hosts that fit these resources.
 
-    Of one that had no allocations nobody knows what it needs.
+    The scheduler decides in the end. A victim that had no allocations may
+    return at once, as its size is not known.
     """
     if not resources:
         return {'': {}}
@@ -220,7 +220,7 @@ def find_room(placement, headroom, resources):
 
 
 class _Observed:
-    """The shelved victims, see core.eviction.return_controller.Observed.
+    """The shelved victims as core.eviction.return_controller observes them.
 
     :param victims: {server uuid: (decision uuid, db.Victim)}
     :param options: [preemption_engine] of the configuration

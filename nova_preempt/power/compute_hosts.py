@@ -18,7 +18,7 @@ REASON = power_steps.REASON
 MINIMUM = 'preemptible:minimum_hosts'
 
 
-class CellsAway(Exception):
+class CellsUnreadable(Exception):
     """Not all cells can be read; the message names those."""
 
 
@@ -47,7 +47,7 @@ class ComputeHosts:
 
         :param max_age_s: how long ago it may have been read, in seconds
         :param partly: whether to do without cells that cannot be read
-        :raises CellsAway: there are such cells
+        :raises CellsUnreadable: there are such cells
 
         Hosts of several nodes, as of Ironic, are not there: to power one of
         those off would not be to power a host off. Who decides by half of the
@@ -71,7 +71,7 @@ class ComputeHosts:
         self._readings.read()
         mappings, away = self._get_cells(), self._readings.unreadable()
         if away and not partly:
-            raise CellsAway('Cannot read ' + ', '.join(sorted(
+            raise CellsUnreadable('Cannot read ' + ', '.join(sorted(
                 f'cell {mappings[uuid].identity}' if uuid in mappings
                 else uuid for uuid in away)))
         return {

@@ -34,7 +34,7 @@ _HOSTS_MAX_AGE_S = 30
 class Observed:
     """The cloud as a step sees it, see core.energy.energy_observation.
 
-    :param control: the Control that steps
+    :param control: the EnergyLoop that steps
     :ivar away: the CellsAway that kept some hosts from being read, if any
     """
 
@@ -67,7 +67,7 @@ class Observed:
     def hosts(self):
         try:
             return self._control.hosts.read()
-        except compute_hosts.CellsAway as exc:
+        except compute_hosts.CellsUnreadable as exc:
             # Those of other cells go on with what was decided before.
             self.away = exc
             return self._control.hosts.read(partly=True)
@@ -120,13 +120,13 @@ class Observed:
             self.options.minimum_hosts_per_aggregate)
 
 
-class Control:
+class EnergyLoop:
     """Steps the energy controller and carries out its intents.
 
     :param get_options: returns the core's energy_observation.Options of now
     :param database: a db.Database
     :param hosts: a compute_hosts.ComputeHosts
-    :param switcher: a power_switching.Switcher
+    :param switcher: a power_switching.PowerSwitcher
     :param efficiencies: returns {host: FLOPS per watt} of those that are
         known
     """
@@ -223,7 +223,7 @@ class PowerEndpoint:
     """An RPC endpoint. Every engine serves it, also those that do not act:
     it only writes what is to be done.
 
-    :param control: a Control
+    :param control: an EnergyLoop
     :param is_stopped: whether an operator wants no host to be switched now
     """
 

@@ -15,7 +15,7 @@ RETENTION_S = 90 * 86400
 _PURGE_AFTER = datetime.timedelta(hours=1)
 
 
-class Observer:
+class EnergySampler:
     """Reads the power sources and keeps what was read.
 
     :param database: a db.Database

@@ -138,7 +138,7 @@ class Hpl:
         """Nothing is left running."""
 
 
-class Meter:
+class PowerMeter:
     """Reads the watts of a host in a thread, within a with block.
 
     Only readings of that time count, each once.
@@ -224,9 +224,9 @@ def measure(host, workload, source, idle_s, interval_s, settle_s, spread,
         flops, reached, runs = measure_flops(
             workload.run, spread, max_runs, tell=tell)
         return Figures(host, flops, reached, runs, None, None, workload.name)
-    with Meter(source, host, interval_s) as idle:
+    with PowerMeter(source, host, interval_s) as idle:
         threading.Event().wait(idle_s)
-    with Meter(source, host, interval_s, settle_s) as load:
+    with PowerMeter(source, host, interval_s, settle_s) as load:
         found = measure_flops(workload.run, spread, max_runs,
                               lambda: load.watts is not None, tell)
     return Figures(host, *found, load.watts, idle.watts, workload.name)

@@ -93,11 +93,11 @@ def load_yaml(path, schema):
     """
     try:
         with open(path, encoding='utf-8') as stream:
-            content = load(stream)
+            content = load_document(stream)
     except yaml.YAMLError as exc:
         # NOTE: not "from exc": it quotes the line.
         raise power_errors.HostsFileError(
-            f'{path}: {why(exc)}') from None
+            f'{path}: {yaml_problem(exc)}') from None
     except (OSError, UnicodeDecodeError) as exc:
         raise power_errors.HostsFileError(f'{path}: {exc}') from exc
     content = {} if content is None else content
@@ -201,7 +201,7 @@ for _tag, _pattern, _first in (
                                   _first)
 
 
-def load(stream):
+def load_document(stream):
     """The content of a YAML document.
 
     :raises yaml.YAMLError: it is none
@@ -217,7 +217,7 @@ def load(stream):
         raise yaml.YAMLError from None
 
 
-def why(exc):
+def yaml_problem(exc):
     """What is wrong and where, without what is there: it may be a password.
 
     :param exc: a yaml.YAMLError

@@ -18,13 +18,14 @@ from nova_preempt.power import power_readings
 from nova_preempt.power import power_switching
 
 
-class Power:
+class PowerService:
     """Tasks and endpoints of the engine.
 
     :param conf: nova.conf.CONF
     :param process: a nova_preempt.handover.service_context.Process
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param driver: see power_switching.Switcher; by default what is configured
+    :param driver: see power_switching.PowerSwitcher; by default the configured
+        drivers
     :param leads: whether this engine is the one that acts, now
     :param monotonic: returns seconds of a clock that is never set
     :ivar works: [(name, function)], see nova_preempt.engine.periodic_tasks
@@ -46,18 +47,18 @@ class Power:
             get_options = functools.partial(
                 energy_policy.get_options, options,
                 energy_policy.load_forecast(options), self._pause_s)
-            self.switcher = power_switching.Switcher(
+            self.switcher = power_switching.PowerSwitcher(
                 get_options, process.db, clients.nova, hosts,
                 driver or power_driver.Drivers(conf), process.clock, leads,
                 monotonic)
-            self.control = energy_loop.Control(
+            self.control = energy_loop.EnergyLoop(
                 get_options, process.db, hosts, self.switcher,
                 self.efficiencies)
             self.endpoints.append(energy_loop.PowerEndpoint(
                 self.control, self._is_stopped))
             self.works.append(('power: control', self._step))
         if options.enabled or options.sources:
-            self.observer = energy_sampler.Observer(
+            self.observer = energy_sampler.EnergySampler(
                 process.db, hosts,
                 power_readings.Readings(conf, clock=process.clock),
                 self._idle_watts, clients.get_cells, process.clock)
@@ -77,7 +78,7 @@ class Power:
         return self.control.off(self._pauses.why(pauses.POWER))
 
     def _idle_watts(self):
-        """{host: watts}, see energy_sampler.Observer."""
+        """{host: watts}, see energy_sampler.EnergySampler."""
         self.figures.start()
         return {host: item.idle_watts for host, item
                 in self.figures.all().items() if item.idle_watts is not None}

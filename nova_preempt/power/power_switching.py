@@ -38,7 +38,7 @@ _FAILURES = (power_errors.PowerError, power_errors.HostsFileError,
 
 
 @dataclasses.dataclass
-class _Seen:
+class _HostSighting:
     """Keeps what this process knows of a host in its state.
 
     :param since: when it came into the state, by the database
@@ -61,7 +61,7 @@ class _Seen:
     token: Any = None
 
 
-class _Sightings:
+class _HostSightings:
     """Remembers hosts in their states, for as long as they are in these.
 
     Whatever the clock of this machine is set to, hosts do not get older: how
@@ -75,19 +75,17 @@ class _Sightings:
         self._now = now
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._seen = {}       # name: _Seen
+        self._seen = {}       # name: _HostSighting
 
     def see(self, item, host):
-        """Return the _Seen of a host, and for how many seconds it has been in
-        its state, and was seen disabled in it.
-        """
+        """Return (a _HostSighting, seconds in its state, seconds disabled)."""
         with self._lock:
             now_s = self._monotonic()
             seen = self._seen.get(item.host)
             if seen is None or (seen.state, seen.since) != (item.state,
                                                             item.since):
                 age_s = max(0.0, (self._now() - item.since).total_seconds())
-                seen = self._seen[item.host] = _Seen(
+                seen = self._seen[item.host] = _HostSighting(
                     item.state, item.since, now_s - age_s, host.seen_at)
             if not host.disabled:
                 seen.closed_at_s = None
@@ -112,7 +110,7 @@ class _Sightings:
             return before != error
 
 
-class Switcher:
+class PowerSwitcher:
     """Takes the steps.
 
     :param get_options: returns the core's energy_observation.Options of now
@@ -136,7 +134,7 @@ class Switcher:
         self._clock = clock
         self._leads = leads
         self._waking = threading.Lock()
-        self._seen = _Sightings(self.now, monotonic)
+        self._seen = _HostSightings(self.now, monotonic)
         self._steps = {}      # name: the Future of a step
         self._pool = concurrent.futures.ThreadPoolExecutor(
             _THREADS, thread_name_prefix='power')
@@ -214,7 +212,7 @@ class Switcher:
 
     def _step(self, item, host, token):
         try:
-            _Work(self, item, host, token).run()
+            _HostSteps(self, item, host, token).run()
         except _FAILURES as exc:
             self._complain(item, exc)
         except Exception:
@@ -229,7 +227,7 @@ class Switcher:
                         {'host': item.host, 'state': item.state, 'exc': exc})
 
 
-class _Work:
+class _HostSteps:
     """Takes the steps of one host that can be taken at once.
 
     :param switcher: whose thread it is in

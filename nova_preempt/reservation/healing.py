@@ -25,7 +25,7 @@ class Healing:
     """Replaces hosts, and adds those that are missing.
 
     :param reservations: a nova_preempt.db.reservations.Reservations
-    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param events: a
         reservation_service.ReservationNotifications
     :param options: [reservation] of the configuration

@@ -32,7 +32,7 @@ OCCUPANCY_MAX_AGE_S = 2
 INTERVAL_S = 60
 
 
-class Inventory:
+class HostInventory:
     """Answers for the hosts.
 
     :param options: [reservation] of the configuration
@@ -42,7 +42,7 @@ class Inventory:
     :param hidden: returns the names of the properties that users do not see
     :param make_occupancy: given what to call with the names of nodes that
         servers have left, returns a
-        nova_preempt.reservation.host_occupancy.Occupancy
+        nova_preempt.reservation.host_occupancy.HostOccupancy
     :param efficiency: returns {host: flops per watt} of those known
     :param may_end: given the uuid of a preemptible server, returns whether it
         can be given notice now

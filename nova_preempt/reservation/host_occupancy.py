@@ -15,7 +15,7 @@ from nova_preempt.cloud import instances
 from nova_preempt.cloud import request_kind
 
 
-class Occupancy:
+class HostOccupancy:
     """The servers of each node.
 
     :param cells: returns {uuid: CellMapping} of the cells to look into

@@ -39,13 +39,13 @@ _MANY = 20
 
 
 @dataclasses.dataclass(frozen=True)
-class _Known:
+class _CachedLeases:
     found: object       # what the service has answered
     leases: core.Leases
     read_s: float       # when the question was asked, monotonic
 
 
-class _Thread:
+class _RefreshThread:
     """Asks again and again, and at once where somebody waits for it.
 
     :param ask: called with the leases to ask after, too
@@ -166,7 +166,7 @@ class LeaseCache:
         with _LOCK:
             if not self._is_started():
                 self._started_s = self._monotonic()
-                self._thread = _Thread(self._ask)
+                self._thread = _RefreshThread(self._ask)
 
     def _is_started(self):
         return self._thread is not None and self._thread.pid == os.getpid()
@@ -181,7 +181,7 @@ class LeaseCache:
         before, began_s = self._error, self._monotonic()
         try:
             found = self._service.fetch()
-            self._known = _Known(found, self._leases(found, lease_ids),
+            self._known = _CachedLeases(found, self._leases(found, lease_ids),
                                  began_s)
             self._error = ''
         except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)

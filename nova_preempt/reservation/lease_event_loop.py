@@ -21,7 +21,7 @@ LOG = logging.getLogger(__name__)
 POLL_S = 1.0
 
 
-class LeaseEvents:
+class LeaseEventLoop:
     """Moves reservations on when their time has come.
 
     :param database: a nova_preempt.db.Database

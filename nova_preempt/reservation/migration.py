@@ -30,7 +30,7 @@ class Migration:
     """Asks Nova for moves; the scheduler chooses where to.
 
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
-    :param occupancy: a nova_preempt.reservation.host_occupancy.Occupancy
+    :param occupancy: a nova_preempt.reservation.host_occupancy.HostOccupancy
     :param store: a nova_preempt.db.requested_moves.Moves: what an engine has
         begun, the next one brings to its end
     :param clock: returns now, naive and in UTC

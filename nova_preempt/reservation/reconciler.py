@@ -32,12 +32,12 @@ class Reconciler:
     """Empties hosts before reservations, and clears them afterwards.
 
     :param reservations: a nova_preempt.db.reservations.Reservations
-    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
-    :param keeper: a nova_preempt.reservation.reservation_executor.Keeper
+    :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
+    :param keeper: a reservation_executor.ReservationExecutor
     :param migration: a nova_preempt.reservation.migration.Migration
     :param healing: a nova_preempt.reservation.healing.Healing
     :param cleanup: a nova_preempt.reservation.reservation_cleanup.Cleanup
-    :param retention: a nova_preempt.reservation.reservation_purge.Retention
+    :param retention: a nova_preempt.reservation.reservation_purge.RecordPurge
     :param clock: returns now, naive and in UTC
     """
 

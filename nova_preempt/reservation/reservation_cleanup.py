@@ -23,7 +23,7 @@ class Cleanup:
 
     :param reservations: a nova_preempt.db.reservations.Reservations
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
-    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param events: a
         reservation_service.ReservationNotifications
     :param clock: returns now, naive and in UTC

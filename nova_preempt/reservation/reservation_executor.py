@@ -14,13 +14,13 @@ from nova_preempt.reservation import reservation_reader
 LOG = logging.getLogger(__name__)
 
 
-class Keeper:
+class ReservationExecutor:
     """Empties the hosts of open reservations, and replaces them.
 
-    :param reader: an reservation_reader.Reader
+    :param reader: an reservation_reader.ReservationReader
     :param reservations: a nova_preempt.db.reservations.Reservations
     :param lease_events: a
-        nova_preempt.reservation.lease_event_loop.LeaseEvents
+        nova_preempt.reservation.lease_event_loop.LeaseEventLoop
     :param ends: a nova_preempt.engine.evictions.Evictions
     :param clock: returns now, naive and in UTC
     :param is_enabled: returns whether hosts are emptied and replaced
@@ -65,8 +65,8 @@ class Keeper:
             reservation = self._reservations.get(uuid)
             if reservation.status not in reservation_model.OPEN:
                 return None
-            view = reservation_reader.View(self._reader, reservation, hosts,
-                                           running)
+            view = reservation_reader.ReservationView(
+                self._reader, reservation, hosts, running)
             step = reservation_controller.step(
                 view, self._memories.get(
                     uuid, reservation_controller.Memory()), now_us)

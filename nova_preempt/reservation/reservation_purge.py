@@ -13,7 +13,7 @@ LOG = logging.getLogger(__name__)
 EVERY_S = 3600
 
 
-class Retention:
+class RecordPurge:
     """Deletes what is over, as [reservation]retention_days says.
 
     :param database: a db.Database

@@ -32,13 +32,13 @@ def stays_s(server, options, now):
         minimum_s=rules.promised_s(server.minimum_runtime_s))
 
 
-class Reader:
+class ReservationReader:
     """Reads hosts, and what is on them.
 
     :param process: a nova_preempt.handover.service_context.Process
     :param known: a nova_preempt.handover.service_context.Knowledge
     :param options: [reservation] of the configuration
-    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param migration: a nova_preempt.reservation.migration.Migration
     :param healing: a nova_preempt.reservation.healing.Healing
     """
@@ -61,10 +61,10 @@ class Reader:
                 self.lead_s(self.process.options.maximum_notice_s))
 
 
-class View:
+class ReservationView:
     """See the core's View.
 
-    :param reader: a Reader
+    :param reader: a ReservationReader
     :param hosts: {name: core.reservation.observed_hosts.Host}
     :param running: {id: Reservation} of those whose servers stay
     """

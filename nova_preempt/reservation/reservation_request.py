@@ -37,7 +37,7 @@ class Request:
 
 
 @dataclasses.dataclass(frozen=True)
-class Wanted:
+class ValidRequest:
     """The same made exact."""
 
     host_properties: list
@@ -48,8 +48,8 @@ class Wanted:
     before_end_s: int
 
 
-def make_wanted(request, options, now_s):
-    """The Wanted of a Request.
+def validate(request, options, now_s):
+    """The ValidRequest of a Request.
 
     :param options: [reservation] of the configuration
     :raises InvalidReservation: it makes no sense
@@ -66,7 +66,7 @@ def make_wanted(request, options, now_s):
         before_end_s = options.before_end_s
     check_changes(name=request.name, end_action=end_action,
                   before_end_s=before_end_s)
-    return Wanted(_properties(request.host_properties), request.quantity,
+    return ValidRequest(_properties(request.host_properties), request.quantity,
                   window, request.name, end_action, before_end_s)
 
 

@@ -109,10 +109,10 @@ class Schedule:
             choose, search.check, search.check_created)
 
     def _search(self, context, project_id, request):
-        """The Wanted of a Request, and an admission.Search for it."""
+        """Return the ValidRequest of a Request, and an admission.Search."""
         self._check_enabled('made')
         now_s = self._now_s()
-        wanted = reservation_request.make_wanted(request, self._options, now_s)
+        wanted = reservation_request.validate(request, self._options, now_s)
         window = wanted.window
         of_project = ProjectLimits.load(self._conf, self._db, project_id)
         of_project.check_request(wanted.quantity, window.duration_s,

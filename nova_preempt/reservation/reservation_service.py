@@ -49,17 +49,17 @@ def make_inventory(conf, process, clients, servers, **power):
         return server is None or not reservation_reader.stays_s(
             server, process.options, process.clock())
 
-    return host_inventory.Inventory(
+    return host_inventory.HostInventory(
         conf[conf_reservation.GROUP], clients.nova, clients.placement,
         settings, lambda: reservable_hosts.get_hidden(process.db),
-        lambda left: host_occupancy.Occupancy(
+        lambda left: host_occupancy.HostOccupancy(
             clients.get_cells, servers, left),
         may_end=may_end,
         claimants=lambda: allocation_claim.claimants(process.decisions),
         **power)
 
 
-class Lifecycle:
+class ReservationService:
     """Moves reservations on, each at its time.
 
     :param conf: nova.conf.CONF
@@ -83,21 +83,21 @@ class Lifecycle:
         self.close = tell.close
         moves = migration.Migration(clients.nova, hosts.occupancy,
                                     requested_moves.Moves(process.db), clock)
-        self.lease_events = lease_event_loop.LeaseEvents(
+        self.lease_events = lease_event_loop.LeaseEventLoop(
             process.db, self.reservations, tell, clock,
             lambda: options.enabled)
         repairs = healing.Healing(
             self.reservations, hosts, tell, options,
             reservation_schedule.load_ranking(options.ranking), clock, sight)
         self.reconciler = reconciler.Reconciler(
-            self.reservations, hosts, reservation_executor.Keeper(
-                reservation_reader.Reader(process, known, options, hosts,
-                                          moves, repairs),
+            self.reservations, hosts, reservation_executor.ReservationExecutor(
+                reservation_reader.ReservationReader(
+                    process, known, options, hosts, moves, repairs),
                 self.reservations, self.lease_events, ends, clock,
                 lambda: options.enabled),
             moves, repairs, reservation_cleanup.Cleanup(
                 self.reservations, clients.nova, hosts, tell, clock),
-            reservation_purge.Retention(process.db, options, clock), clock)
+            reservation_purge.RecordPurge(process.db, options, clock), clock)
 
     def run_once(self):
         """Do what is due, and the next step of what takes time."""
@@ -110,7 +110,7 @@ class HostInventoryEndpoint:
 
     Every engine serves it, also those that do not act.
 
-    :param inventory: a nova_preempt.reservation.host_inventory.Inventory
+    :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     """
 
     target = messaging.Target(namespace=rpc.INVENTORY, version='1.0')
@@ -132,7 +132,7 @@ class HostInventoryEndpoint:
         return self._inventory.list_hosts()
 
 
-def why_blind(client, server):
+def why_unreachable(client, server):
     """Return why this engine cannot tell that hosts are down, '' if it can.
 
     Computes report over the message bus. An engine that does not reach itself

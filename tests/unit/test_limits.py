@@ -53,7 +53,7 @@ ABOVE_FILE_LINES = {
 }
 ABOVE_FUNCTION_LINES = {}
 ABOVE_ATTRIBUTES = {
-    'nova_preempt.backlog.backlog_service.Backlog': 11,
+    'nova_preempt.backlog.backlog_service.BacklogService': 11,
     'nova_preempt.classes.clock_keeper.ClockKeeper': 11,
     'nova_preempt.cloud.provider_cache.ProviderCache': 11,
     'nova_preempt.core.backlog.dispatch._Pass': 12,
@@ -62,9 +62,9 @@ ABOVE_ATTRIBUTES = {
     'nova_preempt.core.scheduling.shortlist.Shortlist': 13,
     'nova_preempt.handover.terminator.Terminator': 11,
     'nova_preempt.power.figure_cache.FigureCache': 13,
-    'nova_preempt.power.power_switching.Switcher': 11,
-    'nova_preempt.reservation.host_inventory.Inventory': 18,
-    'nova_preempt.reservation.host_occupancy.Occupancy': 14,
+    'nova_preempt.power.power_switching.PowerSwitcher': 11,
+    'nova_preempt.reservation.host_inventory.HostInventory': 18,
+    'nova_preempt.reservation.host_occupancy.HostOccupancy': 14,
     'nova_preempt.simulator.indexed_cloud.IndexedCloud': 17,
     'nova_preempt.simulator.simulated_power.Power': 15,
     'nova_preempt.simulator.simulated_power.PoweredHost': 16,

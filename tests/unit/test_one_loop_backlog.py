@@ -108,7 +108,7 @@ class Engine:
                   backlog_service.server_reader, 'ServerReader',
                   functools.partial(
                       server_reader.ServerReader, find=self.find))):
-            self.backlog = backlog_service.Backlog(
+            self.backlog = backlog_service.BacklogService(
                 conf, process, known, inventory, mock.Mock(list=list),
                 lambda *_: self, nova=mock.Mock())
 

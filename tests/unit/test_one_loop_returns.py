@@ -393,7 +393,7 @@ class TestReturnsOfClass(OneLoop, unittest.TestCase):
             world.decisions, world.clients, mock.Mock(), mock.Mock(),
             types.SimpleNamespace(**TestReturns.OPTIONS),
             lambda: world.now_s,
-            returning=class_returns.Returning(
+            returning=class_returns.ClassReturns(
                 mock.Mock(process=world.process, known=cloud.known,
                           clients=world.clients,
                           handover=mock.Mock(stuck=set)),

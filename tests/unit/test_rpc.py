@@ -60,13 +60,13 @@ class TestClients(base.AnsweringTestCase):
                 call(self.context, *arguments)
 
     def test_an_engine_reaches_itself(self):
-        self.assertEqual('', reservation_service.why_blind(self.engine_client,
-                                                            'here'))
+        self.assertEqual('', reservation_service.why_unreachable(
+            self.engine_client, 'here'))
 
     def test_an_engine_that_does_not_reach_itself(self):
         self.assertIn(
             'does not reach itself over the message bus',
-            reservation_service.why_blind(
+            reservation_service.why_unreachable(
                 rpc.EngineClient(self.transport, 1), 'nobody'))
 
     def test_failures(self):

@@ -134,8 +134,9 @@ class TestCreate(BacklogTestCase):
     def test_what_is_kept_for_the_engine(self):
         uuid = self.create(server={'user_data': 'c2VjcmV0'})['id']
         kept = backlog_store.get(self.db, uuid)
-        self.assertEqual({'user_data': 'c2VjcmV0'}, secret_encryption.Sealing(
-            self.conf.backlog).open(kept, self.sealed))
+        cipher = secret_encryption.SecretCipher(self.conf.backlog)
+        self.assertEqual({'user_data': 'c2VjcmV0'},
+                         cipher.open(kept, self.sealed))
         self.assertEqual(('u:p', 'p', 'u', ['reader', 'member']),
                          self.trusts.made[kept.trust_id])
         self.assertEqual({'u:p'}, set(self.reading.tokens))

@@ -45,7 +45,7 @@ class TestRooms(unittest.TestCase):
                 eligibility.Rules(), actions, None),
             servers=SimpleNamespace(by_node=lambda: {
                 'h': {item.uuid: item for item in servers}}))
-        found = capacity_reader.Rooms(
+        found = capacity_reader.CapacityReader(
             SimpleNamespace(**{
                 'maximum_runtime_s': of_all_s, 'notice_s': 0,
                 'minimum_notice_s': 0, 'maximum_notice_s': 300,

@@ -67,7 +67,7 @@ class TestAway(unittest.TestCase):
 
         def ask(request):
             if request.uuid == '0':
-                raise user_sessions.NotNow('no endpoint')
+                raise user_sessions.UserUnavailable('no endpoint')
             return nova
 
         self.users.nova.side_effect = ask
@@ -126,7 +126,7 @@ class TestAway(unittest.TestCase):
     def refuse_for_a_secret(self):
         request = self.requests['0'] = base.request(
             '0', body={'server': {'user_data': '***'}})
-        self.records.sealed.return_value = secret_encryption.Sealing(
+        self.records.sealed.return_value = secret_encryption.SecretCipher(
             self.options).seal('0', {'user_data': 'hunter2\n'})
         self.records.begin.side_effect = lambda request, boot: request
         nova = self.users.nova.return_value

@@ -58,10 +58,11 @@ class PassesTestCase(unittest.TestCase):
                 departures=lambda: expected_departures.AS_FLAVORS_SAY),
             lambda: types.SimpleNamespace(
                 rank=lambda requests, now, shares: requests),
-            None, user_quotas.Limits(types.SimpleNamespace(limits=self.answer),
-                                     lambda: self.clock.now),
+            None, user_quotas.UserQuotas(
+                types.SimpleNamespace(limits=self.answer),
+                lambda: self.clock.now),
             monotonic=self.clock)
-        self.loop = backlog_loop.Loop(
+        self.loop = backlog_loop.BacklogLoop(
             self.options, None, self.tracker, cloud, self.launcher)
 
     def get_turns(self, _database):

@@ -24,7 +24,7 @@ class TestSealing(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         self.path = pathlib.Path(directory.name) / 'keys'
-        self.sealing = secret_encryption.Sealing(
+        self.sealing = secret_encryption.SecretCipher(
             types.SimpleNamespace(secret_key_file=str(self.path)))
         self.request = base.request('a', body={'server': dict.fromkeys(
             SECRETS, '***')})
@@ -53,7 +53,7 @@ class TestSealing(unittest.TestCase):
         newer = self.sealing.seal('a', SECRETS)
         self.write(new)
         self.assertEqual(SECRETS, self.open(newer))
-        with self.assertRaisesRegex(secret_encryption.CannotOpen,
+        with self.assertRaisesRegex(secret_encryption.CannotDecrypt,
                                     'another key'):
             self.open(token)
 
@@ -69,21 +69,21 @@ class TestSealing(unittest.TestCase):
         self.assertEqual(SECRETS, self.open(newer))
         self.assertEqual(newer, self.sealing.renewed(newer))
         for lost in (token, 'x'):
-            self.assertRaises(secret_encryption.CannotOpen,
+            self.assertRaises(secret_encryption.CannotDecrypt,
                               self.sealing.renewed, lost)
 
     def test_what_cannot_be_opened(self):
         self.write(key())
         token = self.sealing.seal('a', SECRETS)
         for broken in (None, '', token[:-1], f'{token}x', 'ä'):
-            with self.assertRaises(secret_encryption.CannotOpen):
+            with self.assertRaises(secret_encryption.CannotDecrypt):
                 self.open(broken)
-        with self.assertRaisesRegex(secret_encryption.CannotOpen,
+        with self.assertRaisesRegex(secret_encryption.CannotDecrypt,
                                     'another request'):
             self.open(token, 'b')
         self.path.unlink()
         with self.assertRaisesRegex(
-                secret_encryption.CannotOpen,
+                secret_encryption.CannotDecrypt,
                 'cannot be decrypted now') as caught:
             self.open(token)
         self.assertNotIn(str(self.path), str(caught.exception))
@@ -106,7 +106,7 @@ class TestSealing(unittest.TestCase):
         self.write(key(), key())
         self.sealing.keys()
         with self.assertRaises(secret_encryption.NoKey):
-            secret_encryption.Sealing(types.SimpleNamespace(
+            secret_encryption.SecretCipher(types.SimpleNamespace(
                 secret_key_file='')).keys()
 
 

@@ -84,7 +84,7 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
         self.servers = (ObservedServer('late', 'active',
                                        tags=('backlog:r1:1',)),)
         self.users = mock.Mock()
-        self.loop = backlog_loop.Loop(
+        self.loop = backlog_loop.BacklogLoop(
             types.SimpleNamespace(
                 ask_timeout_s=60, pass_interval_s=10, hold_after_s=0),
             self.db, tracker.Tracker(
@@ -92,7 +92,8 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
                     'r1': request_servers.Seen(self.servers)} if requests
                     else {}),
                 self.users,
-                request_recorder.Records(self.db, lambda *_args: None)),
+                request_recorder.RequestRecorder(self.db,
+                                                 lambda *_args: None)),
             mock.Mock(), mock.Mock())
         backlog_store.begin_boot(self.db, 'r1', (backlog_model.WAITING,),
                                  backlog_model.Boot(

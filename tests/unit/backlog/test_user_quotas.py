@@ -18,7 +18,7 @@ class TestLimits(unittest.TestCase):
         super().setUp()
         self.now, self.asked, self.away = 0, [], {}
         self.takes_s = 0
-        self.limits = user_quotas.Limits(
+        self.limits = user_quotas.UserQuotas(
             types.SimpleNamespace(limits=self.answer), lambda: self.now)
 
     def answer(self, request):
@@ -67,7 +67,7 @@ class TestLimits(unittest.TestCase):
         self.assertEqual({'p3'}, self.ask('p3'))
 
     def test_a_user_of_whom_nothing_is_known_silences_nobody_else(self):
-        for error in (user_sessions.NotNow, user_sessions.NoAnswer,
+        for error in (user_sessions.UserUnavailable, user_sessions.NoAnswer,
                       keystone_trusts.TrustGone):
             with self.subTest(error):
                 self.setUp()

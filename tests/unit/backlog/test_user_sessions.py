@@ -47,7 +47,7 @@ class UsersTestCase(unittest.TestCase):
         super().setUp()
         self.keystone, self.nova = Keystone(), mock.Mock()
         self.admin = mock.Mock()
-        self.users = user_sessions.Users(
+        self.users = user_sessions.UserSessions(
             types.SimpleNamespace(
                 backlog=types.SimpleNamespace(ask_timeout_s=60)),
             self.keystone, self.make_nova, self.admin)
@@ -66,18 +66,19 @@ class TestWhose(UsersTestCase):
         for call in (lambda: self.users.nova(base.request()),
                      lambda: self.users.delete(base.request(), ['s']),
                      lambda: self.users.forget(base.request())):
-            self.assertRaisesRegex(user_sessions.NotNow, '500', call)
+            self.assertRaisesRegex(user_sessions.UserUnavailable, '500', call)
 
     def test_one_without_an_endpoint(self):
         self.nova.check.side_effect = nova_api.NovaError('no endpoint')
-        self.assertRaisesRegex(user_sessions.NotNow, 'no endpoint',
+        self.assertRaisesRegex(user_sessions.UserUnavailable, 'no endpoint',
                                self.users.nova, base.request())
 
     def test_no_answer_is_told_from_a_refusal(self):
-        for error, expected in ((nova_api.NovaError, user_sessions.NotNow),
-                                (nova_api.NoAnswer, user_sessions.NoAnswer)):
+        for error, expected in (
+                (nova_api.NovaError, user_sessions.UserUnavailable),
+                (nova_api.NoAnswer, user_sessions.NoAnswer)):
             self.nova.limits.side_effect = error('GET /limits')
-            with self.assertRaises(user_sessions.NotNow) as caught:
+            with self.assertRaises(user_sessions.UserUnavailable) as caught:
                 self.users.limits(base.request())
             self.assertIs(expected, type(caught.exception))
 

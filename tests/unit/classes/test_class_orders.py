@@ -39,7 +39,7 @@ class TestQos(unittest.TestCase):
             f'sqlite:///{directory.name}/test.sqlite')
         tables.make(self.db)
         self.addCleanup(self.db.engine.dispose)
-        self.claims = class_registry.Claims(self.db, TABLE)
+        self.claims = class_registry.ClassClaims(self.db, TABLE)
         self.order = class_orders.Qos(queue_order.Options(claims=self.claims))
 
     def request(self, uuid, class_name='', flavor=SPOT, **values):

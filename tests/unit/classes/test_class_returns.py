@@ -68,7 +68,7 @@ class TestReturning(unittest.TestCase):
             for name, servers in self.hosts.items()]
         self.placement = placement = mock.Mock()
         placement.get_room.side_effect = lambda wanted: dict(self.room)
-        self.returning = class_returns.Returning(
+        self.returning = class_returns.ClassReturns(
             mock.Mock(process=process, known=known,
                       clients=mock.Mock(placement=placement),
                       handover=mock.Mock(stuck=lambda: {'stuck'})),

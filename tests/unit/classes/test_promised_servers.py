@@ -56,7 +56,7 @@ class TestPromised(unittest.TestCase):
                                       self.answering(answer))
             patch.start()
             self.addCleanup(patch.stop)
-        self.promised = promised_servers.Promised(
+        self.promised = promised_servers.PromisedServers(
             None, TABLE, lambda: NOW + datetime.timedelta(
                 seconds=self.seconds), monotonic=lambda: self.seconds)
         self.promised.refresh()
@@ -150,7 +150,7 @@ class TestPromised(unittest.TestCase):
                          self.claim('gold', 'unshelve', 'c'))
 
     def test_nothing_is_known_before_it_is_read(self):
-        found = promised_servers.Promised(None, TABLE, lambda: NOW)
+        found = promised_servers.PromisedServers(None, TABLE, lambda: NOW)
         self.assertFalse(found.is_recent)
         self.assertEqual({}, found.promises().source)
 

@@ -74,7 +74,7 @@ class TestCreate(BacklogTestCase):
         }, dict(kept.body))
         self.assertEqual(
             {'user_data': base64.b64encode(b'#!/bin/sh').decode()},
-            secret_encryption.Sealing(self.conf.backlog).open(
+            secret_encryption.SecretCipher(self.conf.backlog).open(
                 kept, lambda uuid: backlog_secrets.get(self.db, uuid)))
         self.assertEqual(('batch', '2.90', ['big', 'spot']), (
             kept.name, kept.compute_version,

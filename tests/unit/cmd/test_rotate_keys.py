@@ -37,7 +37,7 @@ class RotateTestCase(base.DatabaseTestCase):
         self.conf.set_override('enabled', True, 'backlog')
         self.conf.set_override('secret_key_file', str(self.folder / 'keys'),
                                'backlog')
-        self.sealing = secret_encryption.Sealing(self.conf.backlog)
+        self.sealing = secret_encryption.SecretCipher(self.conf.backlog)
         self.enterContext(mock.patch.object(rotate_keys, 'CONF', self.conf))
 
     def write(self, *keys):
@@ -99,7 +99,7 @@ class TestRotate(RotateTestCase):
         self.write(old)
         self.leave('r1')
         self.write(key(), old)
-        renewed = secret_encryption.Sealing.renewed
+        renewed = secret_encryption.SecretCipher.renewed
 
         def close(keys, token):
             backlog_store.change(self.db, 'r1', backlog_model.OPEN,
@@ -107,7 +107,8 @@ class TestRotate(RotateTestCase):
                                  state=backlog_model.CANCELLED)
             return renewed(keys, token)
 
-        with mock.patch.object(secret_encryption.Sealing, 'renewed', close):
+        with mock.patch.object(secret_encryption.SecretCipher, 'renewed',
+                               close):
             self.rotate()
         self.assertIsNone(backlog_secrets.get(self.db, 'r1'))
 

@@ -149,7 +149,7 @@ class TestPurge(test_decisions.TestSQLite):
         self.assertEqual((1, 1, 3), tuple(
             len(rows[0][name]) for name in ('boots', 'servers', 'history')))
         clock = mock.Mock(return_value=BEFORE + datetime.timedelta(days=9))
-        keeper = reservation_purge.Retention(
+        keeper = reservation_purge.RecordPurge(
             self.db, types.SimpleNamespace(retention_days=9), clock,
             record_purge.REQUESTS.delete_old, 'requests')
         with mock.patch.object(record_purge, 'BATCH', 1), \

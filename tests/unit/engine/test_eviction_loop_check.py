@@ -19,7 +19,7 @@ class TestCycles(test_decisions.TestSQLite):
     def setUp(self):
         super().setUp()
         self.now = NOW
-        self.cycles = janitor.Cycles(self.db, lambda: self.now)
+        self.cycles = janitor.EvictionLoopCheck(self.db, lambda: self.now)
         self.number = 0
 
     def give_way(self, minutes_ago, victim='v', project='p', taker='q',
@@ -46,7 +46,7 @@ class TestCycles(test_decisions.TestSQLite):
         self.give_way(30)
         self.assertEqual([], self.warnings())
         self.give_way(10)
-        self.assertEqual(['Server v has given way 3 times within 3600 s.'],
+        self.assertEqual(['Server v was evicted 3 times within 3600 s.'],
                          self.warnings())
         self.assertEqual(1, self.gauge('server'))
         self.assertEqual([], self.warnings(), 'it is said twice')
@@ -56,7 +56,7 @@ class TestCycles(test_decisions.TestSQLite):
             self.give_way(minutes_ago)
         self.warnings()
         self.give_way(5)
-        self.assertEqual(['Server v has given way 4 times within 3600 s.'],
+        self.assertEqual(['Server v was evicted 4 times within 3600 s.'],
                          self.warnings())
 
     def test_long_ago(self):

@@ -154,7 +154,7 @@ class TestTimed(TasksTestCase):
         self.assertEqual([periodic_tasks.RETRY_S] * 2
                          + [0.5, periodic_tasks.RETRY_S], self.waits)
         self.assertEqual(2, self.logger.output.count(
-            'a test failed; it is tried again.'))
+            'a test failed; it is retried.'))
         self.assertEqual(1, self.logger.output.count(
             'a test still fails: away'))
 

@@ -88,7 +88,7 @@ class TestCells(unittest.TestCase):
         self.assertEqual({'host of two'},
                          self.hosts.read(30, partly=True).keys())
         self.assertEqual(60 + cell_calls.LIMIT_S, self.now)
-        with self.assertRaisesRegex(compute_hosts.CellsAway, 'cell one'):
+        with self.assertRaisesRegex(compute_hosts.CellsUnreadable, 'cell one'):
             self.hosts.read()
         self.assertEqual(60 + cell_calls.LIMIT_S, self.now)
         self.hanging.clear()
@@ -98,11 +98,11 @@ class TestCells(unittest.TestCase):
 
     def test_without_one_that_is_away_only_where_that_is_said(self):
         self.away.add('one')
-        self.assertRaises(compute_hosts.CellsAway, self.hosts.read)
+        self.assertRaises(compute_hosts.CellsUnreadable, self.hosts.read)
         self.assertEqual({'host of two'},
                          self.hosts.read(30, partly=True).keys())
         # That these are all is not remembered.
-        self.assertRaises(compute_hosts.CellsAway, self.hosts.read, 30)
+        self.assertRaises(compute_hosts.CellsUnreadable, self.hosts.read, 30)
         self.away.clear()
         self.assertEqual(2, len(self.hosts.read(30)))
         self.away.add('one')

@@ -157,7 +157,7 @@ class TestControl(ControlTestCase):
         self.world.dark = {'a'}
         for _ in range(2):
             # Nothing is decided by half of the hosts.
-            self.assertRaises(compute_hosts.CellsAway, self.tick)
+            self.assertRaises(compute_hosts.CellsUnreadable, self.tick)
         self.assertIn(('on', 'c'), self.world.calls)
         self.assertEqual({'a', 'b', 'd'}, self.in_state('asleep'))
         self.world.dark = set()

@@ -22,7 +22,7 @@ class TestObserver(world.WorldTestCase):
         self.start(world.World('a', 'b', 'c'))
         self.source = mock.Mock()
         self.watts(a=100.0, b=150.0)
-        self.observer = energy_sampler.Observer(
+        self.observer = energy_sampler.EnergySampler(
             self.db, self.world,
             power_readings.Readings(self.conf, [('source', self.source)],
                                     base.clock),

@@ -100,7 +100,7 @@ class Source:
 class TestMeter(base.PowerTestCase):
 
     def read(self, source, settle_s=0):
-        with host_benchmark.Meter(source, 'a', 0.001, settle_s,
+        with host_benchmark.PowerMeter(source, 'a', 0.001, settle_s,
                                   source.clock) as meter:
             self.assertTrue(source.read_all.wait(60))
         return meter.watts
@@ -231,7 +231,7 @@ class TestCommand(base.PowerTestCase):
                    'off: {flops: 1.5e12, watts: 350}\n')
         self.run_command('--output', self.output)
         with open(self.output, encoding='utf-8') as stream:
-            content = hosts_file.load(stream)
+            content = hosts_file.load_document(stream)
         self.assertEqual({'flops': 1.5e12, 'watts': 350}, content['off'])
         self.assertEqual(['flops', 'idle_watts', 'watts'],
                          sorted(content['node1']))

@@ -54,8 +54,8 @@ off:
                             ('true', True), ('', None), ('~', None),
                             ('1:30', '1:30'), ('2026-11-20', '2026-11-20'),
                             ('.inf', float('inf')), ('no', 'no')):
-            self.assertEqual({'a': value}, hosts_file.load(f'a: {text}'),
-                             text)
+            self.assertEqual(
+                {'a': value}, hosts_file.load_document(f'a: {text}'), text)
 
     def test_none_and_empty(self):
         for hosts in (power_hosts.HostsFile(), self.load('')):

@@ -14,7 +14,7 @@ class TestPower(world.WorldTestCase):
 
     def make(self):
         process = mock.Mock(db=self.db, clock=base.clock)
-        power = power_service.Power(self.conf, process, mock.Mock(),
+        power = power_service.PowerService(self.conf, process, mock.Mock(),
                                     driver=mock.Mock())
         self.addCleanup(power.close)
         return power

@@ -98,7 +98,7 @@ class World:
 
     def read(self, max_age_s=0, partly=False):
         if self.dark and not partly:
-            raise compute_hosts.CellsAway('away')
+            raise compute_hosts.CellsUnreadable('away')
         return {name: host for name, host in self.hosts.items()
                 if name not in self.dark}
 
@@ -205,11 +205,11 @@ class WorldTestCase(base.PowerTestCase):
             energy_policy.get_options, self.conf[conf_energy.GROUP],
             by_history or (
                 lambda _, now_s, step_s: self.forecast(now_s)), 10)
-        self.switcher = power_switching.Switcher(
+        self.switcher = power_switching.PowerSwitcher(
             get_options, self.db, world, world, world, world.clock,
             lambda: world.leads, world.monotonic)
         self.addCleanup(self.switcher.close)
-        self.control = energy_loop.Control(
+        self.control = energy_loop.EnergyLoop(
             get_options, self.db, world, self.switcher, efficiencies)
 
     def tick(self, seconds=10):

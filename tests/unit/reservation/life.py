@@ -61,12 +61,12 @@ class LifeTestCase(testtools.TestCase):
         self.enabled = True
         self.reservations = db.Reservations(self.database, self.clock)
         self.events = Events()
-        self.lease_events = self.make_moments()
+        self.lease_events = self.make_lease_events()
 
-    def make_moments(self):
-        return lease_event_loop.LeaseEvents(self.database, self.reservations,
-                                            self.events, self.clock,
-                                            lambda: self.enabled)
+    def make_lease_events(self):
+        return lease_event_loop.LeaseEventLoop(
+            self.database, self.reservations, self.events, self.clock,
+            lambda: self.enabled)
 
     def clock(self):
         return self.now
@@ -351,23 +351,23 @@ class ChoresTestCase(LifeTestCase):
         hosts = SimpleNamespace(
             hosts=cloud.hosts_now, occupancy=cloud,
             occupants=cloud.occupants, is_vacant=cloud.is_vacant)
-        self.lease_events = self.make_moments()
+        self.lease_events = self.make_lease_events()
         moves = migration.Migration(
             cloud, cloud, requested_moves.Moves(self.database), self.clock)
         repairs = healing.Healing(
             self.reservations, hosts, self.events, self.options,
             reservation_schedule.load_ranking(self.options.ranking),
             self.clock, lambda: self.blind)
-        self.reader = reservation_reader.Reader(cloud.process(), cloud.known(),
-                                                self.options, hosts, moves,
-                                                repairs)
+        self.reader = reservation_reader.ReservationReader(
+            cloud.process(), cloud.known(), self.options, hosts, moves,
+            repairs)
         return reconciler.Reconciler(
-            self.reservations, hosts, reservation_executor.Keeper(
+            self.reservations, hosts, reservation_executor.ReservationExecutor(
                 self.reader, self.reservations, self.lease_events, cloud,
                 self.clock, lambda: self.enabled),
             moves, repairs, reservation_cleanup.Cleanup(
                 self.reservations, cloud, hosts, self.events, self.clock),
-            reservation_purge.Retention(self.database, self.options,
+            reservation_purge.RecordPurge(self.database, self.options,
                                         self.clock),
             self.clock)
 

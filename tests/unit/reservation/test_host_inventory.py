@@ -129,7 +129,7 @@ class TestInventory(testtools.TestCase):
     def make(self, count):
         self.nova = Nova(count)
         self.placement = Placement(self.nova.names)
-        self.inventory = host_inventory.Inventory(
+        self.inventory = host_inventory.HostInventory(
             SimpleNamespace(reservable_default=True),
             self.nova, self.placement, lambda: self.settings,
             lambda: {'vcpus'}, Occupancy, lambda: self.efficiency,

@@ -50,7 +50,7 @@ class TestOccupancy(testtools.TestCase):
             patch = mock.patch.object(target, name, replacement)
             patch.start()
             self.addCleanup(patch.stop)
-        self.occupancy = host_occupancy.Occupancy(
+        self.occupancy = host_occupancy.HostOccupancy(
             lambda: self.cells, view, self.left.append)
 
     @contextlib.contextmanager

@@ -202,8 +202,8 @@ class TestMoments(life.LifeTestCase):
             self.make_ready(reservation.uuid)
         for step in steps:
             self.pass_time(step)
-            self.make_moments().run()
-            self.make_moments().run()
+            self.make_lease_events().run()
+            self.make_lease_events().run()
             for reservation in granted:
                 self.assertEqual(
                     reservation_model.PENDING
