@@ -174,7 +174,7 @@ def write(path, figures):
     content = hosts_file.load_yaml(path, {'type': 'object'}) if (
         os.path.exists(path)) else {}
     content[figures.host] = _kept(figures)
-    with output_files.written(path) as name, open(
+    with output_files.replacement(path) as name, open(
             name, 'w', encoding='utf-8') as stream:
         # Whoever reads it is another user.
         os.fchmod(stream.fileno(), 0o644)

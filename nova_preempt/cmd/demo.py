@@ -121,14 +121,14 @@ def _play(scenario, tell):
 
     outcomes = []
     wrong = []
-    with scenario_player.Stage(scenario) as stage:
-        hosts = stage.hosts()
+    with scenario_player.ScenarioPlayer(scenario) as player:
+        hosts = player.hosts()
         tell(report.hosts('Hosts before', hosts))
         for request in scenario.requests:
             tell(report.request(scenario, request))
-            result = stage.play(request, hosts)
+            result = player.play(request, hosts)
             tell(report.outcome(scenario, result, hosts))
-            before, hosts = hosts, stage.hosts()
+            before, hosts = hosts, player.hosts()
             wrong += [f'{request.name}: {text}'
                       for text in decision_invariants.broken(
                           scenario.needed(request), result, before, hosts)]

@@ -11,7 +11,7 @@ _AT_ONCE = 20_000
 
 
 @contextlib.contextmanager
-def written(path):
+def replacement(path):
     """Give the name of a new file, which replaces the other in the end.
 
     It is deleted where anything fails. What is no regular file, such as a
@@ -40,7 +40,7 @@ class NoParquet(Exception):
 
 
 @contextlib.contextmanager
-def writer(path):
+def record_writer(path):
     """Give what takes a record, as a mapping.
 
     The file is there once all are written.
@@ -49,7 +49,7 @@ def writer(path):
     :raises NoParquet: pyarrow is not installed
     :raises OSError: the file cannot be written
     """
-    with written(path) as name:
+    with replacement(path) as name:
         if path.lower().endswith(_SUFFIX):
             with _parquet(name) as write:
                 yield write

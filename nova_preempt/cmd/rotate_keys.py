@@ -19,7 +19,7 @@ COMMAND = 'nova-preempt-manage backlog rotate-keys'
 
 
 @dataclasses.dataclass
-class Found:
+class KeyUse:
     """Requests with secrets, by how these are encrypted.
 
     :ivar current: with the first key
@@ -32,13 +32,13 @@ class Found:
     lost: list = dataclasses.field(default_factory=list)
 
 
-def look(database, keys, renews=False):
+def count_keys(database, keys, renews=False):
     """Count all, and encrypt the older ones with the first key if asked.
 
     :param keys: a secret_encryption.SecretCipher
     :raises NoKey, BadKeys:
     """
-    found = Found()
+    found = KeyUse()
     for uuid, token in backlog_secrets.each(database):
         try:
             newer = keys.renewed(token)
@@ -67,7 +67,7 @@ def _rotate(_args):
     keys = secret_encryption.SecretCipher(CONF.backlog)
     try:
         keys.keys()
-        found = look(db.Database(CONF), keys, renews=True)
+        found = count_keys(db.Database(CONF), keys, renews=True)
     except (secret_encryption.NoKey, secret_encryption.BadKeys) as exc:
         raise exceptions.InvalidConfiguration(str(exc)) from exc
     print(f'{found.older} requests were encrypted anew; {found.current} had '
@@ -90,7 +90,7 @@ def check(conf, away):
         keys.keys()
         database = db.Database(conf)
         schema.check(database)
-        found = look(database, keys)
+        found = count_keys(database, keys)
     except secret_encryption.NoKey as exc:
         return upgradecheck.Result(
             code.WARNING, f'{exc} Requests for servers with user data or a '

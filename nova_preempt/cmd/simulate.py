@@ -161,7 +161,7 @@ def main(argv=None):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (trace_model.TraceError, yaml_file.BadFile, BadArgument, OSError,
             simulation_policy.PolicyError, output_files.NoParquet,
-            plots.NoPlot, sweep.NotInstalled, sweep.Lost) as exc:
+            plots.NoPlot, sweep.NotInstalled, sweep.RunsLost) as exc:
         warn(exc)
         return 1
     except KeyboardInterrupt:
@@ -195,7 +195,7 @@ def _output(args):
     if args.output is None:
         yield sys.stdout
         return
-    with output_files.written(args.output) as name, open(
+    with output_files.replacement(args.output) as name, open(
             name, 'w', encoding='utf-8') as stream:
         yield stream
 
@@ -244,7 +244,7 @@ def _run(args):
         write = None
         if args.records is not None:
             write = stack.enter_context(
-                output_files.writer(args.records))
+                output_files.record_writer(args.records))
         summaries = [
             _simulate(args, setup, options, write,
                       {'policy': title} if len(titles) > 1 else {}, over_time,

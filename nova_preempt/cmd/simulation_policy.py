@@ -133,7 +133,7 @@ def _backlog(ours, promised):
 
         # What goes to other processes has no lambda in it.
         planner = backlog_batch.Planner(functools.partial(_always, placer))
-    return simulation_settings.Backlog(
+    return simulation_settings.BacklogOptions(
         pass_reader.load_order(ours, promised and promised.claims),
         backlog_policy.controller_options(ours), planner)
 
@@ -146,7 +146,7 @@ def _reservations(ours, preempting):
     """What the simulator knows of [reservation], None if it is off."""
     if not ours.enabled:
         return None
-    return simulation_settings.Reservations(
+    return simulation_settings.ReservationOptions(
         eviction_policy.get_guard(preempting, ours.guard_s),
         preempting.maximum_notice_s, ours.evacuation_lead_s, ours.end_action,
         reservation_schedule.load_ranking(ours.ranking),

@@ -129,7 +129,7 @@ def _kept(args, jobs, scale):
     """Yield the same: of those that have finished before at once."""
     files = {path: digest(path)
              for path in {*args.trace, *(args.policy or ())}}
-    kept = Kept(args.keep, {
+    kept = ResultStore(args.keep, {
         'cloud': digest(args.cloud), 'sort': bool(args.sort),
         'scale': dataclasses.asdict(scale)})
 
@@ -200,7 +200,7 @@ def code_digest(directory=_PACKAGE):
     return found.hexdigest()
 
 
-class Kept:
+class ResultStore:
     """The finished runs in a directory.
 
     A file for each, named by the digest of all that its result depends on: the
@@ -240,7 +240,7 @@ class Kept:
         :raises OSError: it cannot be written
         """
         wanted = self._described(run)
-        with (output_files.written(self._file(wanted)) as name,
+        with (output_files.replacement(self._file(wanted)) as name,
               open(name, 'w', encoding='utf-8') as stream):
             json.dump({'run': wanted, 'summary': summary}, stream)
 

@@ -119,7 +119,7 @@ class Checks(upgradecheck.UpgradeCommands):
                   for flavor, specs in sorted(_flavors())
                   for name, value in sorted(specs.items())
                   if (fault := status_flavors.fault(name, value))]
-        return _warning(status_flavors.some(faults)) if faults else None
+        return _warning(status_flavors.joined(faults)) if faults else None
 
     def _check_classes(self):
         try:
@@ -135,7 +135,7 @@ class Checks(upgradecheck.UpgradeCommands):
             f'{table.pass_period_s} s: that a promise is about to be broken '
             'is seen too late' for name in table.hasty
         ] + status_flavors.class_faults(_flavors(), table.names)
-        return _warning(status_flavors.some(faults)) if faults else None
+        return _warning(status_flavors.joined(faults)) if faults else None
 
     def _check_secrets(self):
         return rotate_keys.check(self._conf, _DB_AWAY)

@@ -53,7 +53,7 @@ def class_faults(flavors, names):
     return found
 
 
-def some(faults):
+def joined(faults):
     """All of them in a text, unless they are many."""
     more = len(faults) - _MOST_SHOWN
     return ('; '.join(faults[:_MOST_SHOWN])

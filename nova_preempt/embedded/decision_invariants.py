@@ -40,11 +40,9 @@ def _normal_victims(outcome, hosts):
 
 
 def _not_cheapest(needed, outcome, hosts):
-    plans = {}
-    for host in hosts:
-        found = _cheapest(host, needed, outcome.request.preemptible)
-        if found is not None:
-            plans[host.name] = found
+    plans = {
+        host.name: found for host in hosts if (found := _cheapest(
+            host, needed, outcome.request.preemptible)) is not None}
     considered = {choice.host: choice for choice in outcome.considered}
     wrong = [f'{name} {"could" if name in plans else "cannot"} serve it'
              for name in sorted(plans.keys() ^ considered.keys())]

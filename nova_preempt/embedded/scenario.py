@@ -208,10 +208,10 @@ class _Parser:
         for number, each in enumerate(item.get('servers', ())):
             server_path = (*path, 'servers', number)
             server = self._read_server(each, server_path)
-            lack = self._lack(host, server)
-            if lack:
-                self._fail(server_path,
-                           f'{server.name} does not fit {host.name}: {lack}')
+            shortfall = self._shortfall(host, server)
+            if shortfall:
+                self._fail(server_path, f'{server.name} does not fit '
+                                        f'{host.name}: {shortfall}')
             host = _with_server(host, server)
         return host
 
@@ -222,7 +222,7 @@ class _Parser:
                       round(item.get('uptime_min', 0) * US_PER_MIN),
                       item.get('preemptible', False))
 
-    def _lack(self, host, server):
+    def _shortfall(self, host, server):
         """Say which resource of the host one more server is too much for."""
         for name in RESOURCES:
             needed = sum(getattr(self._flavors[item.flavor], name)
@@ -275,24 +275,25 @@ class _Parser:
             None if cost_s is None else round(1_000_000 * cost_s))
 
     def _draw(self, how, hosts, requests):
-        dice = _Dice(random.Random(how['seed']), how.get('preemptible', 0.5),
-                     int(how.get('max_uptime_min', 600)))
-        hosts = [self._fill(host, dice) for host in hosts]
+        draws = _RandomDraws(
+            random.Random(how['seed']), how.get('preemptible', 0.5),
+            int(how.get('max_uptime_min', 600)))
+        hosts = [self._fill(host, draws) for host in hosts]
         flavors = sorted(self._flavors)
-        more = [Request(f'random-{index + 1}', dice.one_of(flavors),
-                        dice.preemptible())
+        more = [Request(f'random-{index + 1}', draws.one_of(flavors),
+                        draws.preemptible())
                 for index in range(how['requests'])]
         for request in more:
             self._take(('random',), request.name, self._names)
         self._check_number(('random',), requests + more)
         return hosts, requests + more
 
-    def _fill(self, host, dice):
+    def _fill(self, host, draws):
         """Add servers until none of any flavor fits."""
         while True:
             name = f'{host.name[:18]}-{len(host.servers) + 1}'
             fitting = [flavor for flavor in sorted(self._flavors)
-                       if not self._lack(host, Server(name, flavor))]
+                       if not self._shortfall(host, Server(name, flavor))]
             if not fitting:
                 return host
             self._take(('random',), name, self._names)
@@ -300,8 +301,8 @@ class _Parser:
                 self._fail(('random',), 'the hosts are too large to be '
                            f'filled with {MAX_RANDOM_SERVERS} servers')
             host = _with_server(host, Server(
-                name, dice.one_of(fitting), dice.uptime_us(),
-                dice.preemptible()))
+                name, draws.one_of(fitting), draws.uptime_us(),
+                draws.preemptible()))
 
     def _take(self, path, name, taken):
         if name in taken:
@@ -314,7 +315,7 @@ class _Parser:
             self._fail(path, f'there is no {what or key} {self._show(path)}')
 
 
-class _Dice:
+class _RandomDraws:
     """What ``random`` draws."""
 
     def __init__(self, generator, share, max_uptime_min):

@@ -84,8 +84,8 @@ class Outcome:
         return 'placed' if self.chosen else 'no_valid_host'
 
 
-class Stage:
-    """The cloud of a scenario: "with Stage(scenario) as stage".
+class ScenarioPlayer:
+    """The cloud of a scenario: "with ScenarioPlayer(scenario) as player".
 
     The time that the scheduler sees stands still once all servers are there.
     So they have exactly the uptimes of the scenario at every request, and

@@ -32,7 +32,7 @@ _FIRST = 64
 _NEVER = costs.NEVER_US
 
 
-class _Kind:
+class _KnownBounds:
     """Of one kind of request: what is known, when, and of which state."""
 
     def __init__(self, count: int) -> None:
@@ -51,7 +51,7 @@ class _Kind:
         return held
 
 
-class FloorIndex:
+class CostBoundIndex:
     """Of all kinds of requests.
 
     :param hosts: MemoryHosts
@@ -60,9 +60,9 @@ class FloorIndex:
     def __init__(self, hosts: Sequence[memory_cloud.MemoryHost]) -> None:
         self._hosts = hosts
         self._version = np.zeros(len(hosts), dtype=np.int64)
-        self._kinds: dict[tuple[object, ...], _Kind] = {}
+        self._kinds: dict[tuple[object, ...], _KnownBounds] = {}
         # What the cheapest server of each costs, whatever is asked for.
-        self._least = _Kind(len(hosts))
+        self._least = _KnownBounds(len(hosts))
         self._servers = np.zeros(len(hosts), dtype=np.int64)
 
     def changed(self, number: int, *, preemptible: bool) -> None:
@@ -90,7 +90,7 @@ class FloorIndex:
         if floors is None:
             return _Listed(self._hosts, numbers,
                            np.zeros(len(numbers), dtype=np.int64), [])
-        known = self._kinds.pop(kind, None) or _Kind(len(self._hosts))
+        known = self._kinds.pop(kind, None) or _KnownBounds(len(self._hosts))
         self._kinds[kind] = known
         for oldest in list(self._kinds)[:-_MOST_KINDS]:
             del self._kinds[oldest]
@@ -116,7 +116,7 @@ class FloorIndex:
             least.since_us[old] = now_us
             least.version[old] = self._servers[old]
 
-    def _learn(self, known: _Kind, floors: Floors) -> None:
+    def _learn(self, known: _KnownBounds, floors: Floors) -> None:
         """Take over what the core has found since it was asked last."""
         for number in known.listed:
             host = self._hosts[number]

@@ -99,7 +99,7 @@ class Delays:
     power_off: Delay = Delay('lognormal:30,0.3')
 
 
-class Drawn:
+class DelaySampler:
     """Durations as they are drawn, each kind by itself.
 
     So that one that is drawn more often leaves the others as they are.
@@ -111,6 +111,6 @@ class Drawn:
                          random.Random(f'{field.name}/{seed}'))
             for field in dataclasses.fields(delays)}
 
-    def us(self, kind: str) -> int:
+    def draw_us(self, kind: str) -> int:
         delay, chance = self._kinds[kind]
         return delay.draw_us(chance)

@@ -8,19 +8,19 @@ import itertools
 from typing import Any
 
 
-class Turn(enum.IntEnum):
+class Phase(enum.IntEnum):
     """Order of the events that happen at the same microsecond."""
 
     END = 0      # what is given up is there for all others
     STEP = 1     # of what has begun before
-    LOOK = 2     # of services that look every so often
+    POLL = 2     # of services that look every so often
     BOOT = 3
 
 
-class Events:
+class EventQueue:
     """Holds the events that are still to happen.
 
-    In order of time; at a time by their turn, and then as they were added.
+    In order of time; at a time by their phase, and then as they were added.
     Times are whole microseconds, so nothing depends on rounding.
 
     :ivar now_us: when the last one happened
@@ -35,7 +35,7 @@ class Events:
     def __len__(self) -> int:
         return len(self._heap)
 
-    def add(self, at_us: int, turn: Turn, happen: Callable[..., None],
+    def add(self, at_us: int, phase: Phase, happen: Callable[..., None],
             *arguments: Any) -> None:
         """Have something happen.
 
@@ -44,16 +44,16 @@ class Events:
         if at_us < self.now_us:
             msg = f'{at_us} us is over, it is {self.now_us} us'
             raise ValueError(msg)
-        heapq.heappush(self._heap, (at_us, turn, next(self._serial), happen,
+        heapq.heappush(self._heap, (at_us, phase, next(self._serial), happen,
                                     arguments))
 
-    def run(self, until_us: int, before: Turn | None = None) -> None:
+    def run(self, until_us: int, before: Phase | None = None) -> None:
         """Let happen what happens until then, and at that time.
 
-        :param before: at that time only what has an earlier turn
+        :param before: at that time only what has an earlier phase
         """
         heap = self._heap
-        last = (until_us, len(Turn) if before is None else before)
+        last = (until_us, len(Phase) if before is None else before)
         while heap and heap[0][:2] < last:
             at_us, _, _, happen, arguments = heapq.heappop(heap)
             self.now_us = at_us
@@ -64,10 +64,10 @@ class Events:
 class Alarm:
     """Calls a function when the earliest time comes that it is set to."""
 
-    def __init__(self, events: Events, turn: Turn,
+    def __init__(self, events: EventQueue, phase: Phase,
                  ring: Callable[[], None]) -> None:
         self._events = events
-        self._turn = turn
+        self._phase = phase
         self._happen = ring
         self._at_us: int | None = None
 
@@ -75,7 +75,7 @@ class Alarm:
         """Ring then, and not later; what is set to ring sooner does."""
         if self._at_us is None or at_us < self._at_us:
             self._at_us = at_us
-            self._events.add(at_us, self._turn, self._ring, at_us)
+            self._events.add(at_us, self._phase, self._ring, at_us)
 
     def _ring(self, at_us: int) -> None:
         if at_us == self._at_us:

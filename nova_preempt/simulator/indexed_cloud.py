@@ -69,7 +69,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
         self.watch: Callable[[memory_cloud.MemoryHost], None] | None = None
         # Preemptible servers by host.
         self._spots = np.zeros(len(self._in_order), dtype=np.int64)
-        self._floors = cost_bound_index.FloorIndex(self._in_order)
+        self._cost_bounds = cost_bound_index.CostBoundIndex(self._in_order)
 
     def by_name(self) -> Mapping[str, memory_cloud.MemoryHost]:
         return self._names
@@ -109,7 +109,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
             self.memo.floors(request, policy, preemption_policy.NORMAL))
         free = self._fitting(self._free, request)
         free[[self._number[host.uuid] for host in releasing]] = True
-        return self._floors.listed(
+        return self._cost_bounds.listed(
             fitting.nonzero()[0], request.kind, known, now_us,
             lambda host: self.memo.hosted(
                 Host(host.name, host.providers), host.servers, policy),
@@ -289,7 +289,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
             self.watch(host)
 
     def _changed(self, number: int, preemptible: bool) -> None:
-        self._floors.changed(number, preemptible=preemptible)
+        self._cost_bounds.changed(number, preemptible=preemptible)
         self.changes += 1
         self._weigh(number)
 

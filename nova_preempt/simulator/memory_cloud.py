@@ -105,9 +105,9 @@ class MemoryCloud:
         self.hosts = {host.uuid: host for host in hosts}
         self.memo = host_memo.Memo()
 
-    def answers(self, objection: str = '') -> Answers:
+    def answers(self, objection: str = '') -> MemoryCloudPort:
         """What the decision on one request is told."""
-        return Answers(self, objection)
+        return MemoryCloudPort(self, objection)
 
     def by_name(self) -> Mapping[str, MemoryHost]:
         """{name: MemoryHost}."""
@@ -125,7 +125,7 @@ class MemoryCloud:
                 for uuid in (*cycle.room, *(plan.host.uuid for plan in plans))]
 
 
-class Answers:
+class MemoryCloudPort:
     """A core.scheduling.cloud_port.Cloud."""
 
     def __init__(self, cloud: MemoryCloud, objection: str = '') -> None:

@@ -110,9 +110,10 @@ def plot(found: Mapping[str, tuple[time_series.Series, Mapping[str, int]]]
           for name in names or _largest(steps)),
         _panel('Time from a request until the server is active',
                'mean, seconds', steps, {'': _wait}),
-        _panel('Evictions', 'servers an hour', steps, {'': _evictions}),
-        _panel('Work lost', 'server-hours an hour', steps, {'': _lost}),
-        _panel('Requests refused', 'an hour', steps, {'': _refused}),
+        _panel('Evictions', 'servers an hour', steps, {'': _rate('notice')}),
+        _panel('Work lost', 'server-hours an hour', steps,
+               {'': _rate('lost_us', _HOUR_US)}),
+        _panel('Requests refused', 'an hour', steps, {'': _rate('refused')}),
         *_of_classes(steps), *_of_hosts(steps)])
 
 
@@ -188,20 +189,8 @@ def _level(name: str, unit: float) -> Callable[[time_series.Step], float]:
     return lambda step: step.levels.get(name, 0.0) / unit
 
 
-def _per_hour(step: time_series.Step, name: str) -> float:
-    return step.counts.get(name, 0) / step.hours
-
-
-def _evictions(step: time_series.Step) -> float:
-    return _per_hour(step, 'notice')
-
-
-def _refused(step: time_series.Step) -> float:
-    return _per_hour(step, 'refused')
-
-
-def _lost(step: time_series.Step) -> float:
-    return _per_hour(step, 'lost_us') / _HOUR_US
+def _rate(name: str, unit: float = 1) -> Callable[[time_series.Step], float]:
+    return lambda step: step.counts.get(name, 0) / step.hours / unit
 
 
 def _wait(step: time_series.Step) -> float:

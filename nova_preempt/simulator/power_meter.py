@@ -11,10 +11,10 @@ from nova_preempt.core.energy import power_savings
 from nova_preempt.simulator import memory_cloud
 
 if TYPE_CHECKING:
-    from nova_preempt.simulator.simulation_state import Parts
+    from nova_preempt.simulator.simulation_state import SimulationState
 
 
-class Meter:
+class PowerMeter:
     """Tells the report how many hosts are on, and what all draw.
 
     A host draws its idle power while it is on, also while it boots, and what
@@ -24,15 +24,15 @@ class Meter:
     :param asleep_watts: {name of a host: what it draws while it is off}
     """
 
-    def __init__(self, parts: Parts,
+    def __init__(self, world: SimulationState,
                  figures: Mapping[str, efficiency_ranking.Figures],
                  asleep_watts: Mapping[str, float]) -> None:
-        self._report = parts.report
+        self._report = world.report
         self._figures = figures
         self._asleep_watts = asleep_watts
         self._asleep: set[str] = set()
         self._mw: dict[str, int] = {}
-        hosts = parts.cloud.hosts.values()
+        hosts = world.cloud.hosts.values()
         self._report.level('hosts on', len(hosts))
         for host in hosts:
             self.changed(host)
@@ -84,13 +84,11 @@ def figures(levels: Mapping[str, float]) -> dict[str, Any]:
 
     :param levels: {what: its sum over time, in seconds}
     """
-    found: dict[str, Any] = {}
-    if 'milliwatts' in levels:
-        found['used_kwh'] = round(
-            power_savings.kwh(levels['milliwatts'] / 1000, 1), 3)
-    if 'milliwatts saved' in levels:
-        found['saved_kwh'] = round(
-            power_savings.kwh(levels['milliwatts saved'] / 1000, 1), 3)
+    found: dict[str, Any] = {
+        name: round(power_savings.kwh(levels[level] / 1000, 1), 3)
+        for name, level in (('used_kwh', 'milliwatts'),
+                            ('saved_kwh', 'milliwatts saved'))
+        if level in levels}
     if 'cores off' in levels:
         found['core_hours_off'] = round(levels['cores off'] / 3600, 3)
     return found

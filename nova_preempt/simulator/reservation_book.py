@@ -18,13 +18,13 @@ from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulation_settings import HostKind
 from nova_preempt.simulator.simulation_settings import Setting
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 
 #: When a simulation begins, in seconds since the epoch.
 BEGIN_S = reservation_model.to_s(simulated_servers.EPOCH.replace(tzinfo=None))
 
 
-class Book:
+class ReservationBook:
     """The reservations that there are, and their hosts.
 
     :ivar opened: {id: Reservation} of those that are not over
@@ -32,16 +32,16 @@ class Book:
     :ivar leases: what others are told of them
     """
 
-    def __init__(self, parts: Parts, setup: Setting) -> None:
-        self._parts = parts
+    def __init__(self, world: SimulationState, setup: Setting) -> None:
+        self._world = world
         self.opened: dict[str, reservation_model.Reservation] = {}
-        self.over: dict[str, reservation_model.Reservation] = {}
+        self.ended: dict[str, reservation_model.Reservation] = {}
         self.leases = leases.Leases()
         self._setup = setup
         #: Those that have started, until they have left no server.
         self.running: dict[str, reservation_model.Reservation] = {}
         #: Called with the id of one on whose host a server of others is.
-        self.stranger: Callable[[str], None] = lambda uuid: None
+        self.on_foreign_server: Callable[[str], None] = lambda uuid: None
         # A host that a reservation has for itself: the id of that.
         self._taken: dict[str, str] = {}
         # A reservation that has begun: its hosts; a host: its own servers.
@@ -51,7 +51,7 @@ class Book:
     @functools.cached_property
     def hosts(self) -> dict[str, observed_hosts.Host]:
         """Return the hosts by name, as they are when they are on."""
-        options = self._parts.options.reservation_options
+        options = self._world.options.reservation_options
         return {
             host.name: observed_hosts.Host(
                 host.name, properties=_properties(host.name, kind),
@@ -62,11 +62,11 @@ class Book:
 
     def now(self) -> datetime.datetime:
         """Return the time as reservations have it."""
-        return simulated_servers.at(self._parts.events.now_us).replace(
+        return simulated_servers.at(self._world.events.now_us).replace(
             tzinfo=None)
 
     def now_us(self) -> int:
-        return simulated_servers.clock_us(self._parts.events.now_us)
+        return simulated_servers.clock_us(self._world.events.now_us)
 
     def now_s(self) -> int:
         return self.now_us() // SECOND
@@ -95,19 +95,19 @@ class Book:
 
     def close(self, uuid: str) -> None:
         """Close a reservation that has left no server."""
-        del self.over[uuid]
+        del self.ended[uuid]
         self.running.pop(uuid, None)
 
     def near(self) -> Iterator[reservation_model.Reservation]:
         """Yield those that have begun, or are prepared."""
-        options = self._parts.options.reservation_options
+        options = self._world.options.reservation_options
         return (each for each in self.opened.values()
                 if reservation_controller.is_near(
                     each, options.leads_s(), self.now_us()))
 
     def find(self, uuid: str) -> reservation_model.Reservation | None:
         """Return one that was granted, None once it has left no server."""
-        return self.opened.get(uuid) or self.over.get(uuid)
+        return self.opened.get(uuid) or self.ended.get(uuid)
 
     def view(self) -> leases.LeaseView:
         """Return what a request is told."""
@@ -123,13 +123,13 @@ class Book:
         change = held - self._begun.get(reservation.uuid, 0)
         self._begun[reservation.uuid] = held
         if change:
-            self._parts.report.level('hosts reserved', change)
+            self._world.report.level('hosts reserved', change)
 
     def hold(self, server: Server, sign: int) -> None:
         """A server takes its place, or leaves."""
         key = uuid, host = server.boot.reservation, server.current_host.name
         if sign > 0 and self._taken.get(host, uuid) != uuid:
-            self.stranger(self._taken[host])
+            self.on_foreign_server(self._taken[host])
         if not uuid:
             return
         own = self._own.get(key, frozenset())
@@ -144,7 +144,7 @@ class Book:
         if not left:
             del self._own[key]
         if bool(left) != bool(own):
-            self._parts.report.level('hosts reserved and used', sign)
+            self._world.report.level('hosts reserved and used', sign)
 
 
 def _properties(name: str, kind: HostKind) -> dict[str, Any]:

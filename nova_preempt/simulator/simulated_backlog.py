@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backlog: servers that wait until there is room, and whose turn it is.
+"""The backlog: servers that wait until there is room, and whose phase it is.
 
 The core's controller decides, as it does for the engine; here it is told what
 became of the servers that it started.
@@ -32,11 +32,11 @@ from nova_preempt.core.reservation import reservation_model
 from nova_preempt.simulator import simulated_power
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator.events import Alarm
-from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.events import Phase
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
-from nova_preempt.simulator.simulation_settings import Backlog
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_settings import BacklogOptions
+from nova_preempt.simulator.simulation_state import SimulationState
 
 #: In these Nova's record of a server says that it is in the middle of nothing.
 _ABLE = frozenset((State.RUNNING, State.NOTICE))
@@ -51,41 +51,41 @@ _VICTIMS = {State.SHELVED: victim_status.SHELVED,
 _NO_HOST = 'No valid host was found.'
 
 
-class Waiting:
+class SimulatedBacklog:
     """Servers with a request in the backlog.
 
     :param backlog: what an operator has set
     :param start: called with a server and the name of its host, '' where any
         will do
     :param places: tells what a core Places is now, None without reservations
-    :param fleet: switches hosts, None if all are always on
+    :param power: switches hosts, None if all are always on
     """
 
-    def __init__(self, parts: Parts, backlog: Backlog,
+    def __init__(self, world: SimulationState, backlog: BacklogOptions,
                  start: Callable[[Server, str], None],
                  places: Callable[[], allowed_hosts.Places | None],
-                 fleet: simulated_power.Power | None = None) -> None:
-        self._parts = parts
+                 power: simulated_power.SimulatedPower | None = None) -> None:
+        self._world = world
         self._backlog = backlog
         self._start = start
         self._places = places
-        self._fleet = fleet
+        self._power = power
         self._departures = ExpectedDepartures(
-            parts.options.maximum_runtime_s, parts.options.policy.notice)
+            world.options.maximum_runtime_s, world.options.policy.notice)
         # By id, in order of their requests.
         self._servers: dict[str, Server] = {}
         self._open: dict[str, backlog_model.Request] = {}
         # What was seen of servers last.
         self._seen: dict[str, tuple[State, int, str]] = {}
         self._memory = backlog_controller.Memory()
-        self._alarm = Alarm(parts.events, Turn.LOOK, self._look)
+        self._alarm = Alarm(world.events, Phase.POLL, self._look)
         self._wakes_us = 0
 
     def add(self, server: Server) -> None:
         """One is asked for."""
         self._servers[server.boot.id] = server
         self._open[server.boot.id] = _request(server, self._now())
-        self._parts.report.note('queued', server)
+        self._world.report.note('queued', server)
         self._look_soon()
 
     def has(self, server: Server) -> bool:
@@ -99,12 +99,12 @@ class Waiting:
 
     def _now(self) -> datetime.datetime:
         """The time as the backlog has it."""
-        return simulated_servers.at(self._parts.events.now_us).replace(
+        return simulated_servers.at(self._world.events.now_us).replace(
             microsecond=0, tzinfo=None)
 
     def _look_soon(self) -> None:
         interval_us = self._backlog.options.interval_s * SECOND
-        next_us = (self._parts.events.now_us // interval_us + 1) * interval_us
+        next_us = (self._world.events.now_us // interval_us + 1) * interval_us
         self._alarm.set(max(self._wakes_us, next_us))
 
     def _look(self) -> None:
@@ -153,37 +153,37 @@ class Waiting:
 
     def _rooms(self, places: allowed_hosts.Places | None) -> Iterator[Room]:
         """Yield what hosts have, but for those that are not on in time."""
-        fleet = self._fleet
-        for host, free, has in self._parts.cloud.amounts():
+        power = self._power
+        for host, free, has in self._world.cloud.amounts():
             found = host_capacity.with_ends(
                 Room(host.name, free, free, has,
                      consumers=frozenset(host.allocations),
                      free_s=math.inf if places is None
                      else places.free_s(host.name)),
-                None if fleet is None else fleet.off(host.name),
-                fleet is not None and fleet.options.demand_wakes,
+                None if power is None else power.off(host.name),
+                power is not None and power.options.demand_wakes,
                 (host_capacity.End(
                     self._ends_in_s(record), actions.freed(
                         host.allocations[record.uuid],
-                        self._parts.options.policy.action(record)),
+                        self._world.options.policy.action(record)),
                     self._may_end(record))
                  for record in host.servers.values()))
             if found is not None:
                 yield found
 
     def _ends_in_s(self, record: Record) -> int | None:
-        known, now_us = self._parts.servers, self._parts.events.now_us
+        known, now_us = self._world.servers, self._world.events.now_us
         return self._departures.left_s(
-            record, self._parts.options.policy.action,
+            record, self._world.options.policy.action,
             lambda record: now_us - known[record.uuid].launched_us)
 
     def _may_end(self, record: Record) -> bool:
         """Whether it may give way now, and does not already."""
-        parts = self._parts
-        return (parts.options.enabled
-                and parts.servers[record.uuid].state in _ABLE
-                and parts.options.policy.may_give_way(
-                    record, simulated_servers.at(parts.events.now_us)))
+        world = self._world
+        return (world.options.enabled
+                and world.servers[record.uuid].state in _ABLE
+                and world.options.policy.may_give_way(
+                    record, simulated_servers.at(world.events.now_us)))
 
     def _carry_out(self, intent: backlog_controller.Intent) -> None:
         request = self._open[intent.request.uuid]

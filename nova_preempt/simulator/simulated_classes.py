@@ -30,20 +30,21 @@ from nova_preempt.simulator import simulated_evictions
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator import simulation_settings
 from nova_preempt.simulator.simulated_servers import Server
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 
 
-class Classes:
+class SimulatedClasses:
     """Classes of service of a simulation, and their servers.
 
-    :param parts: a simulation_state.Parts with options of classes
+    :param world: a simulation_state.SimulationState with options of classes
     :ivar period_s: how often others may end for those that wait
     """
 
-    def __init__(self, parts: Parts, options: simulation_settings.Classes,
-                 under_way: simulated_evictions.Endings) -> None:
-        self._parts = parts
-        self._endings = under_way
+    def __init__(self, world: SimulationState,
+                 options: simulation_settings.ClassOptions,
+                 evictions: simulated_evictions.Evictions) -> None:
+        self._world = world
+        self._evictions = evictions
         self._options = options
         self._table = options.table
         self.period_s = self._table.pass_period_s
@@ -56,7 +57,7 @@ class Classes:
     @property
     def now_us(self) -> int:
         """The time as clocks have it."""
-        return simulated_servers.clock_us(self._parts.events.now_us)
+        return simulated_servers.clock_us(self._world.events.now_us)
 
     def has(self, server: Server) -> bool:
         """Whether a server is of a class."""
@@ -83,7 +84,7 @@ class Classes:
             self._measure(server, found.clocks)
         clocks = found.clocks.applied(Event(self.now_us, kind))
         if kind is Kind.ENDED:
-            self._parts.report.promised(found.qos, clocks.at(self.now_us))
+            self._world.report.promised(found.qos, clocks.at(self.now_us))
             del self._claimants[uuid]
         else:
             self._claimants[uuid] = dataclasses.replace(
@@ -100,7 +101,7 @@ class Classes:
     def tell(self) -> None:
         """Tell the report of those that are not over."""
         for found in self._claimants.values():
-            self._parts.report.promised(found.qos,
+            self._world.report.promised(found.qos,
                                         found.clocks.at(self.now_us))
 
     # -- what is decided ---------------------------------------------------
@@ -128,17 +129,17 @@ class Classes:
             class_return_controller.Terms(self._table.classes, self.period_s),
             class_return_controller.Observed(
                 waiting, most, self._known, room,
-                lambda: self._parts.options.may_unshelve, self._evictable),
+                lambda: self._world.options.may_unshelve, self._evictable),
             memory, now_us)
         return Step(tuple(each.uuid for each in step.intents), step.memory)
 
     def _evictable(self) -> class_return_controller.Evictable:
-        parts = self._parts
+        world = self._world
         return class_return_controller.Evictable(
             ((host.name, host.providers[0], host.servers.values())
-             for host in parts.cloud.hosts.values()), self._known,
-            parts.options.policy, self._endings.budgets(),
-            self._endings.ending)
+             for host in world.cloud.hosts.values()), self._known,
+            world.options.policy, self._evictions.budgets(),
+            self._evictions.ending)
 
 
 class Claims:
@@ -149,9 +150,9 @@ class Claims:
 
     def __init__(self, found: class_table.Table) -> None:
         self.table = found
-        self._classes: Classes | None = None
+        self._classes: SimulatedClasses | None = None
 
-    def bind(self, classes: Classes) -> None:
+    def bind(self, classes: SimulatedClasses) -> None:
         """Tell of the servers of this simulation from now on."""
         self._classes = classes
 
@@ -177,7 +178,7 @@ class Claims:
 
 
 def parse(entries: Iterable[Mapping[str, str]],
-          pass_period_s: int) -> simulation_settings.Classes:
+          pass_period_s: int) -> simulation_settings.ClassOptions:
     """Return what an operator has written down.
 
     For the parameters see core.classes.class_table.parse().
@@ -185,5 +186,5 @@ def parse(entries: Iterable[Mapping[str, str]],
     :raises ValueError: says what is wrong with which field of which class
     """
     found = class_table.parse(entries, pass_period_s)
-    return simulation_settings.Classes(found, Claims(found))
+    return simulation_settings.ClassOptions(found, Claims(found))
 

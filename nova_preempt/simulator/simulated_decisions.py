@@ -25,7 +25,7 @@ from nova_preempt.simulator import memory_cloud
 from nova_preempt.simulator.simulated_servers import Attempt
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 
 #: Of decisions for no request.
 _NO_SEARCH = Attempt()
@@ -98,10 +98,10 @@ class OpenDecisions:
     :ivar others: tells how many wait in schedulers for other things
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, world: SimulationState) -> None:
         self.open: dict[str, Decision] = {}
         self.others: Callable[[], int] = lambda: 0
-        self._parts = parts
+        self._world = world
         # The open ones by the uuid of their host.
         self._by_host: dict[str, dict[str, Decision]] = {}
         self._joined: dict[str, tuple[Server, str]] = {}
@@ -149,7 +149,7 @@ class OpenDecisions:
             attempt, waited={*attempt.waited, *joins}, is_stuck=False))
         for uuid in sorted(joins):
             self.open[uuid].waiters.append(waiter)
-        self._parts.report.note('joined', server)
+        self._world.report.note('joined', server)
 
     def leave(self, server: Server) -> bool:
         """Stop waiting with a server; return whether it waited."""
@@ -169,12 +169,12 @@ class OpenDecisions:
 
         :param waited: decisions that were waited for before
         """
-        return Leaving(self._by_host, self._release_of, waited)
+        return ReleasingByHost(self._by_host, self._release_of, waited)
 
     def _release_of(self, decisions: Sequence[Decision]) -> Releasing:
         host = decisions[0].host.uuid
-        allowed = self._parts.options.policy.actions
-        now_us = self._parts.events.now_us
+        allowed = self._world.options.policy.actions
+        now_us = self._world.events.now_us
         return Releasing(
             tuple(Ending(
                 each.uuid,
@@ -187,7 +187,7 @@ class OpenDecisions:
                   in self._joined.values() if waits_on == host))
 
 
-class Leaving(Mapping[str, Releasing]):
+class ReleasingByHost(Mapping[str, Releasing]):
     """Space that is being released on the hosts that are asked after.
 
     :param by_host: {uuid of a host: {uuid: Decision}}
@@ -222,26 +222,26 @@ class Leaving(Mapping[str, Releasing]):
         return sum(1 for _ in self)
 
 
-class Requests:
+class RequesterLiveness:
     """Implements core.requester_liveness.Port.
 
     :ivar reserved: returns a reservation, None if there is none
     :ivar is_short: whether less is free than the headroom wants
     """
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, world: SimulationState) -> None:
+        self._world = world
         self.reserved: Callable[[str],
                                 reservation_model.Reservation | None] = (
                                     lambda uuid: None)
         self.is_short: Callable[[], bool] = lambda: False
 
     def is_gone(self, server_uuid: str) -> bool:
-        server = self._parts.servers.get(server_uuid)
+        server = self._world.servers.get(server_uuid)
         return server is None or server.state is State.OVER
 
     def are_hosts_emptied(self) -> bool:
-        return self._parts.options.reservations is not None
+        return self._world.options.reservations is not None
 
     def reservation(self, uuid: str) -> reservation_model.Reservation | None:
         return self.reserved(uuid)
@@ -250,22 +250,22 @@ class Requests:
         return self.is_short()
 
 
-class Budgets:
+class BudgetTracker:
     """Counts who ends and who ended a while ago, where that is limited."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, world: SimulationState) -> None:
+        self._world = world
         # (when, uuid, project, groups)
         self._ended: collections.deque[
             tuple[int, str, str, tuple[str, ...]]] = collections.deque()
 
     def ended(self, victim: Server) -> None:
         """Note that a victim has ended."""
-        if self._parts.options.budget_window_s:
+        if self._world.options.budget_window_s:
             uuid = victim.boot.id
             self._ended.append((
-                self._parts.events.now_us, uuid, victim.boot.project,
-                self._parts.groups.get(uuid, ())))
+                self._world.events.now_us, uuid, victim.boot.project,
+                self._world.groups.get(uuid, ())))
 
     def left(self, ending: Mapping[str, Server]
              ) -> eviction_budgets.Budgets | None:
@@ -273,10 +273,10 @@ class Budgets:
 
         :param ending: those that end now
         """
-        options = self._parts.options
+        options = self._world.options
         if not (options.project_budget or options.group_budget):
             return None
-        since_us = (self._parts.events.now_us
+        since_us = (self._world.events.now_us
                     - options.budget_window_s * SECOND)
         while self._ended and self._ended[0][0] <= since_us:
             self._ended.popleft()
@@ -286,4 +286,4 @@ class Budgets:
             options.project_budget, options.group_budget,
             projects | {uuid: victim.boot.project
                         for uuid, victim in ending.items()},
-            groups | self._parts.groups)
+            groups | self._world.groups)

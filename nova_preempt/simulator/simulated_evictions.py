@@ -19,15 +19,15 @@ from nova_preempt.core.scheduling import eviction_budgets
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import simulated_returns
 from nova_preempt.simulator import simulated_servers
-from nova_preempt.simulator.events import Turn
-from nova_preempt.simulator.simulated_decisions import Budgets
+from nova_preempt.simulator.events import Phase
+from nova_preempt.simulator.simulated_decisions import BudgetTracker
 from nova_preempt.simulator.simulated_decisions import Decision
 from nova_preempt.simulator.simulated_decisions import OpenDecisions
-from nova_preempt.simulator.simulated_decisions import Requests
+from nova_preempt.simulator.simulated_decisions import RequesterLiveness
 from nova_preempt.simulator.simulated_servers import Attempt
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 
 #: As the engine names it.
 MAXIMUM_RUNTIME = 'maximum_runtime'
@@ -40,7 +40,7 @@ _CALLS = {
     'stop': ('stop', 'powering-off', 'stopped', State.STOPPED)}
 
 
-class Endings:
+class Evictions:
     """Carries out the evictions that are under way.
 
     :param served: called with a server whose host is free of its victims
@@ -50,55 +50,56 @@ class Endings:
     :ivar ending: {uuid of a victim that has not given way yet: Server}
     :ivar decisions: a simulated_decisions.OpenDecisions
     :ivar stopped: those that were stopped
-    :ivar requests: a simulated_decisions.Requests
+    :ivar requests: a simulated_decisions.RequesterLiveness
     """
 
-    def __init__(self, parts: Parts, served: Callable[[Server], None],
+    def __init__(self, world: SimulationState,
+                 served: Callable[[Server], None],
                  again: Callable[..., None],
                  shelved: Callable[[Server], None]) -> None:
         self.ending: dict[str, Server] = {}
-        self.decisions = OpenDecisions(parts)
-        self.requests = Requests(parts)
-        self._parts = parts
+        self.decisions = OpenDecisions(world)
+        self.requests = RequesterLiveness(world)
+        self._world = world
         self._served = served
         self._again = again
         self._shelved = shelved
-        self._budgets = Budgets(parts)
-        self.stopped = simulated_returns.StoppedVictims(parts)
+        self._budgets = BudgetTracker(world)
+        self.stopped = simulated_returns.StoppedVictims(world)
 
     # -- how it begins -----------------------------------------------------
 
     def begin(self, plan: Plan, server: Server, attempt: Attempt) -> None:
         """Have victims give way; they lose at once what is missing."""
-        parts = self._parts
-        host = parts.cloud.hosts[plan.host.uuid]
+        world = self._world
+        host = world.cloud.hosts[plan.host.uuid]
         decision = self.decisions.add(host, server, attempt)
         for uuid, kept in plan.retained().items():
-            parts.cloud.put(host, uuid, {
+            world.cloud.put(host, uuid, {
                 name: amount for (_, name), amount in kept.items()},
                 host.servers[uuid])
-        parts.report.decisions['preemptions'] += 1
-        parts.report.decisions['cost_us'] += plan.cost_us
-        self._notify(decision, [parts.servers[victim.uuid]
+        world.report.decisions['preemptions'] += 1
+        world.report.decisions['cost_us'] += plan.cost_us
+        self._notify(decision, [world.servers[victim.uuid]
                                 for victim in plan.victims])
 
     def expire(self, server: Server) -> None:
         """End a server that has run for as long as it may."""
         if server.state is not State.RUNNING:
             return
-        parts = self._parts
-        now_us = simulated_servers.clock_us(parts.events.now_us)
+        world = self._world
+        now_us = simulated_servers.clock_us(world.events.now_us)
         step = expiry_controller.step(
             expiry_controller.Observed((
                 server.current_host.servers[server.boot.id],),
-                                       parts.options.maximum_runtime_s,
-                                       parts.options.policy.action),
+                                       world.options.maximum_runtime_s,
+                                       world.options.policy.action),
             None, now_us)
         if step.wake_at_us is not None:
-            parts.later(server, step.wake_at_us - now_us, Turn.LOOK,
+            world.later(server, step.wake_at_us - now_us, Phase.POLL,
                         self.expire)
         for _ in step.intents:
-            parts.report.note('expired', server)
+            world.report.note('expired', server)
             self.end(server, MAXIMUM_RUNTIME)
 
     def end(self, server: Server, operation: str) -> None:
@@ -124,13 +125,13 @@ class Endings:
             decision.victims[victim.boot.id] = victim
             decision.terms[victim.boot.id] = self._victim(decision, victim)
         decision.memory = eviction_controller.begin(decision.terms.values(),
-                                                    self._parts.events.now_us)
+                                                    self._world.events.now_us)
         self._step(decision)
 
     def _victim(self, decision: Decision,
                 victim: Server) -> eviction_values.Victim:
         """Return the terms on which a server ends."""
-        options = self._parts.options
+        options = self._world.options
         policy, operation = options.policy, decision.purpose.operation
         terms = victim.terms
         action = actions.choose(terms.action, policy.actions)
@@ -152,7 +153,7 @@ class Endings:
         """Do what is due, and come again when the next thing is."""
         if decision.uuid not in self.decisions.open:
             return
-        now_us = self._parts.events.now_us
+        now_us = self._world.events.now_us
         before = [decision.victims[uuid] for uuid in decision.memory.pending]
         step = eviction_controller.step(
             decision.observed(requester_liveness.why_not(
@@ -167,14 +168,14 @@ class Endings:
             self._step(decision)
         elif not memory.is_over:
             if step.wake_at_us is not None:
-                self._parts.events.add(step.wake_at_us, Turn.STEP,
+                self._world.events.add(step.wake_at_us, Phase.STEP,
                                        self._step, decision)
         elif memory.unwanted:
-            self._take_back(decision, before)
+            self._roll_back(decision, before)
         elif memory.stuck:
-            self._give_up(decision)
+            self._abandon(decision)
         else:
-            self._gave_way(decision)
+            self._complete(decision)
 
     def _carry_out(self, decision: Decision,
                    intent: eviction_values.Intent) -> None:
@@ -192,27 +193,27 @@ class Endings:
         # Of one that was stopped nobody runs who could know of it.
         if victim.state is not State.STOPPED:
             victim.state = State.NOTICE
-            self._parts.report.note('notice', victim, decision=decision.uuid)
+            self._world.report.note('notice', victim, decision=decision.uuid)
 
     def _ask(self, decision: Decision, victim: Server, method: str) -> None:
         """Have happen what Nova is asked for, in the time that it takes."""
         uuid = victim.boot.id
         decision.memory = decision.memory.note(
-            uuid, asked=method, asked_us=self._parts.events.now_us)
+            uuid, asked=method, asked_us=self._world.events.now_us)
         decision.shown[uuid] = ObservedServer(
             uuid, 'stopped' if victim.state is State.STOPPED else 'active',
             _CALLS[method][1], victim.current_host.name)
-        self.take_down(victim, method, self._has_ended, decision, method)
+        self.end_server(victim, method, self._has_ended, decision, method)
 
-    def take_down(self, server: Server, method: str,
-                  done: Callable[..., None], *arguments: Any) -> None:
+    def end_server(self, server: Server, method: str,
+                   done: Callable[..., None], *arguments: Any) -> None:
         """End a server, and call ``done`` in the time that this takes.
 
         What it had to do is left.
         """
-        now_us = self._parts.events.now_us
+        now_us = self._world.events.now_us
         if server.state is not State.STOPPED:
-            self._parts.report.mark(server, Kind.EVICTED)
+            self._world.report.mark(server, Kind.EVICTED)
         if server.state not in (State.STOPPED, State.BOOTING):
             ran_us = now_us - server.since_us
             server.ran_us += ran_us
@@ -221,8 +222,8 @@ class Endings:
             server.since_us = now_us
         server.epoch += 1
         server.state = State.ENDING
-        self._parts.later(server, self._parts.drawn.us(_CALLS[method][0]),
-                          Turn.END, done, *arguments)
+        delay_us = self._world.sampler.draw_us(_CALLS[method][0])
+        self._world.later(server, delay_us, Phase.END, done, *arguments)
 
     def _has_ended(self, victim: Server, decision: Decision, method: str
                    ) -> None:
@@ -237,8 +238,8 @@ class Endings:
         if was_stopped:
             self._offload(victim)
         else:
-            self._leave(victim, state,
-                        for_good=decision.terms[uuid].terms.for_good)
+            self._release(victim, state,
+                          for_good=decision.terms[uuid].terms.for_good)
         self.ending.pop(uuid, None)
         if uuid in decision.memory.pending:
             # The time that was drawn for a stop is that for its lock, too.
@@ -246,25 +247,26 @@ class Endings:
                 uuid, locked_us=-round(eviction_steps.LOCKED_S * SECOND))
         self._step(decision)
 
-    def _leave(self, victim: Server, state: State, *, for_good: bool) -> None:
-        parts = self._parts
+    def _release(self, victim: Server, state: State, *, for_good: bool
+                 ) -> None:
+        world = self._world
         uuid = victim.boot.id
         host = victim.current_host
-        report = parts.report
+        report = world.report
         report.hold(victim, -1)
-        parts.cloud.take_away(host, uuid)
+        world.cloud.take_away(host, uuid)
         self._budgets.ended(victim)
         was_deleted = victim.state is State.DELETED
         victim.state = State.OVER if was_deleted else state
         if victim.state is State.OVER:
             report.mark(victim, Kind.ENDED)
-            parts.forget(victim)
+            world.forget(victim)
             if not was_deleted:
                 report.note('deleted', victim, host=host.name)
                 report.lost(victim, victim.ran_us)
             return
         report.note(state.value, victim, host=host.name)
-        parts.preemptions[uuid] = parts.preemptions.get(uuid, 0) + 1
+        world.preemptions[uuid] = world.preemptions.get(uuid, 0) + 1
         if state is State.STOPPED:
             self.stopped.keep(victim)
         elif victim.terms.restore and not for_good:
@@ -275,14 +277,14 @@ class Endings:
         if victim.state is State.DELETED:
             self.stopped.forget(victim)
             return
-        self._parts.cloud.take_away(victim.current_host, victim.boot.id)
+        self._world.cloud.take_away(victim.current_host, victim.boot.id)
         victim.state = State.SHELVED
-        self._parts.report.note('shelved', victim,
+        self._world.report.note('shelved', victim,
                                 host=victim.current_host.name)
         if victim.terms.restore:
             self._shelved(victim)
 
-    def _gave_way(self, decision: Decision) -> None:
+    def _complete(self, decision: Decision) -> None:
         """Give the space to the server once all victims have left."""
         self.decisions.close(decision)
         if decision.server is not None:
@@ -292,56 +294,57 @@ class Endings:
 
     # -- what comes between ------------------------------------------------
 
-    def left(self, victim: Server) -> None:
+    def gone(self, victim: Server) -> None:
         """Somebody is gone otherwise; it may have been about to give way."""
         self.ending.pop(victim.boot.id, None)
         for decision in list(self.decisions.open.values()):
             if decision.is_open(victim):
                 self._step(decision)
 
-    def not_wanted(self, server: Server) -> None:
+    def cancel(self, server: Server) -> None:
         """The owner of one that waits has deleted it."""
         if not self.decisions.leave(server):
             for decision in list(self.decisions.open.values()):
                 if decision.server is server:
                     self._step(decision)
 
-    def _give_up(self, decision: Decision) -> None:
+    def _abandon(self, decision: Decision) -> None:
         """Somebody has not given way in time: look for another host."""
         stuck = decision.memory.stuck
-        self._take_back(decision, [victim for uuid, victim
+        self._roll_back(decision, [victim for uuid, victim
                                    in decision.victims.items()
                                    if uuid in stuck])
         if decision.server is not None:
-            self._parts.report.decisions['given_up'] += 1
+            self._world.report.decisions['given_up'] += 1
             attempt = decision.attempt
             self._again(decision.server, Attempt(
                 attempt.left - 1, {*attempt.excluded, *stuck}, is_stuck=True))
 
-    def _take_back(self, decision: Decision, victims: Sequence[Server]
+    def _roll_back(self, decision: Decision, victims: Sequence[Server]
                    ) -> None:
         """Give victims back what was taken; who ends already goes on."""
         self.decisions.close(decision)
         if decision.server is not None:
-            self._roll_back(decision.server, victims)
+            self._restore_allocations(decision.server, victims)
         for victim in victims:
             if victim.state in (State.NOTICE, State.STOPPED):
                 self.ending.pop(victim.boot.id, None)
             if victim.state is State.NOTICE:
                 victim.state = State.RUNNING
                 # Its time may have come meanwhile.
-                self._parts.later(victim, 0, Turn.LOOK, self.expire)
-                self._parts.report.note('kept', victim)
+                self._world.later(victim, 0, Phase.POLL, self.expire)
+                self._world.report.note('kept', victim)
         for waiter in self.decisions.released(decision):
             self._again(*waiter)
 
-    def _roll_back(self, server: Server, victims: Sequence[Server]) -> None:
+    def _restore_allocations(self, server: Server, victims: Sequence[Server]
+                             ) -> None:
         """Move the space back from a server to its victims."""
-        cloud = self._parts.cloud
-        self._parts.report.hold(server, -1)
+        cloud = self._world.cloud
+        self._world.report.hold(server, -1)
         cloud.take_away(server.current_host, server.boot.id)
         server.host = None
-        self._parts.report.mark(server, Kind.QUEUED)
+        self._world.report.mark(server, Kind.QUEUED)
         for victim in victims:
             if victim.state in _THERE:
                 host, uuid = victim.current_host, victim.boot.id

@@ -22,10 +22,10 @@ from nova_preempt.simulator import simulated_evictions
 from nova_preempt.simulator import simulated_migration
 from nova_preempt.simulator import simulated_power
 from nova_preempt.simulator import simulation_settings
-from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.events import Phase
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 
 if TYPE_CHECKING:
     from nova_preempt.simulator import simulated_lease_events
@@ -36,41 +36,43 @@ _THERE = frozenset((State.BOOTING, State.RUNNING, State.NOTICE,
 _BUSY = frozenset((State.BOOTING, State.ENDING, State.DELETED))
 
 
-class Cloud:
+class HostView:
     """Hosts as reservations see them.
 
-    :param book: a reservation_book.Book
-    :param ends: an simulated_evictions.Endings
+    :param book: a reservation_book.ReservationBook
+    :param evictions: an simulated_evictions.Evictions
     :param moves: a simulated_migration.Migration
-    :param fleet: returns a simulated_power.Power, None if all hosts are always
-        on
+    :param power: returns a simulated_power.SimulatedPower, None if all hosts
+        are always on
     """
 
-    def __init__(self, parts: Parts, book: reservation_book.Book,
-                 ends: simulated_evictions.Endings,
+    def __init__(self, world: SimulationState,
+                 book: reservation_book.ReservationBook,
+                 evictions: simulated_evictions.Evictions,
                  moves: simulated_migration.Migration,
-                 fleet: Callable[[], simulated_power.Power | None]) -> None:
-        self.parts = parts
+                 power: Callable[[], simulated_power.SimulatedPower | None]
+                 ) -> None:
+        self.world = world
         self.book = book
-        self.ends = ends
+        self.evictions = evictions
         self.moves = moves
-        self._fleet = fleet
+        self._power = power
 
     @property
-    def options(self) -> simulation_settings.Reservations:
-        return self.parts.options.reservation_options
+    def options(self) -> simulation_settings.ReservationOptions:
+        return self.world.options.reservation_options
 
     def host(self, name: str) -> memory_cloud.MemoryHost:
-        return self.parts.cloud.by_name()[name]
+        return self.world.cloud.by_name()[name]
 
     def is_usable(self, name: str) -> bool:
         """Whether it is there, or can be woken."""
-        fleet = self._fleet()
-        return fleet is None or not fleet.has_failed(name)
+        power = self._power()
+        return power is None or not power.has_failed(name)
 
     def off(self, name: str) -> host_candidates.Off | None:
-        fleet = self._fleet()
-        return None if fleet is None else fleet.off(name)
+        power = self._power()
+        return None if power is None else power.off(name)
 
     def seen(self, name: str) -> observed_hosts.Host:
         """Return a host as it is now."""
@@ -86,7 +88,7 @@ class Cloud:
         # Also those that have been stopped, of which there is no record.
         return all(
             server.kind.terms is not None and not self._stays_s(server)
-            for server in map(self.parts.servers.__getitem__,
+            for server in map(self.world.servers.__getitem__,
                               self.host(name).allocations))
 
     def on_host(self, name: str, states: Collection[State] = _THERE
@@ -94,7 +96,7 @@ class Cloud:
         """Yield the servers that are on a host, not those to come."""
         host = self.host(name)
         for uuid in host.allocations:
-            server = self.parts.servers.get(uuid)
+            server = self.world.servers.get(uuid)
             if server is not None and server.host is host and (
                     server.state in states):
                 yield server
@@ -119,17 +121,17 @@ class Cloud:
         found: Record | None = server.current_host.servers.get(server.boot.id)
         if found is None:
             # Of a stopped one nothing is known on its host.
-            found = server.record(self.parts.events.now_us, is_active=True)
+            found = server.record(self.world.events.now_us, is_active=True)
         return found
 
     def _stays_s(self, server: Server) -> float:
         """For how long it cannot be given notice."""
         rules = self.options.guard.rules
         record = self.record(server)
-        uptime_us = self.parts.events.now_us - server.launched_us
+        uptime_us = self.world.events.now_us - server.launched_us
         return drain_rules.stays_s(
             kept=bool(drain_rules.why_stays(
-                record, self.parts.options.policy.action(record), rules)),
+                record, self.world.options.policy.action(record), rules)),
             uptime_s=uptime_us / SECOND,
             minimum_s=rules.promised_s(record.minimum_runtime_s))
 
@@ -140,7 +142,7 @@ class _View:
     #: Hosts do not die in simulations.
     down: Collection[str] = ()
 
-    def __init__(self, cloud: Cloud,
+    def __init__(self, cloud: HostView,
                  reservation: reservation_model.Reservation) -> None:
         self._cloud = cloud
         self.reservation = reservation
@@ -156,12 +158,12 @@ class _View:
 
     def caps(self, servers: Collection[str]) -> Collection[Cap]:
         cloud = self._cloud
-        budgets = cloud.ends.budgets()
+        budgets = cloud.evictions.budgets()
         return () if budgets is None else budgets.caps(
-            cloud.record(cloud.parts.servers[uuid]) for uuid in servers)
+            cloud.record(cloud.world.servers[uuid]) for uuid in servers)
 
     def evicting(self) -> Collection[str]:
-        return self._cloud.ends.ending
+        return self._cloud.evictions.ending
 
     def is_free(self, name: str, servers: Collection[str]) -> bool:
         return set(servers) >= self._cloud.host(name).allocations.keys()
@@ -182,24 +184,24 @@ class _View:
                                     book.leases.busy, book.now_s())
 
 
-class Keeper:
+class ReservationExecutor:
     """Steps the controllers of open reservations.
 
-    :param cloud: a Cloud
+    :param cloud: a HostView
     """
 
-    def __init__(self, cloud: Cloud, events: simulated_lease_events.LeaseEvents
-                 ) -> None:
+    def __init__(self, cloud: HostView,
+                 events: simulated_lease_events.LeaseEvents) -> None:
         self._cloud = cloud
         self._lease_events = events
-        self._parts = cloud.parts
+        self._world = cloud.world
         self._book = cloud.book
         self._memories: dict[str, reservation_controller.Memory] = {}
         # What a reservation was like at its last step, and when to step again
         # if it still is.
         self._last: dict[str, tuple[Any, float]] = {}
         self._watched: set[str] = set()
-        cloud.book.stranger = self._look_in
+        cloud.book.on_foreign_server = self._look_in
 
     def watch(self, uuid: str) -> None:
         """Look at the hosts of a reservation from when it is time."""
@@ -213,8 +215,8 @@ class Keeper:
     def _look_in(self, uuid: str, in_s: float = 0.0) -> None:
         if uuid not in self._watched:
             self._watched.add(uuid)
-            self._parts.events.add(
-                self._parts.events.now_us + round(in_s * SECOND), Turn.LOOK,
+            self._world.events.add(
+                self._world.events.now_us + round(in_s * SECOND), Phase.POLL,
                 self._look, uuid)
 
     def _look(self, uuid: str) -> None:
@@ -260,9 +262,9 @@ class Keeper:
 
     def _carry_out(self, intent: reservation_controller.Intent,
                    uuid: str) -> None:
-        servers, reservation = self._parts.servers, self._book.opened[uuid]
+        servers, reservation = self._world.servers, self._book.opened[uuid]
         if isinstance(intent, reservation_controller.Evict):
-            self._cloud.ends.end_all(
+            self._cloud.evictions.end_all(
                 [servers[each] for each in intent.servers], uuid)
         elif isinstance(intent, reservation_controller.Migrate):
             self._cloud.moves.move(servers[intent.server])
@@ -292,6 +294,6 @@ class Keeper:
             hosts[name] for name in sorted(hosts)))
         changes: Mapping[str, Any] = healing_rules.standing(found, why, why)
         self._book.put(dataclasses.replace(found, **changes))
-        self._parts.report.reservation(
+        self._world.report.reservation(
             'host lost' if new is None else 'host replaced' if old
             else 'host added', reservation.uuid, host=new or old, why=why)

@@ -16,23 +16,22 @@ from nova_preempt.core.eviction import headroom_controller
 from nova_preempt.core.model import SECOND, Provider, Resources
 from nova_preempt.simulator import simulated_evictions
 from nova_preempt.simulator import simulated_servers
-from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.events import Phase
 from nova_preempt.simulator.indexed_cloud import IndexedCloud
 from nova_preempt.simulator.simulated_servers import Server
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 
 _NAME = 'the cloud'
 
 
-class Nodes(Mapping[str, Provider]):
+class HostProviders(Mapping[str, Provider]):
     """The hosts as they are now, made of those that are asked after."""
 
     def __init__(self, cloud: IndexedCloud) -> None:
         self.cloud = cloud
 
     def __getitem__(self, name: str) -> Provider:
-        found: Provider = self.cloud.by_name()[name].providers[0]
-        return found
+        return self.cloud.by_name()[name].providers[0]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.cloud.by_name())
@@ -41,13 +40,13 @@ class Nodes(Mapping[str, Provider]):
         return len(self.cloud.by_name())
 
 
-class Cloud(headroom_account.Group):
+class CloudGroup(headroom_account.Group):
     """All hosts as one group, without a look at each of them.
 
     What is free is added up by the cloud.
     """
 
-    nodes: Nodes
+    nodes: HostProviders
 
     def uuids(self) -> set[str]:
         return self._uuids
@@ -61,7 +60,7 @@ class Cloud(headroom_account.Group):
 
     @functools.cached_property
     def _capacity(self) -> dict[str, int]:
-        return {rc: super(Cloud, self).capacity(rc) for rc in self.wanted}
+        return {rc: super(CloudGroup, self).capacity(rc) for rc in self.wanted}
 
     def free(self) -> dict[str, int]:
         found = self.nodes.cloud.free()
@@ -71,18 +70,19 @@ class Cloud(headroom_account.Group):
 class Headroom:
     """Keeps it; there is room for all where none is to be kept."""
 
-    def __init__(self, parts: Parts,
-                 under_way: simulated_evictions.Endings) -> None:
-        self._parts = parts
-        self._endings = under_way
+    def __init__(self, world: SimulationState,
+                 evictions: simulated_evictions.Evictions) -> None:
+        self._world = world
+        self._evictions = evictions
         self._account = headroom_account.HeadroomAccount()
         self._read_us: int | None = None
         self._memory: int | None = None
-        self._wanted = parts.options.headroom
-        self._group = Cloud(_NAME, self._wanted, Nodes(parts.cloud))
+        self._wanted = world.options.headroom
+        self._group = CloudGroup(_NAME, self._wanted,
+                                 HostProviders(world.cloud))
         if self._wanted:
-            under_way.requests.is_short = self._is_short
-            parts.events.add(parts.events.now_us, Turn.LOOK, self._look)
+            evictions.requests.is_short = self._is_short
+            world.events.add(world.events.now_us, Phase.POLL, self._look)
 
     # -- schedulers --------------------------------------------------------
 
@@ -92,7 +92,7 @@ class Headroom:
             return False
         self._refresh()
         # All hosts are in the one group that there is.
-        (uuid, *_) = self._parts.cloud.hosts
+        (uuid, *_) = self._world.cloud.hosts
         return self._account.lacks({uuid: resources})
 
     def has_room(self, resources: Resources) -> bool:
@@ -101,24 +101,24 @@ class Headroom:
             return True
         self._read()
         return self._account.has_room_on(
-            resources, self._parts.cloud.providers_with(resources))
+            resources, self._world.cloud.providers_with(resources))
 
     def placed(self, server: Server) -> None:
         """A server has taken what was free."""
         if self._wanted:
             self._account.take(headroom_account.Claim(
                 {server.current_host.uuid: server.kind.resources},
-                self._parts.events.now_us))
+                self._world.events.now_us))
 
     def _refresh(self) -> None:
-        now_us = self._parts.events.now_us
-        max_age_us = self._parts.options.max_age_s * SECOND
+        now_us = self._world.events.now_us
+        max_age_us = self._world.options.max_age_s * SECOND
         if self._read_us is None or now_us - self._read_us > max_age_us:
             self._read()
 
     def _read(self) -> None:
         # What was claimed at this very moment is there to be read, too.
-        self._read_us = self._parts.events.now_us
+        self._read_us = self._world.events.now_us
         self._account.read((self._group,), self._read_us + 1)
 
     def _is_short(self) -> bool:
@@ -127,27 +127,27 @@ class Headroom:
     # -- the engine --------------------------------------------------------
 
     def _look(self) -> None:
-        parts = self._parts
+        world = self._world
         step = headroom_controller.step(
             headroom_controller.Observed(
                 self._group,
                 {victim.boot.id: {
                     victim.current_host.uuid:
                     victim.current_host.allocations[victim.boot.id]}
-                 for victim in self._endings.decisions.ending_for_none()},
-                self._candidates, parts.cloud.changes),
-            self._memory, simulated_servers.clock_us(parts.events.now_us))
+                 for victim in self._evictions.decisions.ending_for_none()},
+                self._candidates, world.cloud.changes),
+            self._memory, simulated_servers.clock_us(world.events.now_us))
         self._memory = step.memory
         for end in step.intents:
-            self._endings.end(parts.servers[end.server.uuid],
-                              requester_liveness.HEADROOM)
-        parts.events.add(parts.events.now_us
-                         + parts.options.interval_s * SECOND, Turn.LOOK,
+            self._evictions.end(world.servers[end.server.uuid],
+                                requester_liveness.HEADROOM)
+        world.events.add(world.events.now_us
+                         + world.options.interval_s * SECOND, Phase.POLL,
                          self._look)
 
     def _candidates(self) -> headroom_controller.Candidates:
-        parts = self._parts
+        world = self._world
         return headroom_controller.Candidates(
-            (record for host in parts.cloud.hosts.values()
-             for record in host.servers.values()), parts.options.policy,
-            self._endings.budgets(), self._endings.ending)
+            (record for host in world.cloud.hosts.values()
+             for record in host.servers.values()), world.options.policy,
+            self._evictions.budgets(), self._evictions.ending)

@@ -13,11 +13,11 @@ from nova_preempt.core.reservation import reservation_model
 from nova_preempt.simulator import simulated_executor
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator.events import Alarm
-from nova_preempt.simulator.events import Turn
-from nova_preempt.simulator.reservation_book import Book
+from nova_preempt.simulator.events import Phase
+from nova_preempt.simulator.reservation_book import ReservationBook
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 
 #: How Nova's record of a server says what it is in the middle of.
 _SHOWN = {
@@ -36,7 +36,7 @@ class _View:
     #: Every cell can be read.
     dark = False
 
-    def __init__(self, cloud: simulated_executor.Cloud,
+    def __init__(self, cloud: simulated_executor.HostView,
                  reservation: reservation_model.Reservation) -> None:
         self._cloud = cloud
         self.reservation = reservation
@@ -71,49 +71,50 @@ def _server(server: Server) -> cleanup_controller.Server:
 class Cleanup:
     """Clears the hosts of reservations that are over.
 
-    :param cloud: a simulated_executor.Cloud
+    :param cloud: a simulated_executor.HostView
     :param not_coming: called with a server that was being built, or coming
         back, and is not any more
     """
 
-    def __init__(self, cloud: simulated_executor.Cloud,
+    def __init__(self, cloud: simulated_executor.HostView,
                  not_coming: Callable[[Server], None]) -> None:
         self._cloud = cloud
-        self._parts = cloud.parts
+        self._world = cloud.world
         self._book = cloud.book
         self._not_coming = not_coming
         self._memories: dict[str, cleanup_controller.Memory] = {}
 
     def begin(self, reservation: reservation_model.Reservation) -> None:
         """Clear the hosts of a reservation that is over."""
-        self._book.over[reservation.uuid] = reservation
+        self._book.ended[reservation.uuid] = reservation
         self._look(reservation.uuid)
 
     def _look(self, uuid: str) -> None:
-        parts = self._parts
+        world = self._world
         step = cleanup_controller.step(
-            _View(self._cloud, self._book.over[uuid]),
+            _View(self._cloud, self._book.ended[uuid]),
             self._memories.get(uuid, cleanup_controller.Memory()),
             self._book.now_us())
         self._memories[uuid] = step.memory
         for intent in step.intents:
             if isinstance(intent, cleanup_controller.EndServer):
-                self._end(parts.servers[intent.server], intent.call)
+                self._end(world.servers[intent.server], intent.call)
             elif isinstance(intent, cleanup_controller.Release):
                 self._book.close(uuid)
                 del self._memories[uuid]
                 if intent.left:
-                    parts.report.reservation('not cleared', uuid)
+                    world.report.reservation('not cleared', uuid)
         if step.wake_at_us is not None:
-            parts.events.add(step.wake_at_us - simulated_servers.clock_us(0),
-                             Turn.LOOK, self._look, uuid)
+            world.events.add(step.wake_at_us - simulated_servers.clock_us(0),
+                             Phase.POLL, self._look, uuid)
 
     def _end(self, server: Server, call: str) -> None:
         # What has been stopped to give way holds nothing that it asked for.
         holds = server.state is not State.STOPPED
         if server.state is State.BOOTING:
             self._not_coming(server)
-        self._cloud.ends.take_down(server, call, self._is_cleared, call, holds)
+        self._cloud.evictions.end_server(server, call, self._is_cleared, call,
+                                         holds)
         self._mark_busy(server, _TASKS[call])
 
     def _mark_busy(self, server: Server, task_state: str) -> None:
@@ -121,37 +122,37 @@ class Cleanup:
         host, uuid = server.current_host, server.boot.id
         record = host.servers.get(uuid)
         if record is not None:
-            self._parts.cloud.put(
+            self._world.cloud.put(
                 host, uuid, host.allocations[uuid],
                 dataclasses.replace(record, task_state=task_state))
 
     def _is_cleared(self, server: Server, call: str, holds: bool) -> None:
-        parts = self._parts
+        world = self._world
         if holds:
-            parts.report.hold(server, -1)
-        parts.cloud.take_away(server.current_host, server.boot.id)
+            world.report.hold(server, -1)
+        world.cloud.take_away(server.current_host, server.boot.id)
         was_deleted = server.state is State.DELETED
-        parts.report.note('cleared', server, host=server.current_host.name)
+        world.report.note('cleared', server, host=server.current_host.name)
         if was_deleted or call == 'force_delete':
             server.state = State.OVER
-            parts.report.mark(server, Kind.ENDED)
-            parts.forget(server)
+            world.report.mark(server, Kind.ENDED)
+            world.forget(server)
         else:
             server.state = State.SHELVED
         # Somebody may have waited for it to give way.
-        self._cloud.ends.left(server)
+        self._cloud.evictions.gone(server)
 
 
 class LeaseEvents:
     """Steps the controller of lease events."""
 
-    def __init__(self, parts: Parts, book: Book,
-                 ends: Cleanup) -> None:
-        self._report = parts.report
+    def __init__(self, world: SimulationState, book: ReservationBook,
+                 cleanup: Cleanup) -> None:
+        self._report = world.report
         self._book = book
-        self._cleanup = ends
+        self._cleanup = cleanup
         self._told = lease_event_controller.Told()
-        self._alarm = Alarm(parts.events, Turn.END, self.run)
+        self._alarm = Alarm(world.events, Phase.END, self.run)
 
     def run(self) -> None:
         """Do what is due, and come again for the next event."""

@@ -10,26 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nova_preempt.simulator import reservation_book
-from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.events import Phase
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 
 
 class Migration:
     """Moves servers; knows what is under way.
 
     :param decide: called with a Server that needs a host
-    :param not_wanted: called with one that waits, and needs it no more
+    :param cancel: called with one that waits, and needs it no more
     """
 
-    def __init__(self, parts: Parts, book: reservation_book.Book,
+    def __init__(self, world: SimulationState,
+                 book: reservation_book.ReservationBook,
                  decide: Callable[[Server], None],
-                 not_wanted: Callable[[Server], None]) -> None:
-        self._parts = parts
+                 cancel: Callable[[Server], None]) -> None:
+        self._world = world
         self._book = book
         self._decide = decide
-        self._not_wanted = not_wanted
+        self._cancel = cancel
         # Uuid: what asks for a host in its name, and takes it.
         self._moves: dict[str, Server] = {}
         self._asked_us: dict[str, int] = {}
@@ -58,24 +59,24 @@ class Migration:
         """There is no host for it now."""
         shadow.state = State.OVER
         del self._moves[shadow.boot.id]
-        self._parts.report.note('not moved', shadow.moves)
+        self._world.report.note('not moved', shadow.moves)
 
     def begin(self, shadow: Server) -> None:
         """Move a server to its new host, which is free for it."""
         shadow.state = State.BOOTING
-        self._parts.later(shadow, self._parts.drawn.us('migrate'), Turn.STEP,
-                          self._is_there)
+        self._world.later(shadow, self._world.sampler.draw_us('migrate'),
+                          Phase.STEP, self._is_there)
 
     def _is_there(self, shadow: Server) -> None:
         server = shadow.moves
         assert server is not None
         self._forget(server)
-        parts = self._parts
-        parts.report.hold(server, -1)
-        parts.cloud.take_away(server.current_host, server.boot.id)
+        world = self._world
+        world.report.hold(server, -1)
+        world.cloud.take_away(server.current_host, server.boot.id)
         server.host = shadow.host
         shadow.state = State.OVER
-        parts.report.note('moved', server, host=server.current_host.name)
+        world.report.note('moved', server, host=server.current_host.name)
 
     def over(self, server: Server) -> None:
         """Stop the move of a server that is over."""
@@ -87,10 +88,10 @@ class Migration:
         shadow.state = State.OVER
         shadow.epoch += 1
         if waits:
-            self._not_wanted(shadow)
+            self._cancel(shadow)
         if shadow.host is not None:
-            self._parts.report.hold(shadow, -1)
-            self._parts.cloud.take_away(shadow.host, shadow.boot.id)
+            self._world.report.hold(shadow, -1)
+            self._world.cloud.take_away(shadow.host, shadow.boot.id)
 
     def _forget(self, server: Server) -> None:
         self._moves.pop(server.boot.id, None)

@@ -22,10 +22,10 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.simulator import memory_cloud
 from nova_preempt.simulator import power_meter
 from nova_preempt.simulator import simulated_wake_on_demand
-from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.events import Phase
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulation_settings import Setting
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -66,32 +66,34 @@ class PoweredHost:
         return len(self.host.allocations)
 
 
-class Power:
+class SimulatedPower:
     """Steps the energy controller, as its Observed
     (core.energy.energy_observation).
 
-    :param parts: a simulation_state.Parts with options of energy
+    :param world: a simulation_state.SimulationState with options of energy
     :param figures: {name of a host: its Figures}
-    :param watts: a power_meter.Meter
+    :param watts: a power_meter.PowerMeter
     :param again, give_up: see simulated_wake_on_demand.WakeOnDemand
     :param needed: see Observed
     :ivar memory: the controller's
     :ivar waking: its WakeOnDemand
     """
 
-    def __init__(self, parts: Parts, options: energy_observation.Options,
+    def __init__(self, world: SimulationState,
+                 options: energy_observation.Options,
                  figures: Mapping[str, efficiency_ranking.Figures],
-                 watts: power_meter.Meter, again: Callable[[Server], None],
+                 watts: power_meter.PowerMeter,
+                 again: Callable[[Server], None],
                  give_up: Callable[[Server], None],
                  needed: Callable[[float], Mapping[str, float]]) -> None:
-        self._parts = parts
+        self._world = world
         self.options = dataclasses.replace(
-            options, step_s=parts.options.interval_s)
+            options, step_s=world.options.interval_s)
         self._meter = watts
         self.needed = needed
         self.states = self.hosts = self.recent_hosts = {
             host.name: PoweredHost(host)
-            for host in parts.cloud.hosts.values()}
+            for host in world.cloud.hosts.values()}
         self.is_whole = True
         self.minimums: dict[str, int] = {}
         self.in_state: dict[str, dict[str, PoweredHost]] = {
@@ -102,14 +104,13 @@ class Power:
             if (found := each.flops_per_watt) is not None}
         self._history: list[demand_forecast.Load] = []
         self.memory = energy_controller.Memory()
-        self.waking = simulated_wake_on_demand.WakeOnDemand(parts, self, again,
+        self.waking = simulated_wake_on_demand.WakeOnDemand(world, self, again,
                                                             give_up)
-        parts.events.add(0, Turn.LOOK, self._step)
+        world.events.add(0, Phase.POLL, self._step)
 
     @property
     def now_us(self) -> int:
-        now_us: int = self._parts.events.now_us
-        return now_us
+        return self._world.events.now_us
 
     # -- what the controller asks ------------------------------------------
 
@@ -156,7 +157,7 @@ class Power:
             self.memory, wake_at_us = step.memory, step.wake_at_us
             self.carry_out(step.intents)
         if wake_at_us is not None:
-            self._parts.events.add(wake_at_us, Turn.LOOK, self._step)
+            self._world.events.add(wake_at_us, Phase.POLL, self._step)
         self.waking.look()
 
     def carry_out(self, intents: Iterable[energy_controller.Intent]) -> None:
@@ -195,7 +196,7 @@ class Power:
             self.in_state[state][name] = host
         self._moved.pop(name, None)
         self._moved[name] = host
-        self._parts.report.host(state, name, why)
+        self._world.report.host(state, name, why)
 
     # -- step by step ------------------------------------------------------
 
@@ -234,7 +235,7 @@ class Power:
             return False
         if step.enable:
             host.disabled = False
-            self._parts.cloud.open(host.host)
+            self._world.cloud.open(host.host)
         if host.state == power_steps.WAKING and step.state == power_steps.ON:
             host.boot_s = facts.age_s
         self._move(host.host.name, step.state, step.reason or host.why,
@@ -246,10 +247,10 @@ class Power:
     def _act(self, host: PoweredHost, act: power_steps.Act) -> None:
         if act is power_steps.Act.DISABLE:
             host.disabled = True
-            self._parts.cloud.close(host.host)
+            self._world.cloud.close(host.host)
         elif act is power_steps.Act.SHUT_DOWN:
             host.is_switching = True
-            took_us = self._parts.drawn.us('power_off')
+            took_us = self._world.sampler.draw_us('power_off')
             timeout_us = power_steps.POWER_OFF_TIMEOUT_S * SECOND
             self._later(host, min(took_us, timeout_us), self._has_shut_down,
                         took_us <= timeout_us)
@@ -258,13 +259,14 @@ class Power:
         elif act is power_steps.Act.POWER_ON:
             host.is_powered = True
             self._meter.switched(host.host, on=True)
-            self._later(host, self._parts.drawn.us('power_on'), self._reports)
+            self._later(host, self._world.sampler.draw_us('power_on'),
+                        self._reports)
 
     def _later(self, host: PoweredHost, in_us: int,
                happen: Callable[..., None], *arguments: Any) -> None:
         """Have something happen to a host, unless it loses its power."""
         host.epoch += 1
-        self._parts.events.add(self.now_us + in_us, Turn.STEP, happen, host,
+        self._world.events.add(self.now_us + in_us, Phase.STEP, happen, host,
                                host.epoch, *arguments)
 
     def _has_shut_down(self, host: PoweredHost, epoch: int,
@@ -287,23 +289,25 @@ class Power:
             host.up = True
 
 
-def make(parts: Parts, setup: Setting, again: Callable[[Server], None],
-         give_up: Callable[[Server], None],
-         needed: Callable[[float], Mapping[str, float]]) -> Power | None:
+def make(world: SimulationState, setup: Setting,
+         again: Callable[[Server], None], give_up: Callable[[Server], None],
+         needed: Callable[[float], Mapping[str, float]]
+         ) -> SimulatedPower | None:
     """Look after what hosts draw, and after their power if that is on.
 
-    For the parameters see Power.
+    For the parameters see SimulatedPower.
     """
     kinds = {host.name: kind for kind in setup.hosts
              for host in kind.hosts()}
     figures = {name: kind.figures for name, kind in kinds.items()
                if kind.figures.watts is not None}
-    options = parts.options.power
+    options = world.options.power
     if not figures and options is None:
         return None
-    watts = power_meter.Meter(parts, figures, {
+    watts = power_meter.PowerMeter(world, figures, {
         name: kind.asleep_watts for name, kind in kinds.items()})
-    parts.cloud.watch = watts.changed
+    world.cloud.watch = watts.changed
     if options is None:
         return None
-    return Power(parts, options, figures, watts, again, give_up, needed)
+    return SimulatedPower(world, options, figures, watts, again, give_up,
+                          needed)

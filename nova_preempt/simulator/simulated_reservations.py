@@ -29,7 +29,7 @@ from nova_preempt.simulator.cost_bound_index import Mask
 from nova_preempt.simulator.reservation_book import BEGIN_S
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulation_settings import Setting
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 from nova_preempt.simulator.traces.trace_model import Reserve
 
 _DAY_US = 86400 * SECOND
@@ -49,29 +49,31 @@ class Reservations:
     :param decide: called with a Server that needs a host
     :param not_coming: called with a server that was being built, or coming
         back, and is not any more
-    :param fleet: returns a simulated_power.Power, None if all hosts are always
-        on
+    :param power: returns a simulated_power.SimulatedPower, None if all hosts
+        are always on
     :ivar migration: what moves servers for them
     """
 
-    def __init__(self, parts: Parts, setup: Setting,
-                 ends: simulated_evictions.Endings,
+    def __init__(self, world: SimulationState, setup: Setting,
+                 evictions: simulated_evictions.Evictions,
                  decide: Callable[[Server], None],
                  not_coming: Callable[[Server], None],
-                 fleet: Callable[[], simulated_power.Power | None]) -> None:
-        self._parts = parts
-        self._options = parts.options.reservations
-        self._book = reservation_book.Book(parts, setup)
-        self.migration = simulated_migration.Migration(parts, self._book,
-                                                       decide, ends.not_wanted)
-        self._cloud = simulated_executor.Cloud(
-            parts, self._book, ends, self.migration, fleet)
+                 power: Callable[[], simulated_power.SimulatedPower | None]
+                 ) -> None:
+        self._world = world
+        self._options = world.options.reservations
+        self._book = reservation_book.ReservationBook(world, setup)
+        self.migration = simulated_migration.Migration(
+            world, self._book, decide, evictions.cancel)
+        self._cloud = simulated_executor.HostView(
+            world, self._book, evictions, self.migration, power)
         self._events = simulated_lease_events.LeaseEvents(
-            parts, self._book,
+            world, self._book,
             simulated_lease_events.Cleanup(self._cloud, not_coming))
-        self._keeper = simulated_executor.Keeper(self._cloud, self._events)
-        parts.report.reserved = self._book.hold
-        ends.requests.reserved = self._book.find
+        self._executor = simulated_executor.ReservationExecutor(
+            self._cloud, self._events)
+        world.report.reserved = self._book.hold
+        evictions.requests.reserved = self._book.find
         self._ids: set[str] = set()
         self._made: dict[str, collections.deque[int]] = {}
         # lead: (leases, until when, mask)
@@ -79,9 +81,9 @@ class Reservations:
 
     # -- what users do -----------------------------------------------------
 
-    def ask(self, event: Reserve) -> None:
+    def request(self, event: Reserve) -> None:
         """Grant one, or refuse it."""
-        report = self._parts.report
+        report = self._world.report
         self._ids.add(event.id)
         report.reservation('asked', event.id, hosts=event.hosts)
         try:
@@ -96,7 +98,7 @@ class Reservations:
             on=list(found.held))
         self._book.put(found)
         self._events.run()
-        self._keeper.watch(found.uuid)
+        self._executor.watch(found.uuid)
 
     def _grant(self, event: Reserve) -> reservation_model.Reservation:
         """Return it as the API would grant it."""
@@ -120,7 +122,7 @@ class Reservations:
                 and matches(host.properties)],
             allowed, options.ranking, now_s, now_s + options.evacuation_lead_s)
         made = self._made.setdefault(event.project, collections.deque())
-        while made and made[0] <= self._parts.events.now_us - _DAY_US:
+        while made and made[0] <= self._world.events.now_us - _DAY_US:
             made.popleft()
         search.check_created(len(made))
         hosts = search.hosts(self._book.leases.busy,
@@ -132,7 +134,7 @@ class Reservations:
                 f'for {window.duration_s} s')
         search.check(found, [each for each in self._book.opened.values()
                              if each.project_id == event.project])
-        made.append(self._parts.events.now_us)
+        made.append(self._world.events.now_us)
         start_at, end_at = map(reservation_model.from_s,
                                (found.start_s, found.end_s))
         return reservation_model.Reservation(
@@ -143,7 +145,7 @@ class Reservations:
             hosts=tuple(reservation_model.Assignment(host, start_at, end_at)
                         for host in sorted(found.hosts)))
 
-    def give_up(self, uuid: str) -> None:
+    def cancel(self, uuid: str) -> None:
         """Cancel a reservation for its owner."""
         reservation = self._book.opened.get(uuid)
         if reservation is None:
@@ -173,19 +175,19 @@ class Reservations:
             answer = self._book.view().answer(server.named, boot.project)
             exists = bool(server.tries) or server.moves is not None
             if not (exists and answer.is_void):
-                return self._parts.cloud.mask(answer.hosts), answer.reason
+                return self._world.cloud.mask(answer.hosts), answer.reason
         if server.moves is not None:
             # Nowhere but elsewhere.
-            here = self._parts.cloud.mask([server.moves.current_host.name])
-            return self._nobodys(server) & ~here, ''
+            here = self._world.cloud.mask([server.moves.current_host.name])
+            return self._unreserved(server) & ~here, ''
         if not self._book.leases.busy:
             return None, ''
-        return self._nobodys(server), ''
+        return self._unreserved(server), ''
 
-    def _nobodys(self, server: Server) -> Mask:
+    def _unreserved(self, server: Server) -> Mask:
         """A mask of the hosts that it may have for as long as it must."""
         terms = server.kind.terms
-        options = self._parts.options.reservation_options
+        options = self._world.options.reservation_options
         return self._open_for(options.guard.lead_s(
             terms is not None, terms.minimum_runtime_s if terms else 0,
             terms.notice_s if terms else None))
@@ -207,7 +209,7 @@ class Reservations:
                 closed.append(name)
                 until_s = min(until_s, next(
                     (end_s for _, end_s in busy if end_s > now_s), until_s))
-        mask = ~self._parts.cloud.mask(closed)
+        mask = ~self._world.cloud.mask(closed)
         if known is not None and known[0] is not book.leases:
             self._masks = {}
         self._masks[lead_s] = (book.leases, until_s, mask)

@@ -17,10 +17,10 @@ from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator.events import Alarm
-from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.events import Phase
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 
 
 @dataclasses.dataclass
@@ -43,22 +43,23 @@ class Returns:
     :param unshelve: called with a server to be scheduled; if it gets no host,
         keep() is called
     :param may_come: tells whether there is space to spare for so much
-    :param classes: a simulated_classes.Classes, None without classes
+    :param classes: a simulated_classes.SimulatedClasses, None without classes
     """
 
-    def __init__(self, parts: Parts, unshelve: Callable[[Server], None],
+    def __init__(self, world: SimulationState,
+                 unshelve: Callable[[Server], None],
                  may_come: Callable[[Resources], bool],
                  classes: Any = None) -> None:
         self._may_come = may_come
         self._classes = classes
-        self._parts = parts
+        self._world = world
         self._unshelve = unshelve
         self._waiting: dict[Any, _Alike] = {}
         self._of_class: dict[str, Server] = {}
         self._coming: dict[str, Server] = {}
-        self._alarm = Alarm(parts.events, Turn.LOOK, self._look)
+        self._alarm = Alarm(world.events, Phase.POLL, self._look)
         self._memory: int | None = None
-        options = parts.options
+        options = world.options
         self.options = return_controller.Options(
             options.restore_at_once, options.restore_timeout_s)
 
@@ -67,7 +68,7 @@ class Returns:
     def add(self, server: Server) -> None:
         """Note a server that was shelved."""
         server.tries = 0
-        server.since_us = self._parts.events.now_us
+        server.since_us = self._world.events.now_us
         self.keep(server)
 
     def keep(self, server: Server) -> None:
@@ -101,8 +102,8 @@ class Returns:
         return self._classes is not None and self._classes.has(server)
 
     def _look_soon(self) -> None:
-        interval_us = self._parts.options.interval_s * SECOND
-        now_us = self._parts.events.now_us
+        interval_us = self._world.options.interval_s * SECOND
+        now_us = self._world.events.now_us
         self._alarm.set((now_us // interval_us + 1) * interval_us)
 
     def _look(self) -> None:
@@ -112,13 +113,13 @@ class Returns:
             return
         step = return_controller.step(self, self._memory,
                                       simulated_servers.clock_us(
-                                          self._parts.events.now_us))
+                                          self._world.events.now_us))
         self._memory = step.memory
         for intent in step.intents:
-            server = self._parts.servers[intent.uuid]
+            server = self._world.servers[intent.uuid]
             self.remove(server)
             if isinstance(intent, return_controller.GiveUp):
-                self._parts.report.note('left', server)
+                self._world.report.note('left', server)
             elif isinstance(intent, return_controller.Unshelve):
                 server.next_try_us = intent.next_try_us
                 server.tries += 1
@@ -130,7 +131,7 @@ class Returns:
 
     def shelved(self, uuid: str) -> return_controller.Shelved:
         """Return a server as the controller has it."""
-        server = self._parts.servers[uuid]
+        server = self._world.servers[uuid]
         return return_controller.Shelved(
             uuid, server.kind.resources,
             simulated_servers.clock_us(server.since_us),
@@ -159,9 +160,8 @@ class Returns:
 
     def room(self, server: return_controller.Shelved) -> Mapping[str,
                                                                  Resources]:
-        request = self._parts.servers[server.uuid].kind.request
-        found: Mapping[str, Resources] = self._parts.cloud.room(
-            request, self.options.at_once)
+        request = self._world.servers[server.uuid].kind.request
+        found = self._world.cloud.room(request, self.options.at_once)
         return found if found and self._may_come(server.resources) else {}
 
     def choose(self, waiting: Sequence[return_controller.Shelved], most: int,
@@ -174,39 +174,39 @@ class Returns:
 class StoppedVictims:
     """Keeps the servers that were stopped, until they are deleted."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, world: SimulationState) -> None:
+        self._world = world
 
     def keep(self, victim: Server) -> None:
         """Keep the disk of a server that was stopped, for a while."""
-        parts = self._parts
+        world = self._world
         # It is on its host, even if it holds nothing there.
-        parts.cloud.put(victim.current_host, victim.boot.id, actions.kept(
+        world.cloud.put(victim.current_host, victim.boot.id, actions.kept(
             victim.kind.resources, actions.STOP))
-        victim.since_us = parts.events.now_us
+        victim.since_us = world.events.now_us
         self._look(victim)
 
     def _look(self, victim: Server) -> None:
         if victim.state is not State.STOPPED:
             return
-        parts = self._parts
+        world = self._world
         step = retention_controller.step(
             retention_controller.Observed(
                 ObservedServer(victim.boot.id, 'stopped', None,
                                victim.current_host.name),
-                victim.since_us, parts.options.stop_retention_s),
-            None, parts.events.now_us)
+                victim.since_us, world.options.stop_retention_s),
+            None, world.events.now_us)
         if step.wake_at_us is not None:
-            parts.later(victim, step.wake_at_us - parts.events.now_us,
-                        Turn.LOOK, self._look)
+            world.later(victim, step.wake_at_us - world.events.now_us,
+                        Phase.POLL, self._look)
         if retention_controller.Intent.DELETE in step.intents:
             self.forget(victim)
-            parts.report.note('deleted', victim)
-            parts.report.lost(victim, victim.ran_us)
+            world.report.note('deleted', victim)
+            world.report.lost(victim, victim.ran_us)
 
     def forget(self, victim: Server) -> None:
         """Delete a stopped server; what it had kept is free."""
-        self._parts.cloud.take_away(victim.current_host, victim.boot.id)
+        self._world.cloud.take_away(victim.current_host, victim.boot.id)
         victim.state = State.OVER
-        self._parts.report.mark(victim, Kind.ENDED)
-        self._parts.forget(victim)
+        self._world.report.mark(victim, Kind.ENDED)
+        self._world.forget(victim)

@@ -14,10 +14,10 @@ from nova_preempt.core.energy import power_steps
 from nova_preempt.core.energy import wake_demand
 from nova_preempt.core.model import SECOND, Host
 from nova_preempt.simulator.cost_bound_index import Mask
-from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.events import Phase
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 
 if TYPE_CHECKING:
     from nova_preempt.simulator import simulated_power
@@ -34,16 +34,17 @@ class _Wait:
 class WakeOnDemand:
     """Promises hosts to servers, and tells when those are there.
 
-    :param fleet: a simulated_power.Power
+    :param power: a simulated_power.SimulatedPower
     :param again: called with a server that is to be decided anew
     :param give_up: called with one for which nothing has come of it
     """
 
-    def __init__(self, parts: Parts, fleet: simulated_power.Power,
+    def __init__(self, world: SimulationState,
+                 power: simulated_power.SimulatedPower,
                  again: Callable[[Server], None],
                  give_up: Callable[[Server], None]) -> None:
-        self._parts = parts
-        self._fleet = fleet
+        self._world = world
+        self._power = power
         self._again = again
         self._give_up = give_up
         self._waits: dict[str, _Wait] = {}
@@ -56,7 +57,7 @@ class WakeOnDemand:
 
     @property
     def _now_s(self) -> float:
-        return self._parts.events.now_us / SECOND
+        return self._world.events.now_us / SECOND
 
     def wait(self, server: Server, where: Mask | None, *, may_wait: bool
              ) -> bool:
@@ -64,7 +65,7 @@ class WakeOnDemand:
 
         :param where: a mask of the hosts that it may go to, None for all
         """
-        options = self._fleet.options
+        options = self._power.options
         if server.kind.terms is not None or not options.demand_wakes:
             return False
         uuid = server.boot.id
@@ -80,24 +81,24 @@ class WakeOnDemand:
         server.state = State.WAKING
         if uuid not in self._waits:
             self._waits[uuid] = wait
-            self._parts.report.note('woken', server)
-            self._parts.events.add(
-                self._parts.events.now_us
-                + options.demand_wait_s * SECOND, Turn.LOOK, self._look, wait)
+            self._world.report.note('woken', server)
+            self._world.events.add(
+                self._world.events.now_us
+                + options.demand_wait_s * SECOND, Phase.POLL, self._look, wait)
         return True
 
     def _promise(self, wait: _Wait, where: Mask | None) -> list[str]:
         """Names of hosts that will be on for it; they begin to wake."""
         uuid = wait.server.boot.id
-        now_us = self._parts.events.now_us
+        now_us = self._world.events.now_us
         sleepers = energy_controller.sleepers(
-            self._fleet, self._fleet.memory, now_us, self._rooms(wait, where))
+            self._power, self._power.memory, now_us, self._rooms(wait, where))
         promised = self._promised()
         found = wake_demand.promise(uuid, 1, sleepers, promised)
         self._promises[uuid] = now_us, [
-            *found, *wake_demand.kept(uuid, promised, self._fleet.is_on)]
+            *found, *wake_demand.kept(uuid, promised, self._power.is_on)]
         names = [item.host for item in found]
-        self._fleet.carry_out(energy_controller.wakes(self._fleet, now_us,
+        self._power.carry_out(energy_controller.wakes(self._power, now_us,
                                                       names))
         return names
 
@@ -106,15 +107,15 @@ class WakeOnDemand:
         request = wait.server.kind.request
         return {
             name: room for state in power_steps.COMING
-            for name, powered in self._fleet.in_state[state].items()
+            for name, powered in self._power.in_state[state].items()
             if name not in wait.memory.tried
-            and self._parts.cloud.is_among(powered.host.uuid, where)
+            and self._world.cloud.is_among(powered.host.uuid, where)
             and (room := capacity.count(request, Host(
                 name, powered.host.providers), {}))}
 
     def _promised(self) -> list[wake_demand.Promise]:
-        since_us = (self._parts.events.now_us
-                    - self._fleet.options.promised_s * SECOND)
+        since_us = (self._world.events.now_us
+                    - self._power.options.promised_s * SECOND)
         self._promises = {uuid: item for uuid, item
                           in self._promises.items() if item[0] >= since_us}
         return [item for _, found in self._promises.values() for item in found]
@@ -141,7 +142,7 @@ class WakeOnDemand:
                 self._waits.get(server.boot.id) is not wait):
             return
         outcome, wait.memory = wake_demand.step(
-            wait.memory, lambda name: self._fleet.states[name].state,
+            wait.memory, lambda name: self._power.states[name].state,
             self._now_s)
         if outcome is wake_demand.Next.GIVE_UP:
             self.over(server)
@@ -161,5 +162,5 @@ class WakeOnDemand:
         wait = self._waits.pop(server.boot.id, None)
         self._promises.pop(server.boot.id, None)
         if wait is not None:
-            self._parts.report.delayed(
+            self._world.report.delayed(
                 server, self._now_s - wait.memory.limit.began)

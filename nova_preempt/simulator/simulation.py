@@ -31,14 +31,14 @@ from nova_preempt.simulator import simulated_reservations
 from nova_preempt.simulator import simulated_returns
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator import simulation_report
-from nova_preempt.simulator.cloud_answers import Answers
-from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.events import Phase
+from nova_preempt.simulator.simulated_port import SimulatedCloudPort
 from nova_preempt.simulator.simulated_servers import Attempt
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
 from nova_preempt.simulator.simulation_settings import Options
 from nova_preempt.simulator.simulation_settings import Setting
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 from nova_preempt.simulator.time_series import Series
 from nova_preempt.simulator.traces import trace_model
 
@@ -56,49 +56,49 @@ class Simulation:
     def __init__(self, setting: Setting, options: Options, seed: int = 0,
                  write: Callable[[dict[str, Any]], None] | None = None,
                  series: Series | None = None) -> None:
-        clock = events.Events()
+        clock = events.EventQueue()
         # What servers have been through counts for this simulation alone.
         preemptions: dict[str, int] = {}
         options = dataclasses.replace(options, policy=dataclasses.replace(
             options.policy, preemptions=preemptions, shortlist=1))
-        self._parts = Parts(
+        self._world = SimulationState(
             clock, indexed_cloud.IndexedCloud(
                 (host for kind in setting.hosts for host in kind.hosts()),
                 setting.spread),
-            options, delays.Drawn(setting.delays, seed),
+            options, delays.DelaySampler(setting.delays, seed),
             simulation_report.Report(lambda: clock.now_us, write, series),
             preemptions=preemptions)
         self._setting = setting
         self._kinds = simulated_servers.Kinds(setting, options)
-        self._endings = simulated_evictions.Endings(
-            self._parts, self._start, self._decide_again,
+        self._evictions = simulated_evictions.Evictions(
+            self._world, self._start, self._decide_again,
             lambda victim: self._returns.add(victim))
-        self._headroom = simulated_headroom.Headroom(self._parts,
-                                                     self._endings)
-        self._classes: simulated_classes.Classes | None = None
+        self._headroom = simulated_headroom.Headroom(self._world,
+                                                     self._evictions)
+        self._classes: simulated_classes.SimulatedClasses | None = None
         if options.classes is not None:
-            self._classes = simulated_classes.Classes(self._parts,
-                                                      options.classes,
-                                                      self._endings)
-            self._parts.report.marked = self._classes.note
+            self._classes = simulated_classes.SimulatedClasses(self._world,
+                                                               options.classes,
+                                                               self._evictions)
+            self._world.report.marked = self._classes.note
             if options.classes.claims is not None:
                 options.classes.claims.bind(self._classes)
         self._returns = simulated_returns.Returns(
-            self._parts, self._decide_again, self._headroom.has_room,
+            self._world, self._decide_again, self._headroom.has_room,
             self._classes)
         self._reservations = simulated_reservations.Reservations(
-            self._parts, setting, self._endings, self._decide,
+            self._world, setting, self._evictions, self._decide,
             self._returns.is_back, lambda: self._power)
         self._moves = self._reservations.migration
         self._power = simulated_power.make(
-            self._parts, setting, self._decide_again, self._refuse,
+            self._world, setting, self._decide_again, self._refuse,
             lambda within_s: self._reservations.needed(within_s))
         if self._power is not None:
-            self._endings.decisions.others = self._power.waking.__len__
-        self._waiting = None if options.backlog is None else (
-            simulated_backlog.Waiting(self._parts, options.backlog,
-                                      self._begin,
-                                      self._reservations.places, self._power))
+            self._evictions.decisions.others = self._power.waking.__len__
+        self._backlog = None if options.backlog is None else (
+            simulated_backlog.SimulatedBacklog(
+                self._world, options.backlog, self._begin,
+                self._reservations.places, self._power))
 
     def run(self, trace: Iterable[trace_model.Event],
             until_us: int | None = None) -> dict[str, Any]:
@@ -108,18 +108,18 @@ class Simulation:
         :param until_us: when it ends, with the last event by default
         :raises SimulationError: the trace names what the setting has not
         """
-        clock = self._parts.events
+        clock = self._world.events
         for event in trace:
             if until_us is not None and event.at_us > until_us:
                 break
             if isinstance(event, trace_model.Boot):
-                clock.run(event.at_us, Turn.BOOT)
+                clock.run(event.at_us, Phase.BOOT)
                 self._boot(event)
             elif isinstance(event, trace_model.Reserve):
-                clock.run(event.at_us, Turn.BOOT)
+                clock.run(event.at_us, Phase.BOOT)
                 self._reserve(event)
             else:
-                clock.run(event.at_us, Turn.END)
+                clock.run(event.at_us, Phase.END)
                 self._delete(event)
         clock.run(clock.now_us if until_us is None else until_us)
         return self.summary()
@@ -128,7 +128,7 @@ class Simulation:
         """Return the figures up to now, see Report.summary()."""
         if self._classes is not None:
             self._classes.tell()
-        return self._parts.report.summary(self._parts.cloud.total())
+        return self._world.report.summary(self._world.cloud.total())
 
     # -- what users do -----------------------------------------------------
 
@@ -137,10 +137,10 @@ class Simulation:
             raise SimulationError(
                 f'reservation {event.id} is asked for at '
                 f'{event.at_us / SECOND:g} s, and its id is taken')
-        self._reservations.ask(event)
+        self._reservations.request(event)
 
     def _is_taken(self, uuid: str) -> bool:
-        return uuid in self._parts.servers or self._reservations.has(uuid)
+        return uuid in self._world.servers or self._reservations.has(uuid)
 
     def _boot(self, boot: trace_model.Boot) -> None:
         if self._is_taken(boot.id):
@@ -148,20 +148,20 @@ class Simulation:
                 f'server {boot.id} is asked for at {boot.at_us / SECOND:g} '
                 's, and is there already')
         server = Server(boot, self._kinds.of(boot), left_us=boot.duration_us)
-        self._parts.servers[boot.id] = server
+        self._world.servers[boot.id] = server
         if boot.group:
-            self._parts.groups[boot.id] = (boot.group,)
-        self._parts.report.note('asked', server)
-        self._parts.report.mark(server, Kind.QUEUED)
-        if self._waiting is not None and (
+            self._world.groups[boot.id] = (boot.group,)
+        self._world.report.note('asked', server)
+        self._world.report.mark(server, Kind.QUEUED)
+        if self._backlog is not None and (
                 boot.class_name in self._setting.waiting):
-            self._waiting.add(server)
+            self._backlog.add(server)
             return
         self._decide(server)
 
     def _begin(self, server: Server, host: str) -> None:
         """Start one that has waited, if there is a host for it."""
-        found = self._parts.cloud.by_name().get(host)
+        found = self._world.cloud.by_name().get(host)
         if found is not None and self._may_take(found, server):
             self._place(server, found)
         else:
@@ -170,7 +170,7 @@ class Simulation:
 
     def _may_take(self, host: memory_cloud.MemoryHost, server: Server) -> bool:
         """Whether Nova would place a server on a host without victims."""
-        cloud = self._parts.cloud
+        cloud = self._world.cloud
         where, _ = self._reservations.where(server)
         return host.has_room(server.kind.request) and (
             cloud.is_open(host) and cloud.is_among(host.uuid, where)
@@ -178,53 +178,53 @@ class Simulation:
                      and self._headroom.is_closed(server.kind.resources)))
 
     def _delete(self, event: trace_model.End) -> None:
-        server = self._parts.servers.get(event.id)
+        server = self._world.servers.get(event.id)
         if server is None:
             # It is a reservation, has never been there, or is gone.
-            self._reservations.give_up(event.id)
+            self._reservations.cancel(event.id)
             return
         self._over(server, 'ended')
 
     def _over(self, server: Server, event: str) -> None:
-        parts = self._parts
+        world = self._world
         state = server.state
         if state is State.DELETED:
             return
-        parts.report.note(event, server)
-        parts.report.mark(server, Kind.ENDED)
+        world.report.note(event, server)
+        world.report.mark(server, Kind.ENDED)
         if state is State.ENDING:
             server.state = State.DELETED
             return
         if state is State.STOPPED:
-            self._endings.stopped.forget(server)
+            self._evictions.stopped.forget(server)
             return
         server.epoch += 1
         server.state = State.OVER
         if state is State.WAITING:
-            self._endings.not_wanted(server)
+            self._evictions.cancel(server)
         elif state is State.SHELVED:
             self._returns.remove(server)
         elif state is State.WAKING and self._power is not None:
             self._power.waking.over(server)
-        elif state is State.ASKED and self._waiting is not None:
-            self._waiting.remove(server)
+        elif state is State.ASKED and self._backlog is not None:
+            self._backlog.remove(server)
         self._returns.is_back(server)
         self._moves.over(server)
         if server.host is not None and state in simulated_servers.ON_HOST:
-            parts.report.hold(server, -1)
-            parts.cloud.take_away(server.current_host, server.boot.id)
-        parts.forget(server)
+            world.report.hold(server, -1)
+            world.cloud.take_away(server.current_host, server.boot.id)
+        world.forget(server)
         if state is State.NOTICE:
-            self._endings.left(server)
+            self._evictions.gone(server)
 
     # -- what is decided ---------------------------------------------------
 
     def _find(self, server: Server, attempt: Attempt
               ) -> tuple[str, Plan | None] | None:
         """Ask the core for a host: (its uuid, who ends there)."""
-        parts = self._parts
+        world = self._world
         kind = server.kind
-        policy = parts.options.policy
+        policy = world.options.policy
         rank = (preemption_policy.NORMAL if kind.terms is None
                 else preemption_policy.PREEMPTIBLE)
         if self._classes is not None:
@@ -236,43 +236,43 @@ class Simulation:
         where, server.why_not = self._reservations.where(server)
         if server.why_not:
             return None
-        answers = Answers(
-            parts, self._endings, kind.request, attempt.waited,
-            is_closed=is_closed, where=where, enabled=parts.options.may_migrate
-            if server.moves is not None else parts.options.enabled)
+        answers = SimulatedCloudPort(
+            world, self._evictions, kind.request, attempt.waited,
+            is_closed=is_closed, where=where, enabled=world.options.may_migrate
+            if server.moves is not None else world.options.enabled)
         cycle = decision_cycle.Cycle(
             answers, kind.request, policy,
-            simulated_servers.at(parts.events.now_us), rank, attempt.excluded,
-            memo=parts.cloud.memo)
+            simulated_servers.at(world.events.now_us), rank, attempt.excluded,
+            memo=world.cloud.memo)
         if not is_closed:
-            parts.cloud.begin(cycle, where)
-        found = cycle.place(parts.cloud.offered(cycle), lambda *_plan: True)
+            world.cloud.begin(cycle, where)
+        found = cycle.place(world.cloud.offered(cycle), lambda *_plan: True)
         return None if found is None else found[0]
 
     def _decide(self, server: Server, attempt: Attempt | None = None) -> None:
-        parts = self._parts
-        attempt = attempt or Attempt(parts.options.max_attempts)
+        world = self._world
+        attempt = attempt or Attempt(world.options.max_attempts)
         found = self._find(server, attempt)
         if found is None:
             if self._power is None or not self._power.waking.wait(
                     server, self._reservations.where(server)[0],
                     may_wait=server.moves is None
-                    and self._endings.decisions.waiting
-                    < parts.options.max_waiting_requests):
+                    and self._evictions.decisions.waiting
+                    < world.options.max_waiting_requests):
                 self._refuse(server)
             return
         uuid, plan = found
         if plan is not None and plan.joins:
-            self._endings.decisions.join(server, plan, attempt)
+            self._evictions.decisions.join(server, plan, attempt)
             return
-        host = parts.cloud.hosts[uuid]
+        host = world.cloud.hosts[uuid]
         if plan is None or not plan.victims:
             self._place(server, host)
             return
-        self._endings.begin(plan, server, attempt)
+        self._evictions.begin(plan, server, attempt)
         self._take(server, host)
         server.state = State.WAITING
-        parts.report.note('preempted' if server.moves is None else 'moving',
+        world.report.note('preempted' if server.moves is None else 'moving',
                           server, host=host.name,
                           victims=[each.uuid for each in plan.victims])
 
@@ -284,24 +284,24 @@ class Simulation:
         if server.tries:
             # It has been there before, and will be asked to come again.
             server.state = State.SHELVED
-            self._parts.report.mark(server, Kind.EVICTED)
+            self._world.report.mark(server, Kind.EVICTED)
             self._returns.keep(server)
             return
-        if self._waiting is not None and self._waiting.has(server):
+        if self._backlog is not None and self._backlog.has(server):
             return
-        self._parts.report.note('refused', server, **(
+        self._world.report.note('refused', server, **(
             {'why': server.why_not} if server.why_not else {}))
-        self._parts.report.mark(server, Kind.ENDED)
+        self._world.report.mark(server, Kind.ENDED)
         server.state = State.OVER
-        self._parts.forget(server)
+        self._world.forget(server)
 
     def _place(self, server: Server, host: memory_cloud.MemoryHost) -> None:
         self._take(server, host)
         self._headroom.placed(server)
         if server.moves is not None:
-            self._parts.report.note('moving', server, host=host.name)
+            self._world.report.note('moving', server, host=host.name)
         elif not server.tries:
-            self._parts.report.note('placed', server, host=host.name)
+            self._world.report.note('placed', server, host=host.name)
         self._start(server)
 
     def _decide_again(self, server: Server, attempt: Attempt | None = None
@@ -321,16 +321,16 @@ class Simulation:
         """A server takes its room."""
         server.host = host
         if not server.tries:
-            server.launched_us = self._parts.events.now_us
+            server.launched_us = self._world.events.now_us
         record = None
         if server.kind.terms is not None:
-            record = server.record(self._parts.events.now_us, is_active=False)
-        self._parts.cloud.put(host, server.boot.id, server.kind.resources,
+            record = server.record(self._world.events.now_us, is_active=False)
+        self._world.cloud.put(host, server.boot.id, server.kind.resources,
                               record)
-        self._parts.report.mark(server, Kind.ALLOCATING)
+        self._world.report.mark(server, Kind.ALLOCATING)
         if self._power is not None:
             self._power.waking.served(server)
-        self._parts.report.hold(server, 1)
+        self._world.report.hold(server, 1)
 
     # -- what follows ------------------------------------------------------
 
@@ -340,27 +340,27 @@ class Simulation:
             return
         kind = 'unshelve' if server.tries else 'boot'
         server.state = State.BOOTING
-        self._parts.later(server, self._parts.drawn.us(kind), Turn.STEP,
-                          self._is_active)
+        self._world.later(server, self._world.sampler.draw_us(kind),
+                          Phase.STEP, self._is_active)
 
     def _is_active(self, server: Server) -> None:
-        parts = self._parts
-        clock = parts.events
+        world = self._world
+        clock = world.events
         was_shelved = bool(server.tries)
         server.state = State.RUNNING
         server.since_us = server.launched_us = clock.now_us
-        parts.report.mark(server, Kind.RUNNING)
-        parts.report.note('back' if was_shelved else 'active', server)
+        world.report.mark(server, Kind.RUNNING)
+        world.report.note('back' if was_shelved else 'active', server)
         if was_shelved:
             self._returns.is_back(server)
             server.tries = 0
         else:
-            parts.report.waited(server, clock.now_us - server.boot.at_us)
+            world.report.waited(server, clock.now_us - server.boot.at_us)
         if server.kind.terms is not None:
             record = server.record(clock.now_us, is_active=True)
-            parts.cloud.put(server.current_host, server.boot.id,
+            world.cloud.put(server.current_host, server.boot.id,
                             server.kind.resources, record)
-            self._endings.expire(server)
+            self._evictions.expire(server)
         if server.left_us is not None:
-            parts.later(server, server.left_us, Turn.END, self._over,
+            world.later(server, server.left_us, Phase.END, self._over,
                         'finished')

@@ -26,7 +26,7 @@ _LEVELS = (('wanted', _WANTED), ('running', frozenset((Kind.RUNNING,))))
 _QUANTILES = {'median': 0.5, '95 %': 0.95}
 
 
-class Waits:
+class WaitHistogram:
     """How long something took, in little memory: times as they were are not
     kept, so a quantile is up to 9 % too large."""
 
@@ -63,7 +63,7 @@ class Waits:
 
 
 @dataclasses.dataclass
-class _Held:
+class _Integral:
     """How much is held, and the sum of that over time."""
 
     amount: int = 0
@@ -91,11 +91,12 @@ class Report:
         self.counts: dict[str, collections.Counter[str]] = (
             collections.defaultdict(collections.Counter))
         self.decisions: collections.Counter[str] = collections.Counter()
-        self._waits: dict[str, Waits] = collections.defaultdict(Waits)
+        self._waits: dict[str, WaitHistogram] = (
+            collections.defaultdict(WaitHistogram))
         # Nothing is held of anything until it changes for the first time.
-        self._held: dict[tuple[str, bool, str], _Held] = (
-            collections.defaultdict(_Held))
-        self._levels: dict[str, _Held] = collections.defaultdict(_Held)
+        self._held: dict[tuple[str, bool, str], _Integral] = (
+            collections.defaultdict(_Integral))
+        self._levels: dict[str, _Integral] = collections.defaultdict(_Integral)
         self._promised: dict[availability_margin.QosClass,
                              list[fractions.Fraction]] = {}
         self._moves: collections.Counter[str] = collections.Counter()
@@ -275,7 +276,7 @@ class Report:
         found['late_s'] = found.pop('late_ms', 0) / 1000
         for name, level in (('host_hours', 'hosts reserved'),
                             ('host_hours_used', 'hosts reserved and used')):
-            held = self._levels.get(level, _Held())
+            held = self._levels.get(level, _Integral())
             held.change(0, now_us)
             found[name] = round(held.area / SECOND / 3600, 3)
         return {'reservations': found}
@@ -283,7 +284,7 @@ class Report:
     def _class(self, name: str) -> dict[str, Any]:
         counts = dict(sorted(self.counts[name].items()))
         lost_us = counts.pop('lost_us', 0)
-        waits = self._waits.get(name, Waits())
+        waits = self._waits.get(name, WaitHistogram())
         return {**counts, 'lost_s': lost_us / SECOND,
                 'wait_s': waits.figures()}
 

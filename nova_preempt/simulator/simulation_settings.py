@@ -97,7 +97,7 @@ CLASSES: dict[str, Terms | None] = {name: Terms() for name in (
 
 
 @dataclasses.dataclass(frozen=True)
-class Backlog:
+class BacklogOptions:
     """Options of the backlog; see [backlog].
 
     :param planner: places those together that fit, None: one by one
@@ -109,7 +109,7 @@ class Backlog:
 
 
 @dataclasses.dataclass(frozen=True)
-class Classes:
+class ClassOptions:
     """Options of classes of service; see [classes].
 
     :param claims: a simulated_classes.Claims that the order of the backlog
@@ -121,7 +121,7 @@ class Classes:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reservations:
+class ReservationOptions:
     """Options of reservations; see [reservation].
 
     :param guard: for how long servers must have their hosts
@@ -176,15 +176,15 @@ class Options:
     interval_s: int = 10
     restore_at_once: int = 10
     restore_timeout_s: int = 7 * 86400
-    backlog: Backlog | None = None
+    backlog: BacklogOptions | None = None
     power: energy_observation.Options | None = None
-    classes: Classes | None = None
-    reservations: Reservations | None = None
+    classes: ClassOptions | None = None
+    reservations: ReservationOptions | None = None
     may_unshelve: bool = True
     may_migrate: bool = True
 
     @property
-    def reservation_options(self) -> Reservations:
+    def reservation_options(self) -> ReservationOptions:
         """The options of reservations, where they are on."""
         assert self.reservations is not None
         return self.reservations

@@ -10,8 +10,8 @@ from typing import Any
 
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import simulation_report
-from nova_preempt.simulator.events import Events
-from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.events import EventQueue
+from nova_preempt.simulator.events import Phase
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulation_settings import Options
 
@@ -21,7 +21,7 @@ if typing.TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Parts:
+class SimulationState:
     """Shared state of a simulation.
 
     :ivar servers: {id: Server} of those that are not over
@@ -29,20 +29,20 @@ class Parts:
     :ivar preemptions: {id: how often it has been preempted}
     """
 
-    events: Events
+    events: EventQueue
     cloud: indexed_cloud.IndexedCloud
     options: Options
-    drawn: delays.Drawn
+    sampler: delays.DelaySampler
     report: simulation_report.Report
     servers: dict[str, Server] = dataclasses.field(default_factory=dict)
     groups: dict[str, tuple[str, ...]] = dataclasses.field(
         default_factory=dict)
     preemptions: dict[str, int] = dataclasses.field(default_factory=dict)
 
-    def later(self, server: Server, in_us: int, turn: Turn,
+    def later(self, server: Server, in_us: int, phase: Phase,
               happen: Callable[..., None], *arguments: Any) -> None:
         """Have something happen to a server, unless its epoch is over then."""
-        self.events.add(self.events.now_us + in_us, turn, self._happen,
+        self.events.add(self.events.now_us + in_us, phase, self._happen,
                         server, server.epoch, happen, arguments)
 
     @staticmethod

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 _EVENTS = ('asked', 'queued', 'placed', 'preempted', 'joined', 'woken',
-           'refused',
-           'active', 'finished', 'ended', 'notice', 'kept', 'deleted',
-           'shelved', 'stopped', 'expired', 'back', 'left', 'moved',
+           'refused', 'active', 'finished', 'ended', 'notice', 'kept',
+           'deleted', 'shelved', 'stopped', 'expired', 'back', 'left', 'moved',
            'not moved', 'cleared')
 #: Of reservations, what is no count.
 _OF_HOURS = {'late_s': 'late by, s', 'host_hours': 'host-hours',

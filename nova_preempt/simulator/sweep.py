@@ -22,7 +22,7 @@ from nova_preempt.simulator.traces.trace_model import TraceError
 MOST_TRIES = 3
 
 
-class Lost(Exception):
+class RunsLost(Exception):
     """Runs have come to nothing again and again; the message says why."""
 
 
@@ -86,7 +86,7 @@ def in_processes(jobs: Sequence[Job], count: int
     A run whose process has died is begun again in another one.
 
     :param count: of processes
-    :raises Lost: that has happened too often
+    :raises RunsLost: that has happened too often
     """
     left = dict(enumerate(jobs))
     for _ in range(MOST_TRIES):
@@ -112,7 +112,7 @@ def in_processes(jobs: Sequence[Job], count: int
             return
     msg = (f'{len(left)} runs have ended with their process, {MOST_TRIES} '
            'times; is there memory enough for as many at once?')
-    raise Lost(msg)
+    raise RunsLost(msg)
 
 
 def on_dask(jobs: Sequence[Job], address: str
@@ -125,7 +125,7 @@ def on_dask(jobs: Sequence[Job], address: str
     :param address: of its scheduler
     :raises NotInstalled: distributed is not
     :raises OSError: nobody answers there
-    :raises Lost: a run has taken down one worker after the other
+    :raises RunsLost: a run has taken down one worker after the other
     """
     try:
         import distributed
@@ -142,7 +142,7 @@ def on_dask(jobs: Sequence[Job], address: str
                 try:
                     summary = future.result()
                 except distributed.KilledWorker as exc:
-                    raise Lost(str(exc)) from exc
+                    raise RunsLost(str(exc)) from exc
                 yield jobs[numbers[future.key]], summary
         finally:
             client.cancel(futures)

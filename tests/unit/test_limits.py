@@ -45,9 +45,9 @@ ROOM_LINES = {
 }
 ABOVE_ROOM_LINES = {
     '': 555, 'api': 2575, 'backlog': 1520, 'classes': 422, 'client': 1160,
-    'cloud': 2552, 'cmd': 2311, 'core': 13348, 'db': 2591, 'embedded': 1202,
+    'cloud': 2552, 'cmd': 2311, 'core': 13348, 'db': 2591, 'embedded': 1203,
     'engine': 898, 'handover': 2298, 'power': 1919, 'reservation': 1802,
-    'scheduler': 2731, 'sdk': 634, 'simulator': 6587,
+    'scheduler': 2731, 'sdk': 634, 'simulator': 6596,
 }
 ABOVE_FILE_LINES = {
 }
@@ -66,12 +66,12 @@ ABOVE_ATTRIBUTES = {
     'nova_preempt.reservation.host_inventory.HostInventory': 18,
     'nova_preempt.reservation.host_occupancy.HostOccupancy': 14,
     'nova_preempt.simulator.indexed_cloud.IndexedCloud': 17,
-    'nova_preempt.simulator.simulated_power.Power': 15,
+    'nova_preempt.simulator.simulated_power.SimulatedPower': 15,
     'nova_preempt.simulator.simulated_power.PoweredHost': 16,
     'nova_preempt.simulator.simulation_report.Report': 15,
     'nova_preempt.simulator.simulation.Simulation': 11,
     'nova_preempt.simulator.simulated_servers.Server': 14,
-    'nova_preempt.simulator.simulated_backlog.Waiting': 12,
+    'nova_preempt.simulator.simulated_backlog.SimulatedBacklog': 12,
 }
 
 #: Rows of a table, what is read of a server or a host, and options: each of

@@ -195,14 +195,14 @@ def simulated(asked, until_s, vcpus=4, full_until_s=0):
     find = run.Simulation._find
 
     def refuse(simulation, *arguments):
-        if simulation._parts.events.now_us < full_until_s * SECOND:
+        if simulation._world.events.now_us < full_until_s * SECOND:
             return None
         return find(simulation, *arguments)
 
     with mock.patch.object(run.Simulation, '_find', refuse):
         small.simulated(
             small.cloud(1, vcpus, waiting=frozenset(['normal'])),
-            small.options(backlog=simulation_settings.Backlog(
+            small.options(backlog=simulation_settings.BacklogOptions(
                 queue_order.FIFO(), backlog_controller.Options(
                     interval_s=INTERVAL_S))),
             *(small.boot(at_s, uuid, size, for_s=for_s)

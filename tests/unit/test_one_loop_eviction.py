@@ -208,15 +208,15 @@ def simulate(scenario):
                 f'constant:{scenario.delete_s}'))),
         small.options(termination_timeout_s=TIMEOUT_S, max_attempts=1),
         0, records.append)
-    parts = simulation._parts
-    draw_us = parts.drawn.us
+    state = simulation._world
+    draw_us = state.sampler.draw_us
 
     def us(kind):
         if kind in ('delete', 'shelve', 'stop'):
-            asked.append((parts.events.now_us // small.SECOND, 'asked', kind))
+            asked.append((state.events.now_us // small.SECOND, 'asked', kind))
         return draw_us(kind)
 
-    parts.drawn.us = us
+    state.sampler.draw_us = us
     trace = [trace_model.Boot(0, victim.uuid,
                               {'VCPU': victim.vcpus, 'MEMORY_MB': 1}, '',
                               victim.uuid, None)

@@ -241,7 +241,8 @@ def simulated(scenario):
         cloud, hosts=tuple(kinds), delays=dataclasses.replace(
             small.DELAYS, migrate=delays.Delay(f'constant:{MIGRATE_S}')))
     options = small.options(
-        may_migrate=not is_open, reservations=simulation_settings.Reservations(
+        may_migrate=not is_open,
+        reservations=simulation_settings.ReservationOptions(
             leases.Guard(0, NoticeRule(30), eligibility.Rules(), 120, 0), 300,
             evacuation_lead_s=300))
     trace = [trace_model.Reserve(

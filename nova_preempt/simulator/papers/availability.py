@@ -32,8 +32,8 @@ from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.model import SECOND, Resources
-from nova_preempt.simulator.events import Events
-from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.events import EventQueue
+from nova_preempt.simulator.events import Phase
 
 #: {seconds it took to get a container back to a host: how often}, as they
 #: measured it.
@@ -175,18 +175,18 @@ class _Run:
         self._draw = functools.partial(
             chance.choices, list(experiment.overheads_s),
             list(experiment.overheads_s.values()))
-        self._events = Events()
+        self._events = EventQueue()
         self._stays = itertools.count()
 
     def run(self) -> Outcome:
         for arrival in self.experiment.arrivals:
-            self._events.add(arrival.at_us, Turn.STEP, self._arrive, arrival)
+            self._events.add(arrival.at_us, Phase.STEP, self._arrive, arrival)
         self._events.run(self.experiment.until_us)
         return self._outcome()
 
     def _in(self, delay_us: int, happen: Callable[..., None], *arguments: Any
             ) -> None:
-        self._events.add(self._events.now_us + delay_us, Turn.STEP, happen,
+        self._events.add(self._events.now_us + delay_us, Phase.STEP, happen,
                          *arguments)
 
     def _note(self, uuid: str, kind: Kind) -> class_dispatch.Claimant:
@@ -231,7 +231,7 @@ class _Run:
 
     def _want_pass(self, number: int) -> None:
         """Have one pass for all that happens now, after the last one."""
-        self._events.add(self._events.now_us, Turn.LOOK, self._pass, number)
+        self._events.add(self._events.now_us, Phase.POLL, self._pass, number)
 
     def _pass(self, number: int) -> None:
         if number != self.passes:

@@ -62,7 +62,7 @@ _DELAYS = delays.Delays(power_on=delays.Delay(f'constant:{BOOT_S}'))
 _OPTIONS = simulation_settings.Options(
     preemption_policy.Policy(eligibility.Rules(), ('delete',),
                              costs.partial_hour),
-    interval_s=NOTE_S, reservations=simulation_settings.Reservations(
+    interval_s=NOTE_S, reservations=simulation_settings.ReservationOptions(
         leases.Guard(0, notice_period.NoticeRule(0), eligibility.Rules(), 0,
                      0), 0,
         ranking=calendar.energy, reservable_default=True))

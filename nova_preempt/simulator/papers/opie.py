@@ -156,8 +156,7 @@ class Testbed:
     @property
     def cost_us(self) -> int:
         """Return the cost of all victims."""
-        cost_us: int = self._simulation.summary()['decisions']['cost_us']
-        return cost_us
+        return int(self._simulation.summary()['decisions']['cost_us'])
 
 
 def _spot(at_us: int, uuid: str, size: str, host: str | None = None) -> Boot:

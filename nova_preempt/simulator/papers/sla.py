@@ -33,8 +33,8 @@ from nova_preempt.core.classes import promethee
 from nova_preempt.core.classes.core_allocation import Category
 from nova_preempt.core.classes.core_allocation import Service
 from nova_preempt.core.model import SECOND
-from nova_preempt.simulator.events import Events
-from nova_preempt.simulator.events import Turn
+from nova_preempt.simulator.events import EventQueue
+from nova_preempt.simulator.events import Phase
 from nova_preempt.simulator.papers import figures
 from nova_preempt.simulator.papers.figures import Figure
 
@@ -157,18 +157,18 @@ def simulate(each: Run, beside: int, seed: int) -> list[Started]:
     """
     idle = {f'{category.value}-{number}': CORES for category in Category
             for number in range(HOSTS)}
-    clock = Events()
+    clock = EventQueue()
     queue: dict[str, Request] = {}
     started: list[Started] = []
 
     def come(request: Request) -> None:
         queue[request.uuid] = request
-        clock.add(clock.now_us, Turn.LOOK, look)
+        clock.add(clock.now_us, Phase.POLL, look)
 
     def end(start: Start) -> None:
         for name in start.hosts:
             idle[name] += start.cores
-        clock.add(clock.now_us, Turn.LOOK, look)
+        clock.add(clock.now_us, Phase.POLL, look)
 
     def look() -> None:
         while (start := choose(queue.values(), _hosts(idle), beside)):
@@ -179,11 +179,11 @@ def simulate(each: Run, beside: int, seed: int) -> list[Started]:
                 clock.now_us, Service(request.priorities.cores),
                 request.submitted_us, start.cores, len(start.hosts)))
             took = run_time_s(SEQUENTIAL_S, start.cores)
-            clock.add(clock.now_us + round(took * SECOND), Turn.END, end,
+            clock.add(clock.now_us + round(took * SECOND), Phase.END, end,
                       start)
 
     for number, (at_us, service) in enumerate(submissions(each, seed)):
-        clock.add(at_us, Turn.STEP, come, Request(
+        clock.add(at_us, Phase.STEP, come, Request(
             f'{number:04}', at_us, Priorities(*[int(service)] * 4)))
     clock.run(CONTAINERS * SEQUENTIAL_S * SECOND)
     return started

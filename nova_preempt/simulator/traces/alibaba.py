@@ -70,5 +70,5 @@ class Reader(line_reader.LineReader):
                                    most=_WHOLE) / _WHOLE
         found = self.scale.resources(0, share)
         if cores:
-            found['VCPU'] = trace_model.up(cores)
+            found['VCPU'] = trace_model.round_up(cores)
         return found

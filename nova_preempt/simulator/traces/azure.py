@@ -39,9 +39,10 @@ class TableReader(line_reader.LineReader):
             created_us, trace_model.text(cells[0], 'vmid'), {
                 'VCPU': trace_model.whole(_CORES.get(cores, cores),
                                           'vmcorecount', 1),
-                'MEMORY_MB': trace_model.up(_MB_A_GB * trace_model.number(
-                    _MEMORY_GB.get(memory, memory), 'vmmemory',
-                    most=float(2**20)))},
+                'MEMORY_MB': trace_model.round_up(
+                    _MB_A_GB * trace_model.number(
+                        _MEMORY_GB.get(memory, memory), 'vmmemory',
+                        most=float(2**20)))},
             '', trace_model.text(cells[8], 'vmcategory').lower(),
             deleted_us - created_us,
             trace_model.text(cells[1], 'subscriptionid', True)),)

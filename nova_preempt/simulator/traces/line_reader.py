@@ -179,7 +179,7 @@ class LineReader:
         return ()
 
 
-def per_server(
+def split_job(
     boot: Callable[[str, int], trace_model.Boot], id: str, vcpus: int,
     most: int) -> Iterator[trace_model.Boot]:
     """Yield a job that is larger than a machine as several servers.

@@ -43,14 +43,14 @@ class Reader(line_reader.LineReader):
         def boot(id: str, vcpus: int) -> trace_model.Boot:
             resources = {'VCPU': vcpus}
             if memory_kb:
-                resources['MEMORY_MB'] = trace_model.up(
+                resources['MEMORY_MB'] = trace_model.round_up(
                     memory_kb * vcpus / _KB_A_MB)
             return trace_model.Boot(
                 at_us, id, resources, '',
                 'queue' if queue is None else f'queue-{int(queue)}',
                 duration_us, f'user-{user}')
 
-        return line_reader.per_server(boot, job, vcpus, self.scale.vcpus)
+        return line_reader.split_job(boot, job, vcpus, self.scale.vcpus)
 
 
 def _known(text: str, name: str, most: float = float(trace_model.MOST)

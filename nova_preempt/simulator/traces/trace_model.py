@@ -107,13 +107,13 @@ class Scale:
     def resources(self, cpu: float = 0.0, memory: float = 0.0,
                   disk: float = 0.0) -> dict[str, int]:
         """What these shares of a machine are, {class: amount}."""
-        found = {'VCPU': up(cpu * self.vcpus),
-                 'MEMORY_MB': up(memory * self.memory_mb),
-                 'DISK_GB': up(disk * self.disk_gb)}
+        found = {'VCPU': round_up(cpu * self.vcpus),
+                 'MEMORY_MB': round_up(memory * self.memory_mb),
+                 'DISK_GB': round_up(disk * self.disk_gb)}
         return {name: amount for name, amount in found.items() if amount}
 
 
-def up(value: float) -> int:
+def round_up(value: float) -> int:
     """The next whole number that is not below; rounding errors are forgiven.
 
     0.1 * 30 is 3, and not 4.

@@ -37,7 +37,7 @@ class FilesTestCase(unittest.TestCase):
 class TestWritten(FilesTestCase):
 
     def put(self, path, text):
-        with output_files.written(path) as name:
+        with output_files.replacement(path) as name:
             pathlib.Path(name).write_text(text)
 
     def test_a_new_file(self):
@@ -67,7 +67,7 @@ class TestWritten(FilesTestCase):
     def test_nothing_changes_where_it_fails(self):
         path = self.write('a', 'old')
         with self.assertRaises(KeyboardInterrupt), \
-                output_files.written(path) as name:
+                output_files.replacement(path) as name:
             pathlib.Path(name).write_text('half')
             raise KeyboardInterrupt
         self.assertEqual(['a'], self.names())

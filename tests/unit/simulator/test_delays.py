@@ -47,12 +47,13 @@ class TestDelay(unittest.TestCase):
 class TestDrawn(unittest.TestCase):
 
     def test_each_kind_by_itself(self):
-        one, other = (delays.Drawn(delays.Delays(), 3) for _ in range(2))
-        other.us('boot')
-        other.us('boot')
-        self.assertEqual([one.us('delete') for _ in range(5)],
-                         [other.us('delete') for _ in range(5)])
-        self.assertNotEqual(one.us('boot'), other.us('boot'))
-        another = delays.Drawn(delays.Delays(), 4)
-        self.assertNotEqual([one.us('stop') for _ in range(5)],
-                            [another.us('stop') for _ in range(5)])
+        one, other = (delays.DelaySampler(delays.Delays(), 3)
+                      for _ in range(2))
+        other.draw_us('boot')
+        other.draw_us('boot')
+        self.assertEqual([one.draw_us('delete') for _ in range(5)],
+                         [other.draw_us('delete') for _ in range(5)])
+        self.assertNotEqual(one.draw_us('boot'), other.draw_us('boot'))
+        another = delays.DelaySampler(delays.Delays(), 4)
+        self.assertNotEqual([one.draw_us('stop') for _ in range(5)],
+                            [another.draw_us('stop') for _ in range(5)])

@@ -117,7 +117,7 @@ class TestIndexedCloud(unittest.TestCase):
 
     def look(self):
         """Have the core work out what plans cost."""
-        answers = memory_cloud.Answers(self.cloud)
+        answers = memory_cloud.MemoryCloudPort(self.cloud)
         answers.listed = lambda max_age_s: self.cloud.candidates(
             TWO, self.policy, NOW_US)
         return [plan.host.name for plan in victim_search.Search(

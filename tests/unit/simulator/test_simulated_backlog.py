@@ -22,7 +22,8 @@ from tests.unit.simulator import test_simulated_classes
 from tests.unit.simulator import test_simulated_power
 from tests.unit.simulator import test_simulated_reservations
 
-BACKLOG = simulation_settings.Backlog(queue_order.FIFO(queue_order.Options()))
+BACKLOG = simulation_settings.BacklogOptions(
+    queue_order.FIFO(queue_order.Options()))
 
 
 def simulated(*trace, hosts=1, backlog=BACKLOG, waiting=('preemptible',),
@@ -161,8 +162,9 @@ class TestWaiting(unittest.TestCase):
         small.simulated(
             small.cloud(terms=terms, waiting={'preemptible', 'normal'}),
             dataclasses.replace(
-                small.options(backlog=simulation_settings.Backlog(Order())),
-                classes=simulation_settings.Classes(
+                small.options(
+                    backlog=simulation_settings.BacklogOptions(Order())),
+                classes=simulation_settings.ClassOptions(
                     test_simulated_classes.TABLE)),
             small.boot(3, 'p', spot=True), small.boot(4, 'n'), until_s=100)
         self.assertEqual(
@@ -199,8 +201,9 @@ class TestLarge(unittest.TestCase):
 
     def placed(self, of, hold_after_s):
         """When it is, in seconds; None: in four hours it is not."""
-        backlog = simulation_settings.Backlog(of, backlog_controller.Options(
-            dispatch.Options(hold_after_s=hold_after_s)))
+        backlog = simulation_settings.BacklogOptions(
+            of, backlog_controller.Options(
+                dispatch.Options(hold_after_s=hold_after_s)))
         trace = [small.boot(at_s, f's{at_s:05}', for_s=395)
                  for at_s in range(0, 14400, 25)]
         trace.insert(40, small.boot(

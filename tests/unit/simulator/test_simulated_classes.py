@@ -30,7 +30,8 @@ def make(hosts=1, found=TABLE, **values):
         'none': simulation_settings.Terms(action='shelve', restore=True)})
     return setup, dataclasses.replace(
         small.options(notice=NoticeRule(0), **values),
-        classes=None if found is None else simulation_settings.Classes(found))
+        classes=None if found is None
+        else simulation_settings.ClassOptions(found))
 
 
 def boot(at_s, id, name, vcpus=4, for_s=None):

@@ -30,8 +30,8 @@ class TestCloud(unittest.TestCase):
                                 Inventory(900, 100, allocation_ratio=1.5)}
             ).hosts())
         wanted = headroom_account.parse('VCPU:20%,MEMORY_MB:700,DISK_GB:5')
-        group = simulated_headroom.Cloud(
-            'all', wanted, simulated_headroom.Nodes(there))
+        group = simulated_headroom.CloudGroup(
+            'all', wanted, simulated_headroom.HostProviders(there))
         held = []
         rooms = set()
         for number in range(60):

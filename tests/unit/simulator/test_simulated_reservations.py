@@ -23,7 +23,7 @@ from tests.unit.simulator import small
 from tests.unit.simulator import test_simulated_power
 
 #: As by default, but for hosts that anybody may reserve.
-RESERVATIONS = simulation_settings.Reservations(
+RESERVATIONS = simulation_settings.ReservationOptions(
     leases.Guard(3600, NoticeRule(30), eligibility.Rules(), 120, 0), 3600,
     reservable_default=True)
 
@@ -243,7 +243,7 @@ class TestEmptied(unittest.TestCase):
         reservation = there._book.find('r')
         (name,) = reservation.held
         other, = {'h-1', 'h-2'} - {name}
-        there._keeper._carry_out(
+        there._executor._carry_out(
             reservation_controller.ReplaceHost(name, (other,), or_lose=True),
                 'r')
         simulation.run((), 6000 * SECOND)
@@ -560,16 +560,16 @@ class TestMany(unittest.TestCase):
         with mock.patch.object(cleanup_controller, 'TIMEOUT_S',
                                chance.choice((1, 600))):
             figures = simulation.run(self.trace(chance), 92_000 * SECOND)
-        parts = simulation._parts
-        there = parts.cloud
+        state = simulation._world
+        there = state.cloud
         self.assertEqual(there.total(), there.free())
-        self.assertEqual({}, parts.servers)
-        self.assertEqual({}, simulation._endings.decisions.open)
-        self.assertEqual({}, simulation._endings.ending)
+        self.assertEqual({}, state.servers)
+        self.assertEqual({}, simulation._evictions.decisions.open)
+        self.assertEqual({}, simulation._evictions.ending)
         self.assertEqual({}, simulation._moves._moves)
         for level in ('hosts reserved', 'hosts reserved and used'):
-            if level in parts.report._levels:
-                self.assertEqual(0, parts.report._levels[level].amount)
+            if level in state.report._levels:
+                self.assertEqual(0, state.report._levels[level].amount)
         found = figures['reservations']
         self.assertLessEqual(found['host_hours_used'], found['host_hours'])
         return {name: value for name, value in found.items()

@@ -304,7 +304,7 @@ class TestSimulation(unittest.TestCase):
                                         small.options())
             simulation.run([boot(0, 'a'), boot(1, 'b')])
             self.assertEqual(expected, [
-                simulation._parts.servers[uuid].host.name for uuid in 'ab'])
+                simulation._world.servers[uuid].host.name for uuid in 'ab'])
 
     def test_flavors(self):
         setup = small.cloud(flavors={
@@ -328,9 +328,9 @@ class TestSimulation(unittest.TestCase):
                             boot(1, 'a'))
 
     def assert_empty(self, simulation):
-        parts = simulation._parts
-        self.assertEqual({}, parts.servers)
-        for host in parts.cloud.hosts.values():
+        state = simulation._world
+        self.assertEqual({}, state.servers)
+        for host in state.cloud.hosts.values():
             self.assertEqual({}, host.allocations)
             self.assertEqual({}, host.servers)
 
@@ -367,20 +367,20 @@ class TestLaws(unittest.TestCase):
         events = sorted([*trace, *ends], key=lambda event: event.at_us)
         for event in events:
             simulation.run([event])
-            self.check(simulation._parts)
+            self.check(simulation._world)
         simulation.run([trace_model.End(event.at_us + 10**6 * SECOND, each)
-                        for each in list(simulation._parts.servers)])
+                        for each in list(simulation._world.servers)])
         simulation.run([], 3 * 10**12)
-        parts = simulation._parts
-        self.check(parts)
-        self.assertEqual({}, parts.servers)
+        state = simulation._world
+        self.check(state)
+        self.assertEqual({}, state.servers)
         self.assertFalse(any(host.allocations
-                             for host in parts.cloud.hosts.values()))
-        asked = sum(each['asked'] for each in parts.report.counts.values())
+                             for host in state.cloud.hosts.values()))
+        asked = sum(each['asked'] for each in state.report.counts.values())
         self.assertEqual(len(trace), asked)
 
-    def check(self, parts):
-        cloud = parts.cloud
+    def check(self, state):
+        cloud = state.cloud
         for number, host in enumerate(cloud._in_order):
             provider = host.providers[0]
             for name, row in cloud._row.items():

@@ -12,7 +12,7 @@ class TestWaits(unittest.TestCase):
 
     def test_quantiles_are_a_little_too_large_at_most(self):
         chance = random.Random(1)
-        waits = simulation_report.Waits()
+        waits = simulation_report.WaitHistogram()
         found = [chance.choice((0, chance.randrange(10**9)))
                  for _ in range(999)]
         for wait_us in found:
@@ -28,7 +28,7 @@ class TestWaits(unittest.TestCase):
 
     def test_none(self):
         self.assertEqual({'mean': 0, 'median': 0, '95 %': 0, 'most': 0},
-                         simulation_report.Waits().figures())
+                         simulation_report.WaitHistogram().figures())
 
 
 class TestTable(unittest.TestCase):

@@ -70,7 +70,8 @@ class TestProcesses(Case):
     def test_not_for_ever(self):
         with mock.patch.object(sweep, 'run', die_always), (
                 mock.patch.object(sweep, 'MOST_TRIES', 2)), (
-                self.assertRaisesRegex(sweep.Lost, '1 runs have ended .* 2')):
+                self.assertRaisesRegex(sweep.RunsLost,
+                                       '1 runs have ended .* 2')):
             list(sweep.in_processes(self.jobs(1), 1))
 
     def test_errors_of_a_trace_are_told(self):

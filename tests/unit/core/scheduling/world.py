@@ -47,7 +47,7 @@ Passes = Callable[[memory_cloud.MemoryHost, tuple[Server, ...]], bool]
 MakeServer = Callable[[str, memory_cloud.MemoryHost], Server | None]
 
 
-class Answers(memory_cloud.Answers):
+class Answers(memory_cloud.MemoryCloudPort):
     """As a World has it; may be changed."""
 
     _cloud: World

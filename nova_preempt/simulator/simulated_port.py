@@ -17,10 +17,10 @@ from nova_preempt.simulator import memory_cloud
 from nova_preempt.simulator import simulated_evictions
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator.cost_bound_index import Mask
-from nova_preempt.simulator.simulation_state import Parts
+from nova_preempt.simulator.simulation_state import SimulationState
 
 
-class Answers(memory_cloud.Answers):
+class SimulatedCloudPort(memory_cloud.MemoryCloudPort):
     """Answers for the decision on one request.
 
     :param waited: decisions that it has waited for before
@@ -30,14 +30,15 @@ class Answers(memory_cloud.Answers):
         for all
     """
 
-    def __init__(self, parts: Parts, under_way: simulated_evictions.Endings,
+    def __init__(self, world: SimulationState,
+                 evictions: simulated_evictions.Evictions,
                  request: Request, waited: Collection[str],
                  *, is_closed: bool = False, where: Mask | None = None,
                  enabled: bool = True) -> None:
-        super().__init__(parts.cloud, '' if enabled else 'preemption is off')
-        self._parts = parts
+        super().__init__(world.cloud, '' if enabled else 'preemption is off')
+        self._world = world
         self._asked = request
-        self._endings = under_way
+        self._evictions = evictions
         self._waited = waited
         self._is_closed = is_closed
         self._where = where
@@ -46,7 +47,7 @@ class Answers(memory_cloud.Answers):
         found = super().passing(trials)
         if self._where is not None:
             found = {uuid for uuid in found
-                     if self._parts.cloud.is_among(uuid, self._where)}
+                     if self._world.cloud.is_among(uuid, self._where)}
         if not self._is_closed:
             return found
         return {trial.host for trial in trials
@@ -54,17 +55,17 @@ class Answers(memory_cloud.Answers):
 
     def _gives_all(self, trial: Trial) -> bool:
         """Whether victims leave all that is taken."""
-        host = self._parts.cloud.hosts[trial.host]
+        host = self._world.cloud.hosts[trial.host]
         left = capacity.total(host.allocations[server.uuid]
                               for server in trial.without)
         return all(capacity.fits(group.resources, left)
                    for group in self._asked.groups)
 
     def listed(self, max_age_s: float) -> Sequence[Listing]:
-        return self._parts.cloud.candidates(
-            self._asked, self._parts.options.policy,
-            microseconds(simulated_servers.at(self._parts.events.now_us)),
-            [each.host for each in self._endings.decisions.open.values()],
+        return self._world.cloud.candidates(
+            self._asked, self._world.options.policy,
+            microseconds(simulated_servers.at(self._world.events.now_us)),
+            [each.host for each in self._evictions.decisions.open.values()],
             self._where)
 
     def may_wait(self, notice_s: float) -> bool:
@@ -72,14 +73,14 @@ class Answers(memory_cloud.Answers):
 
     @functools.cached_property
     def _can_wait(self) -> bool:
-        return (self._endings.decisions.waiting
-                < self._parts.options.max_waiting_requests)
+        return (self._evictions.decisions.waiting
+                < self._world.options.max_waiting_requests)
 
     def ending(self) -> Collection[str]:
-        return self._endings.ending
+        return self._evictions.ending
 
     def releasing(self) -> Mapping[str, Releasing]:
-        return self._endings.decisions.releasing(self._waited)
+        return self._evictions.decisions.releasing(self._waited)
 
     def budgets(self) -> Budgets | None:
-        return self._endings.budgets()
+        return self._evictions.budgets()
