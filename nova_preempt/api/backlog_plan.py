@@ -9,43 +9,27 @@ from nova_preempt.api import policy
 from nova_preempt.api import schemas
 from nova_preempt.api import views
 
-_described = schemas.described
 _object = schemas.make_object
 
 #: The microversion that tells why hosts are for Nova to choose.
 _REASON = '1.6'
 
 ANSWER = _object({'backlog_plan': _object({
-    'at': schemas.TIME,
-    'mode': _described(schemas.STRING, 'As [backlog]batch_mode has it; "off" '
-                                       'is one by one.'),
-    'stopped': _described(schemas.STRING, 'Why nothing is started; empty if '
-                                          'it is.'),
-    'requests_waiting': _described(
-        schemas.COUNT, 'Those that have servers to start and may be tried '
-                       'now or later.'),
-    'starts': {'type': 'array', 'items': _object({
-        'request_id': schemas.UUID,
+    'at': schemas.TIME, 'mode': schemas.STRING, 'stopped': schemas.STRING,
+    'requests_waiting': schemas.COUNT,
+    'starts': schemas.array(_object({
+        'request_id': schemas.UUID, 'name': schemas.STRING,
+        'project_id': schemas.STRING, 'flavor': schemas.STRING,
+        'count': schemas.COUNT, 'hosts': schemas.array(_object(
+            {'name': schemas.STRING, 'count': schemas.COUNT},
+            section='plan_host'))},
+        {'reason': schemas.STRING}, 'plan_start')),
+    'hosts': schemas.array(_object({
         'name': schemas.STRING,
-        'project_id': schemas.STRING,
-        'flavor': _described(schemas.STRING, 'Its name.'),
-        'count': schemas.COUNT,
-        'hosts': schemas.array(_object(
-            {'name': schemas.STRING, 'count': schemas.COUNT}),
-            'Empty where Nova is to choose.')}, {
-        'reason': _described(
-            schemas.STRING, 'Why its hosts are for Nova to choose; empty '
-                            'where they are chosen, and in the mode "off" '
-                            '(microversion 1.6).')})},
-    'hosts': {'type': 'array', 'items': _object({
-        'name': schemas.STRING,
-        'resources': {'type': 'object', 'description': 'By resource class.',
-                      'additionalProperties': _object({
-                          'capacity': schemas.COUNT,
-                          'used': schemas.COUNT,
-                          'used_after': _described(
-                              schemas.COUNT, 'Where hosts are chosen.')})},
-    })}})})
+        'resources': {'type': 'object', 'additionalProperties': _object(
+            dict.fromkeys(('capacity', 'used', 'used_after'),
+                          schemas.COUNT))}})),
+}, section='plan')})
 
 
 @operation.serves('GET', '/v1/backlog-plan', policy.BACKLOG_PLAN, ANSWER,

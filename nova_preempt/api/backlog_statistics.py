@@ -23,51 +23,33 @@ _REPORT = datetime.timedelta(days=7)
 _MOST_REPORT = datetime.timedelta(days=366)
 _PARTS = 100
 
-_described = schemas.described
 _object = schemas.make_object
-_SECONDS = {'type': ['integer', 'null'], 'description':
-            'Of those that started; null if none did.'}
+_SECONDS = {'type': ['integer', 'null']}
 
-STATISTICS_QUERY = _object({}, {
+STATISTICS_QUERY = schemas.make_query({
     'hours': {'type': 'integer', 'minimum': 1, 'maximum': _MOST_HOURS,
-              'description': f'How far back waits count; {_HOURS} if it is '
-                             'missing.'},
-}, closed=True)
+              'description': 'Hours before now that wait times are taken '
+                             f'from; {_HOURS} if missing.'}})
 _NUMBERS = _object({
-    'requests': schemas.COUNT,
-    'requests_by_status': {'type': 'object',
-                           'additionalProperties': schemas.COUNT},
-    'started': _described(schemas.COUNT, 'How often requests started in '
-                                         'these hours.'),
-    'started_per_hour': {'type': 'number'},
-    'median_wait_s': _SECONDS,
-    'p95_wait_s': _SECONDS,
-})
+    'requests': schemas.COUNT, 'requests_by_status': schemas.COUNTS,
+    'started': schemas.COUNT, 'started_per_hour': {'type': 'number'},
+    'median_wait_s': _SECONDS, 'p95_wait_s': _SECONDS})
 STATISTICS_ANSWER = _object({'requests_statistics': _object({
     'hours': schemas.COUNT, 'since': schemas.TIME, 'total': _NUMBERS,
     'classes': schemas.array(_object(
         {'class': schemas.STRING, **_NUMBERS['properties']}))})})
 
-REPORT_QUERY = _object({}, {
-    'since': _described(schemas.TIME, 'A week before until if it is missing. '
-                                      'UTC if no offset is given.'),
-    'until': _described(schemas.TIME, 'Now if it is missing.'),
-}, closed=True)
-_SHARE = {'type': ['number', 'null'], 'description':
-          'The share of their time that they ran, from 0 to 1; null if there '
-          'was none.'}
+REPORT_QUERY = schemas.make_query(schemas.PERIOD, 'report_query')
+_SHARE = {'type': ['number', 'null']}
 REPORT_ANSWER = _object({'requests_report': _object({
-    'since': schemas.TIME, 'until': schemas.TIME,
+    **schemas.PERIOD,
     'classes': schemas.array(_object({
-        'class': schemas.STRING,
-        'requests': schemas.COUNT,
-        'running_s': schemas.COUNT,
-        'waiting_s': schemas.COUNT,
-        'starting_s': schemas.COUNT,
-        'availability': _SHARE,
-        'series': schemas.array(_object({
-            'time': _described(schemas.TIME, 'The end of a part.'),
-            'availability': _SHARE}))}))})})
+        'class': schemas.STRING, 'requests': schemas.COUNT,
+        'running_s': schemas.COUNT, 'waiting_s': schemas.COUNT,
+        'starting_s': schemas.COUNT, 'availability': _SHARE,
+        'series': schemas.array(_object(
+            {'time': schemas.TIME, 'availability': _SHARE},
+            section='course_point'))}))})})
 
 
 @operation.serves('GET', '/v1/requests-statistics', policy.BACKLOG_STATISTICS,

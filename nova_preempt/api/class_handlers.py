@@ -11,35 +11,24 @@ from nova_preempt.core.backlog import request_history
 from nova_preempt.core.times import microseconds
 from nova_preempt.db import class_servers
 
-#: The microversion that brought them.
+#: The microversion that introduced classes.
 SINCE = '1.5'
 
-_described = schemas.described
 _object = schemas.make_object
 _SHARE = {'type': 'number', 'minimum': 0, 'maximum': 1}
 
-SHARE = {'type': ['number', 'null'], 'minimum': 0, 'maximum': 1,
-         'description': 'The share that its class promises, or null.'}
-CLOCKS = {**_object({
-    'running_s': schemas.COUNT,
-    'waiting_s': schemas.COUNT,
-    'starting_s': _described(schemas.COUNT, 'On its way to a host.'),
-    'share': _described({**SHARE}, 'The part of this time that it ran, or '
-                                   'null.'),
-}), 'description': 'Since it was asked for (microversion 1.5).'}
+SHARE = {**_SHARE, 'type': ['number', 'null']}
+CLOCKS = _object({
+    'running_s': schemas.COUNT, 'waiting_s': schemas.COUNT,
+    'starting_s': schemas.COUNT, 'share': SHARE})
 
 _CLASS = _object({
-    'name': schemas.STRING,
-    'importance': _described(schemas.COUNT, '1 is the most important.'),
-    'availability': _described(_SHARE, 'The share of time that servers are '
-                                       'promised to run.'),
-    'safety_margin_s': schemas.COUNT,
-    'overhead_limit': _SHARE,
-    'least_run_s': schemas.COUNT,
-    'open': _described({'type': 'boolean'}, 'Whether any user may ask for '
-                                            'it.'),
-})
-ANSWER = _object({'classes': schemas.array(_CLASS)})
+    'name': schemas.STRING, 'importance': schemas.COUNT,
+    'availability': _SHARE, 'safety_margin_s': schemas.COUNT,
+    'overhead_limit': _SHARE, 'least_run_s': schemas.COUNT,
+    'open': schemas.FLAG}, section='class_of_service')
+ANSWER = _object({'classes': schemas.array(_CLASS)},
+                 section='class_of_service')
 
 
 @operation.serves('GET', '/v1/classes', policy.CLASS_LIST, ANSWER, since=SINCE)

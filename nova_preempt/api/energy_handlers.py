@@ -10,6 +10,7 @@ from nova_preempt.api import energy_schemas as schemas
 from nova_preempt.api import operation
 from nova_preempt.api import pagination
 from nova_preempt.api import policy
+from nova_preempt.api import schemas as common
 from nova_preempt.api import views
 from nova_preempt.core.energy import efficiency_ranking
 from nova_preempt.core.energy import power_savings
@@ -32,7 +33,7 @@ _EPOCH = datetime.datetime.fromisoformat('1970-01-01')
 
 
 @operation.serves('GET', '/v1/energy', policy.ENERGY, schemas.ENERGY_ANSWER,
-                  query=schemas.INTERVAL, since='1.1')
+                  query=common.PERIOD_QUERY, since='1.1')
 def show_energy(call):
     """Show what the cloud draws, and what was saved."""
     since, until = _interval(call, _SUMMARY)
@@ -165,7 +166,8 @@ def retry_energy_host(call):
 
 
 @operation.serves('GET', '/v1/energy/report', policy.ENERGY,
-                  schemas.REPORT_ANSWER, query=schemas.INTERVAL, since='1.1')
+                  schemas.REPORT_ANSWER, query=common.PERIOD_QUERY,
+                  since='1.1')
 def report_energy(call):
     """Show what was drawn and saved over time."""
     since, until = _interval(call, _REPORT)

@@ -53,8 +53,9 @@ class Operation:
     @property
     def path_parameters(self):
         """{name: schema} of what is in the path."""
-        return {name: _PARAMETERS.get(name, schemas.UUID)
-                for name in re.findall(r'{(\w+)}', self.path)}
+        return schemas.described({
+            name: _PARAMETERS.get(name, schemas.UUID)
+            for name in re.findall(r'{(\w+)}', self.path)}, 'path')
 
 
 def serves(method, path, rule, answer=None, **more):

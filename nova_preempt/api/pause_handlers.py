@@ -11,14 +11,12 @@ from nova_preempt.db import pauses as db
 
 _WHAT = {'type': 'string', 'enum': list(db.ALL)}
 
-PAUSE = schemas.make_object({'pause': schemas.make_object({
-    'reason': schemas.described(schemas.TEXT, 'Why, for others who look.')},
-    closed=True)}, closed=True)
+PAUSE = schemas.make_body('pause', {'reason': schemas.TEXT}, section='pause')
 
 _PAUSE = schemas.make_object({
-    'what': _WHAT, 'since': schemas.STRING, 'reason': schemas.STRING,
-    'user_id': schemas.STRING, 'project_id': schemas.STRING,
-    'request_id': schemas.STRING})
+    'what': _WHAT,
+    **dict.fromkeys(('since', 'reason', 'user_id', 'project_id',
+                     'request_id'), schemas.STRING)}, section='pause')
 PAUSE_ANSWER = schemas.make_object({'pause': _PAUSE})
 PAUSES_ANSWER = schemas.make_object({'pauses': schemas.array(_PAUSE)})
 

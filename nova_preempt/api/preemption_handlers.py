@@ -165,7 +165,7 @@ def placement_chances(call):
 
 
 @operation.serves('GET', '/v1/statistics', policy.STATISTICS,
-                  schemas.STATISTICS_ANSWER, query=schemas.STATISTICS_QUERY)
+                  schemas.STATISTICS_ANSWER, query=schemas.PERIOD_QUERY)
 def statistics(call):
     """Count preemptions and victims by flavor of the victims."""
     interval = pagination.interval(call)

@@ -1,141 +1,136 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON Schemas of requests and responses about preemptions.
 
-They validate requests, and the OpenAPI document is made of them.
+They validate requests, and the OpenAPI document is made of them. Descriptions
+of fields are in field_descriptions.yaml.
 """
+
+from importlib import resources
+
+import yaml
 
 from nova_preempt.db import queries
 
-# No control characters, which databases and logs handle in various ways, and
+_DESCRIPTIONS = yaml.safe_load(resources.files('nova_preempt.api').joinpath(
+    'field_descriptions.yaml').read_text(encoding='utf-8'))
+
+# No control characters, which databases and logs treat differently, and
 # nothing above U+FFFF, which MySQL's utf8 refuses to compare.
 TEXT = {'type': 'string', 'minLength': 1, 'maxLength': 255,
         'pattern': r'^[\u0020-\u007e\u00a0-\ud7ff\ue000-\uffff]+$'}
 UUID = {'type': 'string', 'format': 'uuid', 'minLength': 36, 'maxLength': 36}
 TIME = {'type': 'string', 'format': 'date-time', 'maxLength': 40}
 STATUS = {'type': 'string', 'enum': list(queries.STATUSES)}
-#: Page sizes above api.pagination.MOST_ITEMS are cut down to it.
+FLAG = {'type': 'boolean'}
+#: A page size; pagination.MOST_ITEMS bounds larger ones.
 LIMIT = {'type': 'integer', 'minimum': 1, 'maximum': 2 ** 31 - 1}
-#: Of one question.
+#: The most flavors of one question.
 MAX_FLAVORS = 50
 
 
-def described(schema, description):
-    """The schema with a text for who reads it."""
-    return {**schema, 'description': description}
+def described(members, section='any'):
+    """Return the schemas of members, each with its description.
+
+    :param members: {name: schema}; a schema with a description keeps it
+    :param section: of field_descriptions.yaml; its texts replace those of
+        "any"
+    :raises KeyError: a member has no description
+    """
+    texts = _DESCRIPTIONS['any'] | _DESCRIPTIONS[section]
+    return {name: schema if 'description' in schema else
+            {**schema, 'description': texts[name]}
+            for name, schema in members.items()}
 
 
-def array(items, description='', **more):
-    """The schema of a list of such items.
+def array(items, **more):
+    """Return the schema of a list of such items.
 
     :param more: further keywords
     """
-    schema = {'type': 'array', 'items': items, **more}
-    return described(schema, description) if description else schema
+    return {'type': 'array', 'items': items, **more}
 
 
-def make_object(required, optional=None, closed=False):
-    """A schema; closed means that there are no other members."""
+def make_object(required, optional=None, section='any', closed=False):
+    """Return the schema of an object.
+
+    :param section: see described()
+    :param closed: whether other members are refused
+    """
     schema = {'type': 'object', 'required': list(required),
-              'properties': {**required, **(optional or {})}}
+              'properties': described({**required, **(optional or {})},
+                                      section)}
     if closed:
         schema['additionalProperties'] = False
     return schema
 
 
-def wished(name, members, **more):
-    """The schema of a body: an object of this name, whose members may be.
+def make_body(name, required, optional=None, section='any', **more):
+    """Return the schema of a request body that has one object.
 
+    :param name: of the object
     :param more: further keywords of the object
     """
-    return make_object({name: {**make_object({}, members, closed=True),
-                               **more}}, closed=True)
+    return make_object({name: {
+        **make_object(required, optional, section, closed=True), **more}},
+        section=section, closed=True)
 
 
-def listing(name, item):
-    """The schema of the answer to who lists items of a schema."""
-    return make_object({name: array(item)}, {f'{name}_links': LINKS})
+def make_query(parameters, section='any', required=None):
+    """Return the schema of the parameters of a query."""
+    return make_object(required or {}, parameters, section, closed=True)
 
 
-SINCE = described(TIME, 'The earliest time. UTC if no offset is given.')
-UNTIL = described(TIME, 'The time before which they are. UTC if no offset '
-                  'is given.')
+def listing(name, item, section='any'):
+    """Return the schema of a page of items."""
+    return make_object({name: array(item)}, {f'{name}_links': LINKS}, section)
 
-LIST_QUERY = make_object({}, {
-    'server_id': described(UUID, 'Server that was placed, or victim.'),
-    'victim_id': described(UUID, 'A victim.'),
-    'flavor': described(TEXT, 'The name of the flavor of a victim.'),
-    'status': described(STATUS, 'Of the preemption. "refused" is for '
-                                'administrators.'),
-    'since': SINCE,
-    'until': UNTIL,
-    'host': described(TEXT, 'For administrators.'),
-    'project_id': described(TEXT, 'Of a server in it. For administrators.'),
-    'all_projects': {'type': 'boolean', 'description':
-                     'All projects. For administrators.'},
-    'limit': described(LIMIT, 'The size of a page.'),
-    'marker': described(UUID, 'The last preemption of the page before.'),
-}, closed=True)
 
-STATISTICS_QUERY = make_object({}, {'since': SINCE, 'until': UNTIL},
-                               closed=True)
+PERIOD = {'since': TIME, 'until': TIME}
+LIST = {'project_id': TEXT, 'all_projects': FLAG, 'limit': LIMIT,
+        'marker': UUID}
+PERIOD_QUERY = make_query(PERIOD, 'period_query')
 
-CHANCES_QUERY = make_object({
-    'flavor': array(TEXT, 'Id or name; may be given several times.',
-                    minItems=1, maxItems=MAX_FLAVORS),
-}, {
-    'availability_zone': described(TEXT, 'All of them if it is missing.'),
-}, closed=True)
+LIST_QUERY = make_query({
+    'server_id': UUID, 'victim_id': UUID, 'flavor': TEXT, 'status': STATUS,
+    **PERIOD, 'host': TEXT, **LIST}, 'preemptions_query')
 
-EXPLAIN = make_object({'explain': make_object({
-    'flavor': described(TEXT, 'Id or name.'),
-}, {
-    'availability_zone': TEXT,
-    'host': described(TEXT, 'For administrators.'),
-}, closed=True)}, closed=True)
+CHANCES_QUERY = make_query(
+    {'availability_zone': TEXT}, 'chances_query',
+    {'flavor': array(TEXT, minItems=1, maxItems=MAX_FLAVORS)})
 
-SIMULATE = make_object({'simulate': make_object({
-    'server_id': described(UUID, 'A preemptible server.'),
-}, {'reason': TEXT}, closed=True)}, closed=True)
+EXPLAIN = make_body('explain', {'flavor': TEXT},
+                    {'availability_zone': TEXT, 'host': TEXT}, 'explain_body')
+
+SIMULATE = make_body('simulate', {'server_id': UUID}, {'reason': TEXT},
+                     'simulation_body')
 
 STRING = {'type': 'string'}
 COUNT = {'type': 'integer', 'minimum': 0}
-_COUNT_OR_NULL = {'type': ['integer', 'null'], 'minimum': 0}
-_COST_US = {'type': 'integer', 'description': 'Cost, in microseconds.'}
 NULLABLE = {'type': ['string', 'null']}
-_COUNTS = {'type': 'object', 'additionalProperties': COUNT}
+COUNTS = {'type': 'object', 'additionalProperties': COUNT}
+_COUNT_OR_NULL = {'type': ['integer', 'null'], 'minimum': 0}
+_COST_US = {'type': 'integer'}
 LINKS = array(make_object({'rel': STRING, 'href': STRING}))
 
 VICTIM = make_object({
     'server_id': STRING, 'project_id': STRING, 'user_id': STRING,
     'flavor': STRING, 'status': STRING, 'cost_us': _COST_US,
     'action': STRING, 'notice_s': COUNT, 'deadline': NULLABLE,
-    'ended_at': NULLABLE, 'restore': {'type': 'boolean'}})
+    'ended_at': NULLABLE, 'restore': FLAG}, section='victim')
 
 PREEMPTION = make_object({
-    'id': UUID,
-    'created_at': TIME,
-    'updated_at': TIME,
-    'status': STRING,
-    'operation': described(STRING, 'Why: create, resize, ..., or '
-                           'maximum_runtime, headroom, reservation, '
-                           'simulate, repair.'),
-    'server': {
-        'type': ['object', 'null'],
-        'description': 'The server that was placed, null if it is of another '
-                       'project or if nobody took the space.',
-        'properties': {'id': STRING, 'project_id': STRING,
-                       'user_id': STRING, 'flavor': STRING}},
-    'victims': array(VICTIM, 'Victims that belong to the project.'),
+    'id': UUID, 'created_at': TIME, 'updated_at': TIME, 'status': STRING,
+    'operation': STRING,
+    'server': {**make_object({}, {
+        'id': STRING, 'project_id': STRING, 'user_id': STRING,
+        'flavor': STRING}, 'placed_server'), 'type': ['object', 'null']},
+    'victims': array(VICTIM),
 }, {
-    'request_id': STRING,
-    'host': STRING,
-    'cost_us': _COST_US,
-    'reason': STRING,
-    'record': {'type': 'object', 'description':
-               'How it was decided; alternatives are for administrators.'},
-})
+    'request_id': STRING, 'host': STRING, 'cost_us': _COST_US,
+    'reason': STRING, 'record': {'type': 'object'},
+}, 'preemption')
 
-PREEMPTIONS_ANSWER = listing('preemptions', PREEMPTION)
+PREEMPTIONS_ANSWER = listing('preemptions', PREEMPTION, 'preemptions_list')
 PREEMPTION_ANSWER = make_object({'preemption': PREEMPTION})
 
 EXPLAIN_ANSWER = make_object({'explain': make_object({
@@ -144,43 +139,34 @@ EXPLAIN_ANSWER = make_object({'explain': make_object({
     'victim_count': COUNT,
     'victims': array(make_object({
         'server_id': STRING, 'project_id': STRING, 'flavor': STRING,
-        'cost_us': _COST_US}),
-        'Victims that belong to the project.'),
+        'cost_us': _COST_US}, section='victim')),
 }, {
-    'host': NULLABLE,
-    'cost_us': _COST_US,
-    'reason': STRING,
+    'host': NULLABLE, 'cost_us': _COST_US, 'reason': STRING,
     'considered': array(make_object({
         'host': STRING, 'node': STRING, 'cost_us': _COST_US,
-        'victims': array(STRING)})),
-})})
+        'victims': array(STRING)}, section='considered_host')),
+}, 'explanation')})
 
-SIMULATE_ANSWER = make_object({'preemption': make_object({'id': STRING})})
+SIMULATE_ANSWER = make_object({
+    'preemption': make_object({'id': STRING}, section='preemption')})
 
 CHANCES_ANSWER = make_object({'placement_chances': array(make_object({
     'flavor': STRING, 'availability_zone': NULLABLE,
-    'preemptible': described(
-        _COUNT_OR_NULL, 'How many preemptible servers would fit; null if '
-                        'what the flavor asks for is not known.'),
-    'normal': described(_COUNT_OR_NULL, 'How many normal servers would.')}))})
+    'preemptible': _COUNT_OR_NULL, 'normal': _COUNT_OR_NULL}))})
 
-_NUMBERS = {
-    'preemptions': COUNT,
-    'preemptions_by_status': _COUNTS,
-    'victims': COUNT,
-    'victims_by_status': _COUNTS,
-    'servers_placed': COUNT,
-    'mean_lifetime_s': {'type': ['number', 'null'], 'description':
-                        'Of the victims; null if it is not known.'},
-}
-NUMBERS = make_object(_NUMBERS)
+NUMBERS = make_object({
+    'preemptions': COUNT, 'preemptions_by_status': COUNTS, 'victims': COUNT,
+    'victims_by_status': COUNTS, 'servers_placed': COUNT,
+    'mean_lifetime_s': {'type': ['number', 'null']},
+}, section='preemption_statistics')
 STATISTICS_ANSWER = make_object({'statistics': make_object({
     'since': NULLABLE, 'until': NULLABLE, 'total': NUMBERS,
-    'flavors': array(make_object({'flavor': STRING, **_NUMBERS}))})})
+    'flavors': array(make_object({'flavor': STRING, **NUMBERS['properties']}))
+}, section='preemption_statistics')})
 
 _VERSION = make_object({
     'id': STRING, 'status': STRING, 'min_version': STRING,
-    'max_version': STRING, 'links': LINKS})
+    'max_version': STRING, 'links': LINKS}, section='api_version')
 VERSIONS_ANSWER = make_object({'versions': array(_VERSION)})
 VERSION_ANSWER = make_object({'version': _VERSION})
 

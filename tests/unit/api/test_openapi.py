@@ -8,6 +8,7 @@ import hypothesis
 import schemathesis
 from schemathesis.specs.openapi import checks
 
+from nova_preempt.api import schemas
 from nova_preempt.core.energy import efficiency_ranking
 from tests.unit.api import base
 
@@ -42,6 +43,30 @@ OPERATIONS = (
     ('/v1/backlog-plan', 'get'), ('/v1/classes', 'get'))
 
 
+def fields(document):
+    """Go through (path, schema) of all parameters and members."""
+    yield from members(document['components']['schemas']['Error'], 'Error')
+    for operations in document['paths'].values():
+        for operation in operations.values():
+            name = operation['operationId']
+            for item in operation['parameters']:
+                yield f'{name}?{item["name"]}', {**item['schema'], **item}
+            for holder in (operation.get('requestBody', {}),
+                           *operation['responses'].values()):
+                for content in holder.get('content', {}).values():
+                    yield from members(content['schema'], name)
+
+
+def members(schema, path):
+    for part in (schema, *schema.get('anyOf', ())):
+        for name, inner in part.get('properties', {}).items():
+            yield f'{path}.{name}', inner
+            yield from members(inner, f'{path}.{name}')
+        for inner in (part.get('items'), part.get('additionalProperties')):
+            if isinstance(inner, dict):
+                yield from members(inner, path)
+
+
 class TestDocument(base.AnsweringTestCase):
 
     microversion = '1.6'
@@ -51,6 +76,15 @@ class TestDocument(base.AnsweringTestCase):
         self.assertEqual(sorted(OPERATIONS), sorted(
             (path, method) for path, methods in document['paths'].items()
             for method in methods))
+
+    def test_each_field_has_a_description(self):
+        """And each description describes a field."""
+        found = [(path, schema.get('description')) for path, schema
+                 in fields(self.get('/v1/openapi.json', None))]
+        self.assertEqual([], [path for path, text in found if not text])
+        written = {text for texts in schemas._DESCRIPTIONS.values()
+                   for text in texts.values()}
+        self.assertEqual(set(), written - {text for _path, text in found})
 
 
 @ddt.ddt
