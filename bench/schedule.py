@@ -192,8 +192,8 @@ class Phases(contextlib.AbstractContextManager):
         'our database': (db.Decisions, (
             'create_decision', 'update_decision', 'get_decisions')),
         'hints': (preemptible_hints, ('get',)),
-        'bounds': (victim_search.Search, ('_bound',)),
-        'victims': (victim_search.Search, ('plan',)),
+        'bounds': (victim_search.VictimSearch, ('_bound',)),
+        'victims': (victim_search.VictimSearch, ('plan',)),
         'copies': (copy, ('deepcopy',)),
     }
 

@@ -50,7 +50,7 @@ class RetryScheduler(nova_manager.SchedulerManager):
             preemption, request_context.RequestContext(
                 context, spec_obj, deadline=preemption.deadline()),
             resources, wanted)
-        search = victim_search.Search(
+        search = victim_search.VictimSearch(
             cloud, wanted, preemption.known.policy(),
             preemption.process.clock(), memo=preemption.memo)
         cloud.refresh(0)

@@ -25,11 +25,11 @@ from nova_preempt.core.classes import victim_harm
 from nova_preempt.core.model import (
     SECOND,
     Candidate,
-    Group,
     Host,
     Inventory,
     Provider,
     Request,
+    RequestGroup,
     VictimSet,
 )
 from nova_preempt.core.nested import nested_victims
@@ -297,9 +297,9 @@ def gpu_request(rng: random.Random) -> Request:
     )
     return Request(
         (
-            Group({"VCPU": 4 * count, "MEMORY_MB": 2**15 * count}),
+            RequestGroup({"VCPU": 4 * count, "MEMORY_MB": 2**15 * count}),
             *(
-                Group({"VGPU": 1}, f"_{number}", kind)
+                RequestGroup({"VGPU": 1}, f"_{number}", kind)
                 for number in range(count)
             ),
         ),

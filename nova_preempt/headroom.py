@@ -110,11 +110,11 @@ class Headroom:
     def _group(self, name, wanted, nodes, trees):
         """Return a core Group, of trees if it needs providers below hosts."""
         if self._trees is None or not headroom_account.needs_tree(wanted):
-            return headroom_account.Group(name, wanted, nodes)
+            return headroom_account.HostGroup(name, wanted, nodes)
         trees = {node: trees[state.uuid] for node, state in nodes.items()}
-        return headroom_account.Group(
+        return headroom_account.HostGroup(
             name, wanted,
-            {node: headroom_account.whole(tree)
+            {node: headroom_account.merge_tree(tree)
              for node, tree in trees.items() if tree},
             frozenset(provider.uuid for tree in trees.values()
                       for provider in tree[1:] if provider.parent_uuid))

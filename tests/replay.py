@@ -12,8 +12,8 @@ import dataclasses
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.core.scheduling import decision_cycle
 
-#: The questions of core.scheduling.cloud_port.Cloud.
-QUESTIONS = frozenset(name for name in vars(cloud_port.Cloud)
+#: The questions of core.scheduling.cloud_port.CloudPort.
+QUESTIONS = frozenset(name for name in vars(cloud_port.CloudPort)
                       if not name.startswith('_'))
 
 

@@ -91,8 +91,8 @@ class SharedReading:
             if self._last is None or self._last.is_due(now, max_age_s):
                 start = processor_time()
                 self._refresh(self._uuids, now)
-                self._last = poll_backoff.Reading(now,
-                                                  processor_time() - start)
+                self._last = poll_backoff.LastPoll(now,
+                                                   processor_time() - start)
             elif uuid in self._unread:
                 self._refresh(self._unread, now)
             return self._found.get(uuid)

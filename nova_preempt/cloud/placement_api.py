@@ -241,7 +241,7 @@ class Placement:
                 f'{name}:{amount}'
                 for name, amount in sorted(resources.items()))})
         response = self._call('get', url, ok=(200, 400))
-        return {} if response.status_code == 400 else capacity.rooms(
+        return {} if response.status_code == 400 else capacity.free_by_root(
             response.json()['provider_summaries'])
 
     def post_allocations(self, consumers):

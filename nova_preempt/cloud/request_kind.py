@@ -216,7 +216,7 @@ def _group(suffix, params):
                 member_of.append(frozenset(uuids))
         else:
             in_tree = value
-    return model.Group(
+    return model.RequestGroup(
         amounts, suffix,
         frozenset(trait for trait in traits if not trait.startswith('!')),
         frozenset(trait[1:] for trait in traits if trait.startswith('!')),

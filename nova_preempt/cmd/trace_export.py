@@ -161,7 +161,7 @@ def _read_tree(placement, root, providers):
         providers, key=lambda item: (item.uuid != root.uuid, item.uuid))]
     if states[0] is None:
         return None
-    return headroom_account.whole([
+    return headroom_account.merge_tree([
         dataclasses.replace(state, parent_uuid=root.uuid) if number else state
         for number, state in enumerate(states) if state is not None])
 

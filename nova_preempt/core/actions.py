@@ -214,7 +214,7 @@ def is_plain(resource_classes: Sequence[str]) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Terms:
+class EvictionTerms:
     """How one server ends.
 
     ``action`` is delete, shelve or stop. With ``restore`` it comes back once
@@ -228,15 +228,15 @@ class Terms:
     migrate: bool = False
 
 
-def terms_of(
-    server: Server, actions: Sequence[str], notice: NoticeRule) -> Terms:
+def terms_of(server: Server, actions: Sequence[str],
+             notice: NoticeRule) -> EvictionTerms:
     """Return the terms of a server.
 
     ``actions``: what the operator allows, [preemption]actions.
     """
     action = choose(server.action, actions, pinned=server.pinned)
     asked = (server.action if server.action in actions else default(actions))
-    return Terms(
+    return EvictionTerms(
         action, notice.length_s(server.notice_s),
         restore=server.restore and action == SHELVE, migrate=asked == MIGRATE
         and not eligibility.why_not_by(server, asked), )

@@ -37,7 +37,7 @@ def total(amounts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
     return found
 
 
-def less(
+def subtract(
     amounts: Mapping[Key, int], taken: Mapping[Key, int]) -> dict[Key, int]:
     """Return what is left of amounts, below 0 where more is taken."""
     return total((amounts, {key: -each for key, each in taken.items()}))
@@ -54,7 +54,8 @@ def most_used(inventory: Inventory) -> int:
     return inventory.capacity
 
 
-def least(one: Mapping[Key, int], other: Mapping[Key, int]) -> dict[Key, int]:
+def minimum(one: Mapping[Key, int], other: Mapping[Key,
+            int]) -> dict[Key, int]:
     """Return the smaller of two amounts of each; what is missing is 0."""
     return {
         key: min(one.get(key, 0), other.get(key, 0))
@@ -67,7 +68,7 @@ def fits(wanted: Mapping[Key, int], free: Mapping[Key, int]) -> bool:
     return all(free.get(key, 0) >= amount for key, amount in wanted.items())
 
 
-def lacking(
+def shortfall(
     wanted: Mapping[Key, int], free: Mapping[Key, int]) -> dict[Key, int]:
     """Return how much more of what is wanted there would have to be."""
     return {
@@ -76,7 +77,7 @@ def lacking(
     }
 
 
-def times(
+def copies(
     wanted: Mapping[Key, int], free: Mapping[Key, int], most: int) -> int:
     """Return how often so much is free, no more than ``most``."""
     return min((most, *(
@@ -112,7 +113,7 @@ def free(amounts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
     }
 
 
-def rooms(summaries: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+def free_by_root(summaries: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     """Return {uuid of a root: what is free of all its providers}.
 
     :param summaries: as Placement sums providers up, by uuid

@@ -11,7 +11,7 @@ import dataclasses
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Terms:
+class RateLimit:
     """Limits on the work that a client may cause.
 
     :ivar at_once_s: seconds of work without a pause
@@ -31,10 +31,10 @@ class _Account:
     running: int = 0
 
 
-class Allowance:
+class RateLimiter:
     """Keeps the accounts of clients. Times are those of one clock, in s."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: RateLimit) -> None:
         self._terms = terms
         self._accounts: dict[str, _Account] = {}
 

@@ -99,7 +99,7 @@ def oldest_first(server: PreemptibleServer, options: CostOptions) -> int:
 
 #: Tells of a server what it costs at least, and up to which uptime that holds.
 #: The built-in functions ask for nothing but the uptime.
-Floor: TypeAlias = Callable[[int, CostOptions], tuple[int, int]]
+LowerBound: TypeAlias = Callable[[int, CostOptions], tuple[int, int]]
 
 #: Later than any time.
 NEVER_US = 2**62
@@ -122,7 +122,7 @@ def _floor_oldest_first(
 
 #: Of a function that is not here nothing is known but its answer: each server
 #: is looked at for each request.
-FLOORS: Mapping[CostFunction, Floor] = {
+LOWER_BOUNDS: Mapping[CostFunction, LowerBound] = {
     partial_hour: _floor_partial_hour,
     count: lambda uptime_us, options: (SECOND, NEVER_US),
     youngest_first: lambda uptime_us, options: (uptime_us, NEVER_US),

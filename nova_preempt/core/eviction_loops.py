@@ -20,7 +20,7 @@ PROJECTS = "projects"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
-class Turn:
+class Eviction:
     """One server gave way to another, at a time in seconds.
 
     ``taker`` and ``taker_project`` are empty where it was for no server.
@@ -35,7 +35,7 @@ class Turn:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
-class Cycle:
+class EvictionLoop:
     """What came round.
 
     ``kind`` is SERVER or PROJECTS, ``ids`` the server, or the two projects,
@@ -47,7 +47,7 @@ class Cycle:
     turns: int
 
 
-def find(turns: Iterable[Turn], least: int) -> tuple[Cycle, ...]:
+def find(turns: Iterable[Eviction], least: int) -> tuple[EvictionLoop, ...]:
     """Return what has come round at least so often, ordered.
 
     1. A server: how often it gave way, whoever took its place; and if it
@@ -64,9 +64,9 @@ def find(turns: Iterable[Turn], least: int) -> tuple[Cycle, ...]:
         if turn.taker_project and turn.taker_project != turn.victim_project:
             pair = tuple(sorted((turn.victim_project, turn.taker_project)))
             pairs[pair].append(turn.victim_project)
-    found = [Cycle(SERVER, (uuid,), max(sum(sides), _runs(sides)))
+    found = [EvictionLoop(SERVER, (uuid,), max(sum(sides), _runs(sides)))
              for uuid, sides in servers.items() if any(sides)]
-    found += [Cycle(PROJECTS, pair, _runs(sides))
+    found += [EvictionLoop(PROJECTS, pair, _runs(sides))
               for pair, sides in pairs.items()]
     return tuple(sorted(cycle for cycle in found if cycle.turns >= least))
 

@@ -40,7 +40,7 @@ def needs_tree(wanted: Iterable[str]) -> bool:
     return not COMMON.issuperset(wanted)
 
 
-def whole(providers: Sequence[Provider]) -> Provider:
+def merge_tree(providers: Sequence[Provider]) -> Provider:
     """A host's own provider with all that those below it have, by class.
 
     What is shared with other hosts is left out.
@@ -63,7 +63,7 @@ def whole(providers: Sequence[Provider]) -> Provider:
 
 
 @dataclasses.dataclass(frozen=True)
-class Group:
+class HostGroup:
     """Hosts of which some space shall be free, by name.
 
     For wanted see parse(). A host that is a tree is one provider here, see
@@ -133,13 +133,13 @@ class HeadroomAccount:
     A host may be in several groups. Without any there is room for all.
     """
 
-    def __init__(self, groups: Iterable[Group] = ()) -> None:
-        self.groups: tuple[Group, ...] = ()
+    def __init__(self, groups: Iterable[HostGroup] = ()) -> None:
+        self.groups: tuple[HostGroup, ...] = ()
         self._spares: list[tuple[set[str], dict[str, int]]] = []
         self._claims: list[Claim] = []
         self.read(groups, 0)
 
-    def read(self, groups: Iterable[Group], began_at: float) -> None:
+    def read(self, groups: Iterable[HostGroup], began_at: float) -> None:
         """Go on from these.
 
         What was taken since this reading began it may have missed.

@@ -190,7 +190,7 @@ class Host:
 
 
 @dataclasses.dataclass(frozen=True)
-class Group:
+class RequestGroup:
     """What a request asks of one provider; without suffix, of several.
 
     ``suffix`` is that of Placement's granular groups, '' for what is asked
@@ -239,7 +239,7 @@ class Request:
     asked instead of hosts that have no PCPU, None if nothing is.
     """
 
-    groups: tuple[Group, ...]
+    groups: tuple[RequestGroup, ...]
     isolate: bool = False
     same_subtree: tuple[frozenset[str], ...] = ()
     unpinned: Request | None = None
@@ -247,7 +247,7 @@ class Request:
     @classmethod
     def of(cls, resources: Resources) -> Request:
         """A request of a single group without suffix."""
-        return cls((Group(resources),))
+        return cls((RequestGroup(resources),))
 
     def on(self, root: Provider) -> Request:
         """Return what is asked of a host, by its own provider."""

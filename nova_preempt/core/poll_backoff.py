@@ -47,7 +47,7 @@ _LONGEST_S = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reading:
+class LastPoll:
     """The last look of many who wait for things of one kind.
 
     :param at: by any clock, in seconds
@@ -75,7 +75,7 @@ class Failure(enum.Enum):
     OTHER = "other"
 
 
-def is_to_try_again(
+def should_retry(
     failure: Failure, *, conflicts: int, attempts_left: int, left_s: float,
     outdated: bool = False, ) -> bool:
     """Whether a request is decided anew.

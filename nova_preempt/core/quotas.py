@@ -20,7 +20,7 @@ LIMITS = tuple(prefix + name for name in NAMES for prefix in ("", _NORMAL))
 
 
 @dataclasses.dataclass(frozen=True)
-class Amounts:
+class ServerSize:
     """What one server counts, and as which kind."""
 
     preemptible: bool
@@ -36,7 +36,7 @@ class CountedServer:
     :ivar busy: whether Nova works on it
     """
 
-    amounts: Sequence[Amounts]
+    amounts: Sequence[ServerSize]
     busy: bool
 
 
@@ -51,12 +51,12 @@ class Claim:
     memory_mb: int
 
     @property
-    def amounts(self) -> Amounts:
-        return Amounts(self.preemptible, self.vcpus, self.memory_mb)
+    def amounts(self) -> ServerSize:
+        return ServerSize(self.preemptible, self.vcpus, self.memory_mb)
 
 
 @dataclasses.dataclass(frozen=True)
-class Exceeded:
+class ExceededLimit:
     """A limit that a request would exceed.
 
     :ivar used: before the request
@@ -70,7 +70,7 @@ class Exceeded:
 
 
 @dataclasses.dataclass(frozen=True)
-class Records:
+class ProjectRecords:
     """What is known of a project.
 
     :ivar servers: those in cells, by uuid
@@ -98,7 +98,7 @@ class Records:
                 if not self.is_pending(claim)]
 
     def usage(
-        self, wanted: Amounts, uuids: Collection[str]
+        self, wanted: ServerSize, uuids: Collection[str]
     ) -> tuple[dict[str, int], dict[str, int]]:
         """Return what is used, and what a request adds to it, by name.
 
@@ -122,16 +122,17 @@ class Records:
                       if will_be[name] > own[name]}
 
 
-def _largest(sizes: Iterable[Amounts], preemptible: bool) -> Amounts | None:
+def _largest(sizes: Iterable[ServerSize],
+             preemptible: bool) -> ServerSize | None:
     """Return what counts of a server; None if it is of another kind."""
     sizes = [size for size in sizes if size.preemptible == preemptible]
     if not sizes:
         return None
-    return Amounts(preemptible, max(size.vcpus for size in sizes),
-                   max(size.memory_mb for size in sizes))
+    return ServerSize(preemptible, max(size.vcpus for size in sizes),
+                      max(size.memory_mb for size in sizes))
 
 
-def _sum(amounts: Iterable[Amounts | None]) -> dict[str, int]:
+def _sum(amounts: Iterable[ServerSize | None]) -> dict[str, int]:
     counted = [item for item in amounts if item is not None]
     return {"servers": len(counted),
             "vcpus": sum(item.vcpus for item in counted),
@@ -158,17 +159,18 @@ def is_bounded(limits: Mapping[str, int]) -> bool:
 
 def exceeded(
     limits: Mapping[str, int], used: Mapping[str, int],
-    requested: Mapping[str, int]) -> list[Exceeded]:
+    requested: Mapping[str, int]) -> list[ExceededLimit]:
     """Return the limits that a request would exceed.
 
     What it adds nothing to does not keep it out, however much it is.
     """
-    return [Exceeded(name, limits[name], used[name], amount)
+    return [ExceededLimit(name, limits[name], used[name], amount)
             for name, amount in requested.items()
             if 0 <= limits[name] < used[name] + amount]
 
 
-def tell(project_id: str, preemptible: bool, over: Iterable[Exceeded]) -> str:
+def message(project_id: str, preemptible: bool,
+            over: Iterable[ExceededLimit]) -> str:
     """Return why a request is refused, as a sentence."""
     kind = "preemptible" if preemptible else "normal"
     limits = "; ".join(

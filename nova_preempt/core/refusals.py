@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 
 
-class Why(enum.Enum):
+class Reason(enum.Enum):
     """Why preemption could not help a request."""
 
     REQUEST = "request"    # it is of a kind that preemption does not serve
@@ -26,33 +26,32 @@ class Why(enum.Enum):
 
 
 _TEXTS = {
-    Why.NO_HOST: "no host can take the server, not even without the "
-                 "preemptible servers that may end now.",
-    Why.NOBODY: "there is no preemptible server that could end.",
-    Why.RACES: "other requests were faster; try again.",
-    Why.STUCK: "room was not made in time; try again later.",
-    Why.TIME: "there was not enough time left to make room; try again later.",
-    Why.BUSY: "too many requests wait for room already; try again later.",
-    Why.SERVICE: "a service that it needs did not answer as it should; try "
-                 "again later.",
-    Why.FREE: "a preemptible server takes only space that is free.",
-}
+    Reason.NO_HOST: "no host can take the server, not even without the "
+    "preemptible servers that may end now.", Reason.NOBODY:
+    "there is no preemptible server that could end.", Reason.RACES:
+    "other requests were faster; try again.", Reason.STUCK:
+    "room was not made in time; try again later.", Reason.TIME:
+    "there was not enough time left to make room; try again later.",
+    Reason.BUSY: "too many requests wait for room already; try again later.",
+    Reason.SERVICE: "a service that it needs did not answer as it should; try "
+    "again later.", Reason.FREE:
+    "a preemptible server takes only space that is free.",}
 
 #: Of a request that an error keeps from being looked at.
 UNSERVED = ("The request could not be scheduled: a service that it needs did "
             "not answer as it should; try again later.")
 
 
-def tell(why: Why, detail: str = "") -> str:
+def message(why: Reason, detail: str = "") -> str:
     """Return a sentence.
 
     :param detail: of a REQUEST: what about it cannot be served
     """
-    text = f"{detail}." if why is Why.REQUEST else _TEXTS[why]
+    text = f"{detail}." if why is Reason.REQUEST else _TEXTS[why]
     return f"Preemption could not help: {text}"
 
 
-def tell_waking(boot_s: float, waited_s: float) -> str:
+def waking_message(boot_s: float, waited_s: float) -> str:
     """Return what is said where hosts are being powered on.
 
     :param waited_s: how long the request has waited for them; 0 = not at all
@@ -64,7 +63,7 @@ def tell_waking(boot_s: float, waited_s: float) -> str:
     return f"{text}; try again then."
 
 
-def join(*sentences: str) -> str:
+def join_sentences(*sentences: str) -> str:
     """Return one reason of these; none is said twice."""
     said: list[str] = []
     for sentence in sentences:

@@ -39,7 +39,7 @@ class Purpose:
     providers: Collection[str] = ()
 
 
-class Port(Protocol):
+class RequesterView(Protocol):
     """Answers about requests as they are now."""
 
     def is_gone(self, server_uuid: str) -> bool:
@@ -58,7 +58,8 @@ class Port(Protocol):
         """Whether the headroom around one of these providers is short."""
 
 
-def why_not(purpose: Purpose, port: Port, now: datetime.datetime) -> str:
+def why_unneeded(purpose: Purpose, port: RequesterView,
+                 now: datetime.datetime) -> str:
     """Return why nobody needs the space of the victims, '' if it is needed.
 
     :param now: naive and in UTC

@@ -143,7 +143,7 @@ def get_turns(database, since):
              .where(victim.status.in_(
                  (*decisions.LEFT_PLACE, decisions.MIGRATED)))
              .order_by(victim.ended_at.desc()).limit(MOST_TURNS))
-    return [eviction_loops.Turn(reservation_model.to_s(ended_at), *row)
+    return [eviction_loops.Eviction(reservation_model.to_s(ended_at), *row)
             for ended_at, *row in database.read(query)]
 
 

@@ -20,8 +20,8 @@ LOG = logging.getLogger(__name__)
 # How often a restore() chooses other victims for those that cannot return.
 _STEPS = 10
 
-_CLOSED = {return_controller.Sight.GONE: decisions.GONE,
-           return_controller.Sight.BACK: decisions.RESTORED}
+_CLOSED = {return_controller.ShelvedState.GONE: decisions.GONE,
+           return_controller.ShelvedState.BACK: decisions.RESTORED}
 
 
 class ShelvedServerReader:
@@ -78,17 +78,17 @@ class ShelvedServerReader:
             return None
         self._failed.pop(uuid, None)
         if server is None:
-            return return_controller.seen(None, None, None, 0)
+            return return_controller.classify(None, None, None, 0)
         shown = server.status, server.task_state, server.host
         held_s = 0
         if return_controller.is_held(*shown):
             held_s = now - self._held_since.setdefault(uuid, now)
         else:
             self._held_since.pop(uuid, None)
-        return return_controller.seen(*shown, held_s,
-                                      has_run=return_controller.has_run_since(
-                                          server.launched_at,
-                                          victim.launched_at, victim.ended_at))
+        return return_controller.classify(
+            *shown, held_s,
+            has_run=return_controller.has_run_since(server.launched_at,
+            victim.launched_at, victim.ended_at))
 
 
 class Restorer:
@@ -163,7 +163,7 @@ class Restorer:
         decision_uuid, victim = victims[intent.uuid]
         sight = (intent.sight if isinstance(intent, return_controller.Close)
                  else self._looks.look(victim))
-        if sight is return_controller.Sight.SHELVED:
+        if sight is return_controller.ShelvedState.SHELVED:
             if isinstance(intent, return_controller.Unshelve):
                 victims[intent.uuid] = decision_uuid, self._unshelve(
                     decision_uuid, victim, intent.next_try_us)
@@ -240,7 +240,7 @@ class _Observed:
 
     def _shelved(self):
         for uuid, (_, victim) in self._victims.items():
-            yield return_controller.Shelved(
+            yield return_controller.ShelvedVictim(
                 uuid, capacity.total(item['resources'] for item
                                      in victim.allocations.values()),
                 times.microseconds(victim.ended_at), victim.tries,

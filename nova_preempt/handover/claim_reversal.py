@@ -58,7 +58,7 @@ class Reversal:
         if decision.provider_uuid not in target.allocations or (
                 self._is_used(decision, target)):
             return []
-        return [target.with_slots(capacity.less(
+        return [target.with_slots(capacity.subtract(
             target.slots, capacity.by_slot(decision.record['allocations'])))]
 
     def _is_used(self, decision: decisions.Decision,
@@ -114,19 +114,19 @@ class Reversal:
             decision, [victim], {victim.server_uuid: consumer})
         if not restored:
             return []
-        needed = capacity.lacking(
+        needed = capacity.shortfall(
             placement_api.slots(victim.allocations), consumer.slots)
         changes = []
         own = allocation_claim.stand_ins(decision).get(victim.server_uuid)
         if own is not None:
             holder = self._placement.get_consumer(own)
-            needed = capacity.lacking(needed, holder.slots)
+            needed = capacity.shortfall(needed, holder.slots)
             changes.append(holder.with_allocations({}))
         if allocation_claim.stand_in(decision) is not None:
             holder = self._placement.get_consumer(
                 allocation_claim.stand_in(decision))
             changes.append(holder.with_slots(
-                capacity.less(holder.slots, needed)))
+                capacity.subtract(holder.slots, needed)))
         return [*restored, *(
             each for each in changes if each.generation is not None)]
 

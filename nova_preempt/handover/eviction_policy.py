@@ -71,11 +71,10 @@ class Policies:
 
         Ask once a decision, not once a server: options are slow to read.
         """
-        promised = self._promised
         return get_policy(
             self._options, self._notice_limit_s, **self._costs,
             preemptions=self._preemptions,
-            classes=None if promised is None else promised.promises())
+            classes=self._promised.promises() if self._promised else None)
 
     def refresh(self) -> None:
         """Learn who has given way before."""
@@ -112,9 +111,10 @@ def load_costs(options: cfg.ConfigOpts.GroupAttr) -> dict[str, Any]:
                                               options.repeat_cost_s)}
 
 
-def get_terms(server: model.Server, options: cfg.ConfigOpts.GroupAttr,
-              notice_limit_s: float | None = None) -> core_actions.Terms:
-    """The core.actions.Terms of a nova_preempt.cloud.server_cache.Server.
+def get_terms(
+    server: model.Server, options: cfg.ConfigOpts.GroupAttr,
+    notice_limit_s: float | None = None) -> core_actions.EvictionTerms:
+    """Return the core.actions.EvictionTerms of a server.
 
     :param options: [preemption] of the configuration
     :param notice_limit_s: see notice_rule()

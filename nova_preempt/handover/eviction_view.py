@@ -82,9 +82,9 @@ class EvictionView:
         """
         requests = self._terminator.requests
         try:
-            return requester_liveness.why_not(purpose(
-                self._decisions[decision_uuid]),
-                                              requests, requests.now())
+            return requester_liveness.why_unneeded(
+                purpose(self._decisions[decision_uuid]), requests,
+                requests.now())
         except (nova_api.NovaError, db_exc.DBError) as exc:
             LOG.warning('Nobody is asked to end: %s', exc)
             return None
@@ -104,7 +104,7 @@ class EvictionView:
         self._facts['seen'][uuid] = found
 
     def look_at_allocation(self,
-                           intent: eviction_values.LookAtAllocation) -> None:
+                           intent: eviction_values.ReadAllocation) -> None:
         victim = self.victims[intent.victim]
         seen, _ = self._facts['seen'][victim.uuid]
         self._facts['holds'][victim.uuid] = None
@@ -113,7 +113,7 @@ class EvictionView:
             eviction_steps.is_gone(seen, victim.terms),
             self._decisions[victim.decision].provider_uuid)
 
-    def look_at_host(self, intent: eviction_values.LookAtHost) -> None:
+    def look_at_host(self, intent: eviction_values.CheckHost) -> None:
         now = self._terminator.monotonic()
         when, is_up = self._hosts.get(intent.host, (None, None))
         if when is None or now - when > intent.max_age_s:
@@ -161,7 +161,7 @@ def make_victim(decision: db_decisions.Decision, victim: db_decisions.Victim,
     is_migrated = not for_good and core_actions.is_migrated_first(
         victim.action, options.actions,
         one_time=victim.server_uuid in decision.record.get('one_time', ()))
-    terms = eviction_steps.Terms(
+    terms = eviction_steps.VictimTerms(
         decision.host,
         victim.last_resort or core_actions.last_resort(
             victim.action, options.actions),

@@ -27,7 +27,7 @@ from nova_preempt.db import reservations
 class RequestPoller:
     """Reads of which servers nobody wants to be placed any more.
 
-    Implements nova_preempt.core.requester_liveness.Port.
+    Implements nova_preempt.core.requester_liveness.RequesterView.
 
     :param find: given uuids, returns those that are not wanted as a set
     :param monotonic, processor_time: the clocks to measure by

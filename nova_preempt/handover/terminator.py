@@ -161,7 +161,7 @@ class Work:
             if self.memory.is_over:
                 return True
             if self.memory.pending and not any(
-                    isinstance(intent, eviction_values.Look)
+                    isinstance(intent, eviction_values.Read)
                     for intent in step.intents):
                 return False
 
@@ -269,11 +269,11 @@ class Work:
 
     # -- one step of one victim --------------------------------------------
 
-    def _look(self, intent: eviction_values.LookAtServer) -> None:
+    def _look(self, intent: eviction_values.ReadServer) -> None:
         self._check_all()
         self._view.look_at_server(intent.victim, self._age_s())
 
-    def _ask(self, intent: eviction_values.Ask) -> None:
+    def _ask(self, intent: eviction_values.CallNova) -> None:
         """Ask Nova for something."""
         uuid, method = intent.victim, intent.method
         decision, _ = self._victims[uuid]
@@ -296,7 +296,7 @@ class Work:
             # It may have taken long: what was read before says nothing.
             self.memory = self.memory.note(uuid, asked_us=self._now_us())
 
-    def _lock(self, intent: eviction_values.Lock) -> None:
+    def _lock(self, intent: eviction_values.LockVictim) -> None:
         uuid = intent.victim
         if self._may_act(uuid):
             # Before: the answer may be lost, and our lock not count.
@@ -306,13 +306,13 @@ class Work:
             self.memory = dataclasses.replace(
                 self.memory.note(uuid, locked_us=now_us), acted_us=now_us)
 
-    def _close(self, intent: eviction_values.Close) -> None:
+    def _close(self, intent: eviction_values.CloseVictim) -> None:
         """Free what was held for a victim, and note what became of it."""
         clients, uuid = self._terminator.clients, intent.victim
         decision, victim = self._victims[uuid]
-        if intent.first is eviction_steps.What.FREE:
+        if intent.first is eviction_steps.StepKind.FREE:
             clients.placement.delete_allocations(uuid)
-        elif intent.first is eviction_steps.What.LEAVE_STOPPED:
+        elif intent.first is eviction_steps.StepKind.LEAVE_STOPPED:
             if not self._may_act(uuid):
                 return
             victim_allocations.leave_stopped(clients.placement, uuid)
@@ -334,7 +334,7 @@ class Work:
         self.memory = self.memory.close(uuid)
         self._terminator.events.end(decision, victim, intent.status)
 
-    def _spare(self, intent: eviction_values.Spare) -> None:
+    def _spare(self, intent: eviction_values.SpareVictim) -> None:
         if intent.uuid in self._victims:
             decision, _ = self._victims[intent.uuid]
             LOG.info('Victim %(uuid)s of preemption %(decision)s must not '
@@ -346,19 +346,19 @@ class Work:
 
 
 #: What is done again in the next round, where that cannot be done now.
-_AGAIN = (eviction_values.LookAtAllocation, eviction_values.Ask,
-          eviction_values.Lock, eviction_values.Close)
+_AGAIN = (eviction_values.ReadAllocation, eviction_values.CallNova,
+          eviction_values.LockVictim, eviction_values.CloseVictim)
 _ACTS: dict[type, Callable[[Work, Any], None]] = {
     eviction_values.GiveNotice: Work._give_notice,
-    eviction_values.LookAtServer: Work._look,
-    eviction_values.LookAtAllocation:
+    eviction_values.ReadServer: Work._look,
+    eviction_values.ReadAllocation:
         lambda work, intent: work._view.look_at_allocation(intent),
-    eviction_values.LookAtHost:
+    eviction_values.CheckHost:
         lambda work, intent: work._view.look_at_host(intent),
-    eviction_values.LookAtClaim:
+    eviction_values.CheckClaim:
         lambda work, intent: work._view.look_at_claim(work.memory.unwanted),
-    eviction_values.Ask: Work._ask,
-    eviction_values.Lock: Work._lock,
-    eviction_values.Close: Work._close,
-    eviction_values.Spare: Work._spare,
+    eviction_values.CallNova: Work._ask,
+    eviction_values.LockVictim: Work._lock,
+    eviction_values.CloseVictim: Work._close,
+    eviction_values.SpareVictim: Work._spare,
 }

@@ -88,7 +88,7 @@ def _record(cycle, state, plan):
         'steps': plan.victim_set.steps,
         'considered': considered[:MAX_CONSIDERED],
         'runner_up': runner_up,
-        'why': ranked_hosts.why(
+        'why': ranked_hosts.explain(
             state.host, plan, policy.published_cost_us(plan.cost_us),
             runner_up and (runner_up['host'], runner_up['cost_us']),
             promised=policy.classes is not None),

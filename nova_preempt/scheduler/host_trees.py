@@ -67,8 +67,8 @@ class HostTrees:
             providers, still = look(provider.uuid)
             holds = holds and still
         self._providers[provider.uuid] = providers
-        return cloud_port.Listing(provider.uuid, provider.name, providers,
-                                  holds)
+        return cloud_port.ListedHost(provider.uuid, provider.name, providers,
+                                     holds)
 
     def read(self, uuid):
         """The providers of a host as they are now, () if it is gone."""

@@ -56,7 +56,7 @@ class _Look:
 
 
 class NovaCloud:
-    """A core.scheduling.cloud_port.Cloud, for one pass of one request.
+    """A core.scheduling.cloud_port.CloudPort, for one pass of one request.
 
     :param preemption: a nova_preempt.scheduler.scheduler_context.Preemption
     :param asked: a nova_preempt.scheduler.request_context.RequestContext

@@ -122,8 +122,8 @@ class KeystoneLimits:
                              for name, amount in requested.items()})
         except limit_exc.ProjectOverLimit as exc:
             # A release of oslo.limit before 2.7 takes -1 for a number.
-            return [core.Exceeded(info.resource_name, info.limit,
-                                  info.current_usage, info.delta)
+            return [core.ExceededLimit(info.resource_name, info.limit,
+                                       info.current_usage, info.delta)
                     for info in exc.over_limit_info_list if info.limit >= 0]
         return []
 
@@ -160,7 +160,7 @@ class Quotas:
                 or not self._limits.is_bounded(project_id, preemptible)):
             yield
             return
-        amounts = core.Amounts(preemptible, flavor.vcpus, flavor.memory_mb)
+        amounts = core.ServerSize(preemptible, flavor.vcpus, flavor.memory_mb)
         # One at a time of each project: what is refused in a moment must not
         # count for the next one.
         with lockutils.lock(project_id, semaphores=self._locks):
@@ -213,7 +213,7 @@ class Quotas:
         except Exception:
             LOG.exception('Cannot get the limits of project %s.', project_id)
             return 'the limits of the project cannot be read'
-        return core.tell(project_id, preemptible, over) if over else ''
+        return core.message(project_id, preemptible, over) if over else ''
 
     def _read(self, project_id, earlier):
         """The core's Records of a project.
@@ -222,8 +222,8 @@ class Quotas:
         """
         # In this order: a server goes from the requests into a cell.
         requests = self._servers.requests(project_id)
-        return core.Records(self._servers.servers(project_id), requests,
-                            earlier)
+        return core.ProjectRecords(self._servers.servers(project_id), requests,
+                                   earlier)
 
 
 def restore_zeroed(spec_obj, classes):
@@ -287,7 +287,7 @@ class ProjectServers:
             else:
                 found.extend(answer)
         counted = {server.uuid: core.CountedServer(
-            [core.Amounts(True, server.vcpus, server.memory_mb)],
+            [core.ServerSize(True, server.vcpus, server.memory_mb)],
             server.task_state is not None)
             for server in (self._remembered(project_id, away) if away else ())}
         hinted = self._hinted([instance.uuid for instance in found])
@@ -315,6 +315,6 @@ def _server(instance, by_hint):
 
 def _amounts(flavor, by_hint):
     extra_specs = instances.extra_specs_of(flavor)
-    return core.Amounts(
+    return core.ServerSize(
         by_hint or specs.flavor_is_preemptible(extra_specs),
         flavor.vcpus, flavor.memory_mb)

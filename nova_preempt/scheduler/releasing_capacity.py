@@ -67,12 +67,12 @@ class ReleaseWaiter:
                     decision.uuid not in waited):
                 for uuid, item in self._endings(decision).items():
                     found.setdefault(uuid, []).append(item)
-        return {uuid: pending_evictions.Releasing(tuple(endings),
-                                                  self.waiting(uuid))
+        return {uuid: pending_evictions.ReleasingHost(tuple(endings),
+                                                      self.waiting(uuid))
                 for uuid, endings in found.items()}
 
     def _endings(self, decision):
-        """{provider uuid: pending_evictions.Ending}."""
+        """{provider uuid: pending_evictions.PendingEviction}."""
         actions = self._options.actions
         victims = [victim for victim in decision.victims
                    if victim.status not in db_decisions.ENDED]
@@ -88,10 +88,9 @@ class ReleaseWaiter:
                 by_provider.setdefault(uuid, {})[victim.server_uuid] = (
                     victim.last_resort or core_actions.last_resort(
                         victim.action, actions))
-        return {uuid: pending_evictions.Ending(decision.uuid, servers,
-                                               max(0, notice_s),
-                                               allocation_claim.stand_ins(
-                                                   decision))
+        return {uuid: pending_evictions.PendingEviction(
+                    decision.uuid, servers, max(0, notice_s),
+                    allocation_claim.stand_ins(decision))
                 for uuid, servers in by_provider.items()}
 
     def waiting(self, provider_uuid):

@@ -101,7 +101,7 @@ class Deadline:
         self.began = monotonic()
         self.waited = set()
         self.is_refused = False
-        self.silent = cloud_port.Silent()
+        self.silent = cloud_port.UnansweredHosts()
         self._times = times
         self._monotonic = monotonic
         self._slots = slots

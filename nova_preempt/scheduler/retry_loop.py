@@ -14,6 +14,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import request_kind
 from nova_preempt.core import poll_backoff
 from nova_preempt.core import refusals
+from nova_preempt.core.refusals import Reason
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import connection
 from nova_preempt.db import decisions
@@ -153,7 +154,7 @@ class Placing:
                 continue
             except _FAILURES as exc:
                 left -= 1
-                if poll_backoff.is_to_try_again(
+                if poll_backoff.should_retry(
                         _failure(exc), conflicts=cycle.taken.conflicts,
                         outdated=self._is_outdated(cycle, exc),
                         attempts_left=left, left_s=asked.deadline.left_s()):
@@ -172,7 +173,7 @@ class Placing:
     def _is_outdated(self, cycle, exc):
         """Whether hosts have more room than the decision went by."""
         if not isinstance(exc, exception.NoValidHost) or (
-                self._why(cycle, exc) is not refusals.Why.NO_HOST):
+                self._why(cycle, exc) is not Reason.NO_HOST):
             return False
         try:
             return self._preemption.known.providers.find_room(
@@ -193,9 +194,9 @@ class Placing:
         is_stock = isinstance(exc, exception.NoValidHost)
         error = exc
         if why is not None:
-            error = exception.NoValidHost(reason=refusals.join(
+            error = exception.NoValidHost(reason=refusals.join_sentences(
                 exc.kwargs.get('reason', '') if is_stock else '',
-                refusals.tell(why, cycle.refusal)))
+                refusals.message(why, cycle.refusal)))
         elif not is_stock:
             error = exception.NoValidHost(reason=str(exc))
         self._observe(cycle.asked, cycle, error=error)
@@ -207,7 +208,7 @@ class Placing:
         return error
 
     def _why(self, cycle, exc):
-        """A core.refusals.Why, None if preemption was not looked at."""
+        """A core.refusals.Reason, None if preemption was not looked at."""
         if isinstance(exc, handover.NotWanted):
             return None
         if not isinstance(exc, exception.NoValidHost):
@@ -218,16 +219,16 @@ class Placing:
         if not servers and not servers.had_any:
             return None           # as Nova: nobody uses preemptible servers
         if cycle.unanswered:
-            return refusals.Why.SERVICE
+            return Reason.SERVICE
         if not cycle.has_begun:
             return None
         if not servers:
-            return refusals.Why.NOBODY
+            return Reason.NOBODY
         if cycle.taken.conflicts:
-            return (refusals.Why.TIME if cycle.asked.deadline.is_over()
-                    else refusals.Why.RACES)
-        return (refusals.Why.BUSY if cycle.asked.deadline.is_refused
-                else refusals.Why.NO_HOST)
+            return (Reason.TIME if cycle.asked.deadline.is_over()
+                    else Reason.RACES)
+        return (Reason.BUSY if cycle.asked.deadline.is_refused
+                else Reason.NO_HOST)
 
 
 def place_free(asked, select):
@@ -240,29 +241,28 @@ def place_free(asked, select):
     try:
         return select(asked)
     except exception.NoValidHost as exc:
-        raise exception.NoValidHost(reason=refusals.join(
+        raise exception.NoValidHost(reason=refusals.join_sentences(
             exc.kwargs.get('reason', ''),
-            refusals.tell(refusals.Why.FREE))) from exc
+            refusals.message(Reason.FREE))) from exc
 
 
 # {failure: the core's word for it, and for what the request is told}
 _KINDS = {
-    request_deadline.TimeIsUp: (poll_backoff.Failure.OTHER, refusals.Why.TIME),
-    handover.VictimsStuck: (poll_backoff.Failure.STUCK, refusals.Why.STUCK),
-    decisions.LostDecision: (poll_backoff.Failure.LOST, refusals.Why.SERVICE),
-    allocation_claim.ClaimLost: (poll_backoff.Failure.LOST,
-                                 refusals.Why.RACES)}
-_OTHER = poll_backoff.Failure.OTHER, refusals.Why.SERVICE
+    request_deadline.TimeIsUp: (poll_backoff.Failure.OTHER, Reason.TIME),
+    handover.VictimsStuck: (poll_backoff.Failure.STUCK, Reason.STUCK),
+    decisions.LostDecision: (poll_backoff.Failure.LOST, Reason.SERVICE),
+    allocation_claim.ClaimLost: (poll_backoff.Failure.LOST, Reason.RACES)}
+_OTHER = poll_backoff.Failure.OTHER, Reason.SERVICE
 
 # For the record; of other cases it is what the exception says.
 _DETAILS = {
-    refusals.Why.NO_HOST: 'no host has room, even without its preemptible '
+    Reason.NO_HOST: 'no host has room, even without its preemptible '
                           'servers that may end, and passes the filters',
-    refusals.Why.NOBODY: 'no host has room, and there is no preemptible '
+    Reason.NOBODY: 'no host has room, and there is no preemptible '
                          'server',
-    refusals.Why.RACES: 'other requests were faster on each host, '
+    Reason.RACES: 'other requests were faster on each host, '
                         f'{preemption_policy.MAX_ATTEMPTS} times',
-    refusals.Why.BUSY: 'as many requests wait as may, [preemption]'
+    Reason.BUSY: 'as many requests wait as may, [preemption]'
                        'max_waiting_requests, and no host has room without '
                        'its preemptible servers whose notice is 0 s',
 }

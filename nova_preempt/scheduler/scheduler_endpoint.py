@@ -41,7 +41,7 @@ CONF = nova.conf.CONF
 # Fifty flavors take 2.5 s on 40 hosts, and more on more hosts. Half a minute
 # is enough for people and dashboards; a client that polls in a loop gets a
 # tenth of the scheduler's time.
-_TERMS = client_allowance.Terms(at_once_s=30, share=0.1, most_running=2)
+_TERMS = client_allowance.RateLimit(at_once_s=30, share=0.1, most_running=2)
 
 # The longest query. The API waits for 30 s by default.
 _LONGEST_S = 20
@@ -57,7 +57,7 @@ class QueryLimits:
 
     def __init__(self, clock=time.monotonic):
         self._clock = clock
-        self._allowance = client_allowance.Allowance(_TERMS)
+        self._allowance = client_allowance.RateLimiter(_TERMS)
         self._lock = threading.Lock()
 
     @contextlib.contextmanager
@@ -227,7 +227,7 @@ class QueryEndpoint:
         if cycle.refusal:
             reason = cycle.refusal
         elif cycle.unanswered:
-            reason = refusals.tell(refusals.Why.SERVICE)
+            reason = refusals.message(refusals.Reason.SERVICE)
         return {'outcome': 'no_valid_host', 'host': None, 'cost_us': 0,
                 'victims': [], 'considered': [], 'reason': reason}
 
@@ -289,7 +289,7 @@ class QueryEndpoint:
                 context, spec_obj, deadline=preemption.deadline(waits=False)),
             resources, wanted)
         known = preemption.known
-        search = victim_search.Search(
+        search = victim_search.VictimSearch(
             cloud, wanted, known.policy(), preemption.process.clock(),
             excluded=preemption.handover.stuck() | cloud.ending())
         classes = frozenset(resources.merged_resources())

@@ -125,7 +125,7 @@ class SchedulingCycle:
         requests, summaries, version = offered
         if requests is None:
             return offered
-        room = capacity.rooms(summaries)
+        room = capacity.free_by_root(summaries)
         if self.decision is None:
             self._begin(resources, room)
             self.decision.found_room(room)
@@ -264,7 +264,7 @@ class SchedulingCycle:
             # What Nova will go by is what it has asked for here.
             plan = plan and plan.taking(_amounts(alloc_request))
             if plan is not None:
-                host_states.set_mark(state, cloud_port.Trial(
+                host_states.set_mark(state, cloud_port.HostTrial(
                     state.uuid, plan.victims, plan.cost_us),
                     host_states.mark_of(state).filtered_as)
                 return self._take(state, plan, server_uuid, project_id,
@@ -344,7 +344,7 @@ class SchedulingCycle:
             gone = self.decision.claimed(state.uuid)
             if gone:
                 host_states.remove(state, gone, self.cloud.trees.devices(gone))
-        host_states.set_mark(state, cloud_port.Trial(state.uuid))
+        host_states.set_mark(state, cloud_port.HostTrial(state.uuid))
 
     def alternates(self, hosts):
         """The hosts that may be alternates: those that need no victims.

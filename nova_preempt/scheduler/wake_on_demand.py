@@ -195,6 +195,6 @@ def _count(outcome):
 
 def _coming(error, boot_s, waited_s=0):
     """The same NoValidHost, with what can be expected."""
-    return exception.NoValidHost(reason=refusals.join(
+    return exception.NoValidHost(reason=refusals.join_sentences(
         error.kwargs.get('reason', ''),
-        refusals.tell_waking(boot_s, waited_s)))
+        refusals.waking_message(boot_s, waited_s)))

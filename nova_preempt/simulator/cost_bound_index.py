@@ -10,14 +10,14 @@ those that are too dear.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from nova_preempt.core import costs
-from nova_preempt.core.scheduling.cloud_port import Listing
-from nova_preempt.core.scheduling.cost_bounds import Floors
+from nova_preempt.core.scheduling.cloud_port import ListedHost
+from nova_preempt.core.scheduling.cost_bounds import CostBounds
 from nova_preempt.core.scheduling.cost_bounds import HostedServer
 from nova_preempt.simulator import memory_cloud
 
@@ -74,7 +74,7 @@ class CostBoundIndex:
         self._servers[number] += preemptible
 
     def listed(self, numbers: Amounts, kind: tuple[object, ...],
-               floors: Floors | None, now_us: int,
+               floors: CostBounds | None, now_us: int,
                hosted: Callable[[memory_cloud.MemoryHost],
                                 Sequence[HostedServer]],
                free: Mask) -> _Listed:
@@ -104,7 +104,7 @@ class CostBoundIndex:
         return _Listed(self._hosts, numbers[helps], cost_us[helps],
                        known.listed)
 
-    def _find_least(self, numbers: Amounts, floors: Floors, now_us: int,
+    def _find_least(self, numbers: Amounts, floors: CostBounds, now_us: int,
                     hosted: Callable[[memory_cloud.MemoryHost],
                                      Sequence[HostedServer]]) -> None:
         least = self._least
@@ -116,7 +116,7 @@ class CostBoundIndex:
             least.since_us[old] = now_us
             least.version[old] = self._servers[old]
 
-    def _learn(self, known: _KnownBounds, floors: Floors) -> None:
+    def _learn(self, known: _KnownBounds, floors: CostBounds) -> None:
         """Take over what the core has found since it was asked last."""
         for number in known.listed:
             host = self._hosts[number]
@@ -132,7 +132,7 @@ class CostBoundIndex:
         known.listed = []
 
 
-class _Listed(Sequence[Listing]):
+class _Listed(Sequence[ListedHost]):
     """Listings that are made as they are looked at."""
 
     def __init__(self, hosts: Sequence[memory_cloud.MemoryHost],
@@ -147,20 +147,20 @@ class _Listed(Sequence[Listing]):
         return len(self._numbers)
 
     @overload
-    def __getitem__(self, number: int) -> Listing: ...
+    def __getitem__(self, number: int) -> ListedHost: ...
 
     @overload
-    def __getitem__(self, number: slice) -> list[Listing]: ...
+    def __getitem__(self, number: slice) -> list[ListedHost]: ...
 
-    def __getitem__(self, number: int | slice) -> Listing | list[Listing]:
+    def __getitem__(self, number: Any) -> Any:
         return list(self)[number]
 
-    def __iter__(self) -> Iterator[Listing]:
+    def __iter__(self) -> Iterator[ListedHost]:
         for number, cost_us in self._ascending():
             self._listed.append(number)
             listing = self._hosts[number].listing
-            yield Listing(listing.uuid, listing.name, listing.providers,
-                          listing.fresh, cost_us)
+            yield ListedHost(listing.uuid, listing.name, listing.providers,
+                             listing.fresh, cost_us)
 
     def _ascending(self) -> Iterator[tuple[int, int]]:
         """Put the cheapest in order first: most often they are enough."""

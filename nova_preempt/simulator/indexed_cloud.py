@@ -16,7 +16,7 @@ from nova_preempt.core import capacity
 from nova_preempt.core.model import Host, Provider, Request, Server
 from nova_preempt.core.scheduling import decision_cycle
 from nova_preempt.core.scheduling import preemption_policy
-from nova_preempt.core.scheduling.cloud_port import Listing
+from nova_preempt.core.scheduling.cloud_port import ListedHost
 from nova_preempt.simulator import cost_bound_index
 from nova_preempt.simulator import memory_cloud
 
@@ -94,7 +94,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
                    now_us: int,
                    releasing: Iterable[memory_cloud.MemoryHost] = (),
                    where: cost_bound_index.Mask
-                   | None = None) -> Sequence[Listing]:
+                   | None = None) -> Sequence[ListedHost]:
         """The hosts on which victims may help, as the core asks for them.
 
         :param policy: the core's

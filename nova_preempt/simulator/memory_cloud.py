@@ -2,7 +2,7 @@
 
 """A cloud in memory, which answers what a decision asks.
 
-See core.scheduling.cloud_port.Cloud.
+See core.scheduling.cloud_port.CloudPort.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from nova_preempt.core.model import (
     Request,
     Server,
 )
-from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.core.scheduling import decision_cycle
 from nova_preempt.core.scheduling import eviction_budgets
 from nova_preempt.core.scheduling import host_memo
-from nova_preempt.core.scheduling.pending_evictions import Releasing
+from nova_preempt.core.scheduling.cloud_port import HostTrial
+from nova_preempt.core.scheduling.cloud_port import ListedHost
+from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 
 
 @dataclasses.dataclass
@@ -45,18 +46,18 @@ class MemoryHost:
     generation: int = 0
 
     def __post_init__(self) -> None:
-        self._listing: cloud_port.Listing | None = None
+        self._listing: ListedHost | None = None
         # {kind of request: whether it has room}
         self._room: dict[tuple[object, ...], bool] = {}
 
     @property
-    def listing(self) -> cloud_port.Listing:
+    def listing(self) -> ListedHost:
         """What a decision is told of it, a core Listing."""
         if self._listing is None or (
                 self._listing.providers[0].generation != self.generation):
-            self._listing = cloud_port.Listing(self.uuid, self.name, (Provider(
-                self.uuid, self.generation, self.inventories,
-                dict(self.allocations)),), True)
+            provider = Provider(self.uuid, self.generation, self.inventories,
+                                dict(self.allocations))
+            self._listing = ListedHost(self.uuid, self.name, (provider,), True)
             self._room = {}
         return self._listing
 
@@ -126,7 +127,7 @@ class MemoryCloud:
 
 
 class MemoryCloudPort:
-    """A core.scheduling.cloud_port.Cloud."""
+    """A core.scheduling.cloud_port.CloudPort."""
 
     def __init__(self, cloud: MemoryCloud, objection: str = '') -> None:
         self._cloud = cloud
@@ -142,12 +143,11 @@ class MemoryCloudPort:
     def may_wait(self, notice_s: float) -> bool:
         return True
 
-    def listed(self, max_age_s: float) -> Sequence[cloud_port.Listing]:
+    def listed(self, max_age_s: float) -> Sequence[ListedHost]:
         return [host.listing for host in self._cloud.hosts.values()
                 if host.servers]
 
-    def list_again(self, host: str,
-                   max_age_s: float) -> cloud_port.Listing | None:
+    def list_again(self, host: str, max_age_s: float) -> ListedHost | None:
         found = self._cloud.hosts.get(host)
         return None if found is None else found.listing
 
@@ -165,7 +165,7 @@ class MemoryCloudPort:
     def ending(self) -> Collection[str]:
         return ()
 
-    def releasing(self) -> Mapping[str, Releasing]:
+    def releasing(self) -> Mapping[str, ReleasingHost]:
         return {}
 
     def budgets(self) -> eviction_budgets.Budgets | None:
@@ -174,16 +174,15 @@ class MemoryCloudPort:
     def load(self, hosts: Collection[str]) -> Collection[str]:
         return [uuid for uuid in hosts if uuid in self._cloud.hosts]
 
-    def passing(self, trials: Sequence[cloud_port.Trial]) -> Collection[str]:
+    def passing(self, trials: Sequence[HostTrial]) -> Collection[str]:
         return {trial.host for trial in trials}
 
-    def order(self, trials: Sequence[cloud_port.Trial],
-              index: int) -> Sequence[str]:
+    def order(self, trials: Sequence[HostTrial], index: int) -> Sequence[str]:
         passing = self.passing(trials)
         return [trial.host for trial in sorted(trials, key=self._key)
                 if trial.host in passing]
 
-    def _key(self, trial: cloud_port.Trial) -> tuple[Any, ...]:
+    def _key(self, trial: HostTrial) -> tuple[Any, ...]:
         """Put those with room first, then whose victims cost least."""
         host = self._cloud.hosts[trial.host]
         return (bool(trial.without), trial.cost_us if trial.without else 0,

@@ -22,7 +22,7 @@ from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.controller import Step
-from nova_preempt.core.eviction.return_controller import Shelved
+from nova_preempt.core.eviction.return_controller import ShelvedVictim
 from nova_preempt.core.model import Resources
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.times import microseconds
@@ -121,8 +121,8 @@ class SimulatedClasses:
         return preemption_policy.Rank(True, claimant.stand(self._table.classes,
                                                            self.now_us))
 
-    def choose(self, waiting: Sequence[Shelved], most: int,
-               room: Callable[[Shelved], Mapping[str, Resources]],
+    def choose(self, waiting: Sequence[ShelvedVictim], most: int,
+               room: Callable[[ShelvedVictim], Mapping[str, Resources]],
                memory: int | None, now_us: int) -> Step[str, int | None]:
         """Return which shelved servers return next."""
         step = class_return_controller.step(

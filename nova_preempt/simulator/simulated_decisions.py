@@ -18,8 +18,8 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.core.scheduling import eviction_budgets
-from nova_preempt.core.scheduling.pending_evictions import Ending
-from nova_preempt.core.scheduling.pending_evictions import Releasing
+from nova_preempt.core.scheduling.pending_evictions import PendingEviction
+from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import memory_cloud
 from nova_preempt.simulator.simulated_servers import Attempt
@@ -164,19 +164,19 @@ class OpenDecisions:
                 yield server, attempt
 
     def releasing(self, waited: Collection[str] = ()
-                  ) -> Mapping[str, Releasing]:
+                  ) -> Mapping[str, ReleasingHost]:
         """Return what is given up, by host.
 
         :param waited: decisions that were waited for before
         """
         return ReleasingByHost(self._by_host, self._release_of, waited)
 
-    def _release_of(self, decisions: Sequence[Decision]) -> Releasing:
+    def _release_of(self, decisions: Sequence[Decision]) -> ReleasingHost:
         host = decisions[0].host.uuid
         allowed = self._world.options.policy.actions
         now_us = self._world.events.now_us
-        return Releasing(
-            tuple(Ending(
+        return ReleasingHost(
+            tuple(PendingEviction(
                 each.uuid,
                 {uuid: actions.choose(each.victims[uuid].terms.action, allowed)
                  for uuid in each.memory.pending},
@@ -187,7 +187,7 @@ class OpenDecisions:
                   in self._joined.values() if waits_on == host))
 
 
-class ReleasingByHost(Mapping[str, Releasing]):
+class ReleasingByHost(Mapping[str, ReleasingHost]):
     """Space that is being released on the hosts that are asked after.
 
     :param by_host: {uuid of a host: {uuid: Decision}}
@@ -196,7 +196,7 @@ class ReleasingByHost(Mapping[str, Releasing]):
     """
 
     def __init__(self, by_host: Mapping[str, Mapping[str, Decision]],
-                 of: Callable[[Sequence[Decision]], Releasing],
+                 of: Callable[[Sequence[Decision]], ReleasingHost],
                  waited: Collection[str]) -> None:
         self._by_host = by_host
         self._of = of
@@ -209,7 +209,7 @@ class ReleasingByHost(Mapping[str, Releasing]):
     def __contains__(self, host: object) -> bool:
         return isinstance(host, str) and bool(self._count(host))
 
-    def __getitem__(self, host: str) -> Releasing:
+    def __getitem__(self, host: str) -> ReleasingHost:
         found = self._count(host)
         if not found:
             raise KeyError(host)
@@ -223,7 +223,7 @@ class ReleasingByHost(Mapping[str, Releasing]):
 
 
 class RequesterLiveness:
-    """Implements core.requester_liveness.Port.
+    """Implements core.requester_liveness.RequesterView.
 
     :ivar reserved: returns a reservation, None if there is none
     :ivar is_short: whether less is free than the headroom wants

@@ -141,7 +141,7 @@ class Evictions:
                 else 'active')
         return eviction_values.Victim(
             victim.boot.id, decision.uuid,
-            eviction_steps.Terms(
+            eviction_steps.VictimTerms(
                 decision.host.name, action, policy.actions,
                 for_good=operation in eviction_steps.FOR_GOOD,
                 timeout_s=options.termination_timeout_s),
@@ -156,7 +156,7 @@ class Evictions:
         now_us = self._world.events.now_us
         before = [decision.victims[uuid] for uuid in decision.memory.pending]
         step = eviction_controller.step(
-            decision.observed(requester_liveness.why_not(
+            decision.observed(requester_liveness.why_unneeded(
                 decision.purpose, self.requests,
                 simulated_servers.at(now_us).replace(tzinfo=None))),
                 decision.memory, now_us)
@@ -182,9 +182,9 @@ class Evictions:
         if isinstance(intent, eviction_values.GiveNotice):
             for uuid in intent.victims:
                 self._give_notice(decision, decision.victims[uuid])
-        elif isinstance(intent, eviction_values.Ask):
+        elif isinstance(intent, eviction_values.CallNova):
             self._ask(decision, decision.victims[intent.victim], intent.method)
-        elif isinstance(intent, eviction_values.Close):
+        elif isinstance(intent, eviction_values.CloseVictim):
             self.ending.pop(intent.victim, None)
             decision.memory = decision.memory.close(intent.victim)
 

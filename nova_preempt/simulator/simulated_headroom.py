@@ -40,7 +40,7 @@ class HostProviders(Mapping[str, Provider]):
         return len(self.cloud.by_name())
 
 
-class CloudGroup(headroom_account.Group):
+class CloudGroup(headroom_account.HostGroup):
     """All hosts as one group, without a look at each of them.
 
     What is free is added up by the cloud.

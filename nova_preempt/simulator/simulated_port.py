@@ -8,10 +8,10 @@ import functools
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Request
-from nova_preempt.core.scheduling.cloud_port import Listing
-from nova_preempt.core.scheduling.cloud_port import Trial
+from nova_preempt.core.scheduling.cloud_port import HostTrial
+from nova_preempt.core.scheduling.cloud_port import ListedHost
 from nova_preempt.core.scheduling.eviction_budgets import Budgets
-from nova_preempt.core.scheduling.pending_evictions import Releasing
+from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 from nova_preempt.core.times import microseconds
 from nova_preempt.simulator import memory_cloud
 from nova_preempt.simulator import simulated_evictions
@@ -43,7 +43,7 @@ class SimulatedCloudPort(memory_cloud.MemoryCloudPort):
         self._is_closed = is_closed
         self._where = where
 
-    def passing(self, trials: Sequence[Trial]) -> Collection[str]:
+    def passing(self, trials: Sequence[HostTrial]) -> Collection[str]:
         found = super().passing(trials)
         if self._where is not None:
             found = {uuid for uuid in found
@@ -53,7 +53,7 @@ class SimulatedCloudPort(memory_cloud.MemoryCloudPort):
         return {trial.host for trial in trials
                 if trial.host in found and self._gives_all(trial)}
 
-    def _gives_all(self, trial: Trial) -> bool:
+    def _gives_all(self, trial: HostTrial) -> bool:
         """Whether victims leave all that is taken."""
         host = self._world.cloud.hosts[trial.host]
         left = capacity.total(host.allocations[server.uuid]
@@ -61,7 +61,7 @@ class SimulatedCloudPort(memory_cloud.MemoryCloudPort):
         return all(capacity.fits(group.resources, left)
                    for group in self._asked.groups)
 
-    def listed(self, max_age_s: float) -> Sequence[Listing]:
+    def listed(self, max_age_s: float) -> Sequence[ListedHost]:
         return self._world.cloud.candidates(
             self._asked, self._world.options.policy,
             microseconds(simulated_servers.at(self._world.events.now_us)),
@@ -79,7 +79,7 @@ class SimulatedCloudPort(memory_cloud.MemoryCloudPort):
     def ending(self) -> Collection[str]:
         return self._evictions.ending
 
-    def releasing(self) -> Mapping[str, Releasing]:
+    def releasing(self) -> Mapping[str, ReleasingHost]:
         return self._evictions.decisions.releasing(self._waited)
 
     def budgets(self) -> Budgets | None:

@@ -13,6 +13,8 @@ from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.controller import Step
 from nova_preempt.core.eviction import retention_controller
 from nova_preempt.core.eviction import return_controller
+from nova_preempt.core.eviction.return_controller import ShelvedState
+from nova_preempt.core.eviction.return_controller import ShelvedVictim
 from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.simulator import simulated_servers
@@ -33,7 +35,7 @@ class _Alike:
     all: Returns
     ended: list[tuple[int, str]] = dataclasses.field(default_factory=list)
 
-    def __iter__(self) -> Iterator[return_controller.Shelved]:
+    def __iter__(self) -> Iterator[ShelvedVictim]:
         return (self.all.shelved(uuid) for _, uuid in self.ended)
 
 
@@ -129,42 +131,41 @@ class Returns:
 
     # -- what the controller asks ------------------------------------------
 
-    def shelved(self, uuid: str) -> return_controller.Shelved:
+    def shelved(self, uuid: str) -> ShelvedVictim:
         """Return a server as the controller has it."""
         server = self._world.servers[uuid]
-        return return_controller.Shelved(
+        return ShelvedVictim(
             uuid, server.kind.resources,
             simulated_servers.clock_us(server.since_us),
             server.tries, server.next_try_us,
             self._classes.period_s if self._is_of_class(server) else None)
 
-    def asked(self) -> list[return_controller.Shelved]:
+    def asked(self) -> list[ShelvedVictim]:
         return [*map(self.shelved, self._coming)]
 
     def waiting(self) -> list[_Alike]:
         return [*self._waiting.values()]
 
-    def of_class(self) -> list[return_controller.Shelved]:
+    def of_class(self) -> list[ShelvedVictim]:
         return [*map(self.shelved, self._of_class)]
 
     def unseen(self) -> tuple[str, ...]:
         # What happens is known at once.
         return ()
 
-    def sight(self, uuid: str) -> return_controller.Sight:
-        return (return_controller.Sight.COMING if uuid in self._coming
-                else return_controller.Sight.SHELVED)
+    def sight(self, uuid: str) -> ShelvedState:
+        return (ShelvedState.COMING if uuid in self._coming
+                else ShelvedState.SHELVED)
 
     def holds(self, uuid: str) -> bool:
         return uuid in self._coming
 
-    def room(self, server: return_controller.Shelved) -> Mapping[str,
-                                                                 Resources]:
+    def room(self, server: ShelvedVictim) -> Mapping[str, Resources]:
         request = self._world.servers[server.uuid].kind.request
         found = self._world.cloud.room(request, self.options.at_once)
         return found if found and self._may_come(server.resources) else {}
 
-    def choose(self, waiting: Sequence[return_controller.Shelved], most: int,
+    def choose(self, waiting: Sequence[ShelvedVictim], most: int,
                memory: int | None, now_us: int) -> Step[str, int | None]:
         found: Step[str, int | None] = self._classes.choose(
             waiting, most, self.room, memory, now_us)

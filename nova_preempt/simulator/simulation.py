@@ -310,7 +310,7 @@ class Simulation:
             return
         server.state = State.ASKED
         if attempt is not None and attempt.is_stuck and (
-                not poll_backoff.is_to_try_again(
+                not poll_backoff.should_retry(
                     poll_backoff.Failure.STUCK, conflicts=0,
                     attempts_left=attempt.left, left_s=math.inf)):
             self._refuse(server)

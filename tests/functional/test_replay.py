@@ -114,6 +114,6 @@ class TestReplay(base.PreemptionTestCase):
               plan.host.uuid) for plan in plans])
         for decision, plan in zip(decisions, plans, strict=True):
             runner_up = decision.record['runner_up']
-            self.assertEqual(decision.record['why'], ranked_hosts.why(
+            self.assertEqual(decision.record['why'], ranked_hosts.explain(
                 decision.host, plan, plan.cost_us, runner_up and (
                     runner_up['host'], runner_up['cost_us'])))

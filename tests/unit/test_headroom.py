@@ -25,7 +25,7 @@ class TestHeadroom(unittest.TestCase):
         self.read([self.group()])
 
     def group(self, used=4, names='ab', wanted=4):
-        return headroom_account.Group('', {'VCPU': (wanted, False)}, {
+        return headroom_account.HostGroup('', {'VCPU': (wanted, False)}, {
             name: state(name, 5, used if name == 'a' else 0)
             for name in names})
 

@@ -281,7 +281,7 @@ class TestHeadroom(OneLoop, unittest.TestCase):
         world = Engine(self)
         world.sizes.update(p=1, q=1)
         known = mock.Mock()
-        known.headroom.look.side_effect = lambda: [headroom_account.Group(
+        known.headroom.look.side_effect = lambda: [headroom_account.HostGroup(
             'the cloud', headroom_account.parse('VCPU:2'), {
                 'h': model.Provider('p', 1, {'VCPU': model.Inventory(4)}, {
                     uuid: {'VCPU': vcpus}

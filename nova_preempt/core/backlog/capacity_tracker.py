@@ -98,7 +98,7 @@ class CapacityTracker:
             if leases.is_long_enough(room.free_s, lead_s) and (
                 wakes or not room.off):
                 _in_s, kept, _group = self._held.get(number, (None, {}, ""))
-                free = capacity.less(room.free, kept)
+                free = capacity.subtract(room.free, kept)
             elif number not in members:
                 continue
             found.append(dataclasses.replace(
@@ -279,8 +279,8 @@ class CapacityTracker:
         if number in self._held:
             in_s, kept, _group = self._held[number]
             if in_s is None or self._stays.of(alternative) > in_s:
-                left = capacity.less(left, kept)
-        return capacity.times(alternative.resources, left, most)
+                left = capacity.subtract(left, kept)
+        return capacity.copies(alternative.resources, left, most)
 
     def _take(
         self, number: int, alternative: backlog_model.Alternative, times: int

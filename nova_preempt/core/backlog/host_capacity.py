@@ -97,7 +97,7 @@ class Room:
         """Return how many would find room if it were empty."""
         if not self.is_for(alternative):
             return 0
-        return capacity.times(
+        return capacity.copies(
             alternative.resources, self.capacity, sys.maxsize)
 
     def view(self, alternative: backlog_model.Alternative) -> Resources:
@@ -106,7 +106,7 @@ class Room:
 
     def lack(self, alternative: backlog_model.Alternative) -> dict[str, int]:
         """Return what it lacks for a server."""
-        return dict(sorted(capacity.lacking(
+        return dict(sorted(capacity.shortfall(
             alternative.resources, self.view(alternative)).items()))
 
     def far(self, alternative: backlog_model.Alternative) -> tuple[int, str]:
@@ -123,9 +123,9 @@ class Room:
         return dataclasses.replace(
             self,
             free={name: max(0, amount) for name, amount
-                  in capacity.less(self.free, taken).items()},
+                  in capacity.subtract(self.free, taken).items()},
             reclaimable=self.reclaimable if alternative.preemptible
-            else capacity.less(self.reclaimable, taken))
+            else capacity.subtract(self.reclaimable, taken))
 
     def settled_s(self, alternative: backlog_model.Alternative) -> int | None:
         """Return in how many seconds enough will have ended, None: unknown."""

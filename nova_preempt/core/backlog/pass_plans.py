@@ -66,8 +66,8 @@ def uses(
         of = {item.flavor_id: item
               for item in requests[start.uuid].alternatives}
         for host, count in start.hosts.items():
-            left[host] = dataclasses.replace(left[host], free=capacity.less(
-                left[host].free,
+            left[host] = dataclasses.replace(
+                left[host], free=capacity.subtract(left[host].free,
                 several(of[start.flavor_id], count).resources))
     return [
         {"name": room.host, "resources": {

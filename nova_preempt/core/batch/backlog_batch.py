@@ -191,7 +191,7 @@ class _Batch:
         for host, count in hosts.items():
             room = self._rooms[host]
             self._rooms[host] = dataclasses.replace(
-                room, free=capacity.less(room.free, {
+                room, free=capacity.subtract(room.free, {
                     name: amount * count
                     for name, amount in alternative.resources.items()
                 }))

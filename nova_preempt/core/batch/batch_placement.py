@@ -142,7 +142,7 @@ class _Run:
         for name, count in hosts.items():
             host = self._left[name]
             self._left[name] = dataclasses.replace(
-                host, free=capacity.less(host.free, {
+                host, free=capacity.subtract(host.free, {
                     item: amount * count
                     for item, amount in bundle.kind.demand}))
             for group, _most, members in bundle.kind.apart:

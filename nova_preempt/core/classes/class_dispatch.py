@@ -147,7 +147,7 @@ class _Host:
         self.uuid = host.uuid
         self.held = {each.standing.uuid: each for each in held}
         self._capacity = host.capacity
-        self.free = capacity.less(
+        self.free = capacity.subtract(
             host.capacity,
             capacity.total(each.resources for each in self.held.values()))
 
@@ -157,7 +157,7 @@ class _Host:
             del self.held[victim.standing.uuid]
             self.free = capacity.total((self.free, victim.resources))
         self.held[newcomer.standing.uuid] = newcomer
-        self.free = capacity.less(self.free, newcomer.resources)
+        self.free = capacity.subtract(self.free, newcomer.resources)
 
     def score(
         self, resources: Resources, freed: Iterable[Resources] = ()
@@ -240,5 +240,5 @@ def _cheapest(hosts: Iterable[_Host], one: Held) -> _Found:
 def _missing(resources: Resources, free: Mapping[str, int]) -> Resources:
     return {
         name: amount
-        for name, amount in capacity.less(resources, free).items()
+        for name, amount in capacity.subtract(resources, free).items()
         if amount > 0 and resources.get(name, 0) > 0}

@@ -17,7 +17,7 @@ from nova_preempt.core.classes import class_dispatch
 from nova_preempt.core.classes import class_policies
 from nova_preempt.core.classes.availability_margin import Classes
 from nova_preempt.core.controller import Step
-from nova_preempt.core.eviction.return_controller import Shelved
+from nova_preempt.core.eviction.return_controller import ShelvedVictim
 from nova_preempt.core.model import SECOND, Provider, Resources, Server
 from nova_preempt.core.scheduling.eviction_budgets import Budgets
 from nova_preempt.core.scheduling.preemption_policy import Policy
@@ -50,10 +50,10 @@ class Observed:
     :ivar evictable: returns the Evictable
     """
 
-    waiting: Sequence[Shelved]
+    waiting: Sequence[ShelvedVictim]
     most: int
     claimants: Mapping[str, class_dispatch.Claimant]
-    room: Callable[[Shelved], Mapping[str, Resources]]
+    room: Callable[[ShelvedVictim], Mapping[str, Resources]]
     may_preempt: Callable[[], bool]
     evictable: Callable[[], Evictable]
 
@@ -103,7 +103,7 @@ def _is_time(passed_us: int | None, period_s: int, now_us: int) -> bool:
         0 <= now_us - passed_us < period_s * SECOND)
 
 
-def _round(terms: Terms, observed: Observed, waiting: Iterable[Shelved],
+def _round(terms: Terms, observed: Observed, waiting: Iterable[ShelvedVictim],
            hosts: Mapping[str, class_dispatch.RoundHost],
            now_us: int) -> tuple[class_dispatch.Placement, ...]:
     rule = class_policies.ByPromise(terms.classes)
@@ -120,7 +120,7 @@ def _round(terms: Terms, observed: Observed, waiting: Iterable[Shelved],
 
 def _rooms(
     observed: Observed,
-) -> tuple[dict[str, class_dispatch.RoundHost], list[Shelved]]:
+) -> tuple[dict[str, class_dispatch.RoundHost], list[ShelvedVictim]]:
     """Return the hosts with room and nobody on them, and for whom it is."""
     rooms: dict[str, Resources] = {}
     found: dict[object, Mapping[str, Resources]] = {}
@@ -131,7 +131,7 @@ def _rooms(
             found[size] = observed.room(each)
             for host, free in found[size].items():
                 # It may have changed since it was asked for another one.
-                rooms[host] = capacity.least(rooms.get(host, free), free)
+                rooms[host] = capacity.minimum(rooms.get(host, free), free)
         if found[size]:
             spared.append(each)
     return {host: class_dispatch.RoundHost(host, free)

@@ -114,13 +114,13 @@ def reprieve(
     freed = capacity.total(amounts for _, amounts in victims)
     if not capacity.fits(missing, freed):
         return None
-    spare = capacity.less(freed, missing)
+    spare = capacity.subtract(freed, missing)
     chosen = []
     for standing, amounts in sorted(
             victims, key=lambda victim: order(victim[0])):
         needed = {key: amounts.get(key, 0) for key in missing}
         if capacity.fits(needed, spare):
-            spare = capacity.less(spare, needed)
+            spare = capacity.subtract(spare, needed)
         else:
             chosen.append(standing)
     return tuple(sorted(chosen, key=lambda standing: standing.uuid))

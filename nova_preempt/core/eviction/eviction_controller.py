@@ -20,7 +20,7 @@ from nova_preempt.core import eligibility
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.eviction import eviction_values
 from nova_preempt.core.eviction.eviction_steps import Progress
-from nova_preempt.core.eviction.eviction_steps import What
+from nova_preempt.core.eviction.eviction_steps import StepKind
 from nova_preempt.core.eviction.eviction_values import Memory
 from nova_preempt.core.eviction.eviction_values import Observed
 from nova_preempt.core.eviction.eviction_values import Step
@@ -53,7 +53,7 @@ def step(observed: Observed, memory: Memory, now_us: int) -> Step:
         return _give_notice(observed, memory, now_us)
     known = memory.unwanted
     found = _step(observed, _drop_unwanted(observed, memory), now_us)
-    spared = tuple(eviction_values.Spare(uuid, why) for uuid, why
+    spared = tuple(eviction_values.SpareVictim(uuid, why) for uuid, why
                    in found.memory.unwanted.items() if uuid not in known)
     return dataclasses.replace(found, intents=(*spared, *found.intents),
                                wake_at_us=_wake_at_us(observed, found.memory))
@@ -77,14 +77,14 @@ def _give_notice(observed: Observed, memory: Memory, now_us: int) -> Step:
 
 def _looks_at_hosts(observed: Observed,
                     victims: Iterable[eviction_values.Victim]
-                    ) -> tuple[eviction_values.LookAtHost, ...]:
+                    ) -> tuple[eviction_values.CheckHost, ...]:
     """Return a look at each host that was not looked at in this round."""
     found: dict[str, str] = {}
     for victim in victims:
         if not victim.terms.for_good and (
                 victim.terms.host not in observed.hosts):
             found.setdefault(victim.terms.host, victim.uuid)
-    return tuple(eviction_values.LookAtHost(host, uuid) for host,
+    return tuple(eviction_values.CheckHost(host, uuid) for host,
                  uuid in found.items())
 
 
@@ -101,8 +101,8 @@ def _drop_unwanted(observed: Observed, memory: Memory) -> Memory:
 
 
 def _step(observed: Observed, memory: Memory, now_us: int) -> Step:
-    looks: tuple[eviction_values.Look, ...] = tuple(
-        eviction_values.LookAtServer(uuid) for uuid in memory.pending
+    looks: tuple[eviction_values.Read, ...] = tuple(
+        eviction_values.ReadServer(uuid) for uuid in memory.pending
         if uuid not in observed.seen)
     if looks:
         return controller.Step(looks, memory)
@@ -142,11 +142,12 @@ def _note_seen(observed: Observed, memory: Memory, now_us: int) -> Memory:
 
 
 def _next_steps(observed: Observed, memory: Memory, now_us: int
-                ) -> tuple[Memory, dict[str, eviction_steps.Step]]:
+                ) -> tuple[Memory, dict[str, eviction_steps.VictimStep]]:
     """Return the next step with each, and what follows where NEXT is one."""
     steps = {uuid: _next_step(observed, memory, uuid, now_us)
              for uuid in memory.pending}
-    over = [uuid for uuid, found in steps.items() if found.what is What.NEXT]
+    over = [uuid for uuid, found in steps.items() if found.what is
+            StepKind.NEXT]
     if over:
         memory = dataclasses.replace(memory.note_all({
             uuid: {"migration_over": True, "asked": "", "asked_us": 0}
@@ -157,7 +158,7 @@ def _next_steps(observed: Observed, memory: Memory, now_us: int
 
 
 def _next_step(observed: Observed, memory: Memory, uuid: str, now_us: int
-               ) -> eviction_steps.Step:
+               ) -> eviction_steps.VictimStep:
     seen, known = observed.seen[uuid]
     terms = observed.victims[uuid].terms
     return eviction_steps.next_step(
@@ -167,41 +168,42 @@ def _next_step(observed: Observed, memory: Memory, uuid: str, now_us: int
 
 
 #: Steps that are taken only while somebody needs the space, and will have it.
-_ON_SERVERS = frozenset((What.ASK, What.LOCK, What.LEAVE_STOPPED))
+_ON_SERVERS = frozenset((StepKind.ASK, StepKind.LOCK, StepKind.LEAVE_STOPPED))
 
 
 def _looks(observed: Observed, memory: Memory,
-           steps: Mapping[str, eviction_steps.Step]) -> Iterator[
-               eviction_values.Look]:
+           steps: Mapping[str, eviction_steps.VictimStep]) -> Iterator[
+               eviction_values.Read]:
     """Yield what has to be looked at before these steps are taken."""
     for uuid, found in steps.items():
         host = observed.victims[uuid].terms.host
-        if found.what is What.LOOK and uuid not in observed.holds:
-            yield eviction_values.LookAtAllocation(uuid)
-        elif found.what is What.LOOK_AT_HOST and host not in observed.hosts:
-            yield eviction_values.LookAtHost(host, uuid)
+        if found.what is StepKind.LOOK and uuid not in observed.holds:
+            yield eviction_values.ReadAllocation(uuid)
+        elif (found.what is StepKind.LOOK_AT_HOST
+                and host not in observed.hosts):
+            yield eviction_values.CheckHost(host, uuid)
     if (observed.is_held is None and not memory.has_begun
             and any(found.what in _ON_SERVERS for found in steps.values())):
-        yield eviction_values.LookAtClaim()
+        yield eviction_values.CheckClaim()
 
 
 def _act(observed: Observed, memory: Memory,
-         steps: Mapping[str, eviction_steps.Step]) -> Step:
+         steps: Mapping[str, eviction_steps.VictimStep]) -> Step:
     """Return what the next steps with victims come to."""
     refusals = dict([(uuid, found.detail) for uuid, found in steps.items()
-                     if found.what is What.KEEP][:1])
+                     if found.what is StepKind.KEEP][:1])
     for uuid, found in steps.items():
-        if found.what is What.GIVE_UP:
+        if found.what is StepKind.GIVE_UP:
             memory = dataclasses.replace(memory.close(uuid),
                                          stuck=memory.stuck | {uuid})
     may_act = memory.has_begun or bool(observed.is_held)
     intents: list[eviction_values.Intent] = [
         intent for uuid, found in steps.items() for intent
         in _intents(observed, memory, uuid, found, may_act)
-        if isinstance(intent, eviction_values.Close) or not refusals]
-    intents += [eviction_values.Spare(uuid, why) for uuid,
+        if isinstance(intent, eviction_values.CloseVictim) or not refusals]
+    intents += [eviction_values.SpareVictim(uuid, why) for uuid,
                 why in refusals.items()]
-    looks: list[eviction_values.LookAtHost] = []
+    looks: list[eviction_values.CheckHost] = []
     if not memory.pending and not refusals:
         looks, refusals = _lost_hosts(observed, memory)
     return controller.Step((*intents, *looks), dataclasses.replace(
@@ -210,7 +212,7 @@ def _act(observed: Observed, memory: Memory,
 
 
 def _intents(observed: Observed, memory: Memory, uuid: str,
-             found: eviction_steps.Step,
+             found: eviction_steps.VictimStep,
              may_act: bool) -> Iterator[eviction_values.Intent]:
     """Yield what one step with a victim comes to.
 
@@ -220,18 +222,19 @@ def _intents(observed: Observed, memory: Memory, uuid: str,
     if found.what in _ON_SERVERS and not (may_act and observed.unwanted.get(
             observed.victims[uuid].decision) is not None):
         return
-    if found.what is What.ASK:
+    if found.what is StepKind.ASK:
         asked = memory.pending[uuid].asked
-        yield eviction_values.Ask(uuid, found.detail, asked != found.detail
-                                  and (not asked or found.detail == "stop"))
-    elif found.what is What.LOCK:
-        yield eviction_values.Lock(uuid)
-    elif found.what in (What.DONE, What.FREE, What.LEAVE_STOPPED):
-        yield eviction_values.Close(uuid, found.detail, found.what)
+        yield eviction_values.CallNova(uuid, found.detail, asked !=
+                                       found.detail and (not asked or
+                                       found.detail == "stop"))
+    elif found.what is StepKind.LOCK:
+        yield eviction_values.LockVictim(uuid)
+    elif found.what in (StepKind.DONE, StepKind.FREE, StepKind.LEAVE_STOPPED):
+        yield eviction_values.CloseVictim(uuid, found.detail, found.what)
 
 
 def _lost_hosts(observed: Observed, memory: Memory
-                ) -> tuple[list[eviction_values.LookAtHost], dict[str, str]]:
+                ) -> tuple[list[eviction_values.CheckHost], dict[str, str]]:
     """Return which hosts to look at, and which decisions have lost theirs.
 
     Where it went down meanwhile the victims have ended for a server that
@@ -243,7 +246,7 @@ def _lost_hosts(observed: Observed, memory: Memory
         if host is None or victim.decision in memory.unwanted:
             continue
         if host not in observed.hosts:
-            looks[host] = eviction_values.LookAtHost(
+            looks[host] = eviction_values.CheckHost(
                 host, victim.uuid, eviction_values.HANDOVER_AGE_S)
         elif observed.hosts[host] is False:
             lost[victim.decision] = eviction_steps.host_is_down(host)

@@ -71,7 +71,7 @@ _LAST_CALLS = frozenset(("force_delete", "shelve", "shelve_offload", "stop",
                          "live_migrate", "abort_migration"))
 
 
-class What(enum.Enum):
+class StepKind(enum.Enum):
     """Kinds of steps."""
 
     WAIT = "wait"
@@ -98,21 +98,21 @@ class What(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class VictimStep:
     """What to do with a victim."""
 
-    what: What
+    what: StepKind
     detail: str = ""
 
 
-WAIT = Step(What.WAIT)
-_LOOK = Step(What.LOOK)
-_LOOK_AT_HOST = Step(What.LOOK_AT_HOST)
-_NEXT = Step(What.NEXT)
+WAIT = VictimStep(StepKind.WAIT)
+_LOOK = VictimStep(StepKind.LOOK)
+_LOOK_AT_HOST = VictimStep(StepKind.LOOK_AT_HOST)
+_NEXT = VictimStep(StepKind.NEXT)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Terms:
+class VictimTerms:
     """How a victim ends.
 
     ``host``: where it has to give way; ``action``: delete, shelve or stop;
@@ -165,10 +165,10 @@ class Progress:
         return self.asked == LOCK or self.locked_us is not None
 
 
-def next_step(
-    seen: ObservedServer | None, terms: Terms, progress: Progress, now_us: int,
-    *, known: bool = True, holds: bool | None = None,
-    host_up: bool | None = None, ) -> Step:
+def next_step(seen: ObservedServer | None, terms: VictimTerms,
+              progress: Progress, now_us: int, *, known: bool = True,
+              holds: bool | None = None,
+              host_up: bool | None = None) -> VictimStep:
     """Return the next step with a victim.
 
     ``seen``: None if Nova knows it no more. ``known``: False if nobody can
@@ -177,13 +177,13 @@ def next_step(
     the compute service of its host is up; None if nobody has looked.
     """
     step = _next_step(seen, terms, progress, now_us, known=known, holds=holds)
-    asks = step.what is What.ASK and step.detail in _LAST_CALLS
+    asks = step.what is StepKind.ASK and step.detail in _LAST_CALLS
     if terms.for_good or not (asks or step == WAIT):
         return step
     if host_up is False:
         # Nova would delete it from its records alone, and the space would go
         # to a server that nobody can build.
-        return Step(What.KEEP, host_is_down(terms.host))
+        return VictimStep(StepKind.KEEP, host_is_down(terms.host))
     return _LOOK_AT_HOST if asks and host_up is None else step
 
 
@@ -192,9 +192,9 @@ def host_is_down(host: str) -> str:
     return f"host {host} is down"
 
 
-def _next_step(
-    seen: ObservedServer | None, terms: Terms, progress: Progress, now_us: int,
-    *, known: bool, holds: bool | None, ) -> Step:
+def _next_step(seen: ObservedServer | None, terms: VictimTerms,
+               progress: Progress, now_us: int, *, known: bool,
+               holds: bool | None) -> VictimStep:
     if known:
         if seen is None or is_gone(seen, terms):
             return _gone(progress, now_us, holds)
@@ -202,17 +202,17 @@ def _next_step(
         if step != WAIT:
             return step
         if _is_kept_by_lock(seen, terms, progress):
-            return Step(What.KEEP, "it is locked")
+            return VictimStep(StepKind.KEEP, "it is locked")
     if progress.acting_since_us is None:
         return WAIT
     if has_passed(patience_s(terms), progress.acting_since_us, now_us):
-        return Step(What.GIVE_UP)
+        return VictimStep(StepKind.GIVE_UP)
     if not known or seen is None or is_away(seen, terms):
         return WAIT
     return _act(seen, terms, progress, now_us)
 
 
-def patience_s(terms: Terms) -> float:
+def patience_s(terms: VictimTerms) -> float:
     """Return how long after the notice of all a victim may take to end."""
     return terms.timeout_s + (terms.migrate_timeout_s if terms.migrate else 0)
 
@@ -223,7 +223,7 @@ def has_passed(seconds: float, since_us: int, now_us: int) -> bool:
 
 
 def _is_kept_by_lock(
-    seen: ObservedServer, terms: Terms, progress: Progress) -> bool:
+    seen: ObservedServer, terms: VictimTerms, progress: Progress) -> bool:
     """Tell whether a lock that was set during the notice leaves it alone.
 
     Our own locks do not, nor what comes once it was asked to end.
@@ -233,7 +233,7 @@ def _is_kept_by_lock(
         and seen.task_state not in _LEAVING and not is_away(seen, terms))
 
 
-def is_gone(seen: ObservedServer | None, terms: Terms) -> bool:
+def is_gone(seen: ObservedServer | None, terms: VictimTerms) -> bool:
     """Tell whether a server is deleted.
 
     Nova says so once its guest and its disks are gone from the host. It takes
@@ -244,7 +244,7 @@ def is_gone(seen: ObservedServer | None, terms: Terms) -> bool:
         and seen.task_state is None)
 
 
-def is_away(seen: ObservedServer, terms: Terms) -> bool:
+def is_away(seen: ObservedServer, terms: VictimTerms) -> bool:
     """Tell whether it has left its host, as far as Nova's record says."""
     if is_offloaded(seen):
         return True
@@ -268,15 +268,15 @@ def is_held(seen: ObservedServer) -> bool:
     return is_offloaded(seen) and seen.host is not None
 
 
-def _gone(progress: Progress, now_us: int, holds: bool | None) -> Step:
+def _gone(progress: Progress, now_us: int, holds: bool | None) -> VictimStep:
     if holds is None:
         return _LOOK
     if not holds:
-        return Step(What.DONE, GONE)
+        return VictimStep(StepKind.DONE, GONE)
     # Nova frees the space of a server just after it knows it no more.
     if not _is_since(progress.gone_us, now_us):
         return WAIT
-    return Step(What.FREE, GONE)
+    return VictimStep(StepKind.FREE, GONE)
 
 
 def _is_since(when_us: int | None, now_us: int) -> bool:
@@ -285,8 +285,8 @@ def _is_since(when_us: int | None, now_us: int) -> bool:
 
 
 def _away(
-    seen: ObservedServer, terms: Terms, progress: Progress, now_us: int,
-    holds: bool | None, ) -> Step:
+    seen: ObservedServer, terms: VictimTerms, progress: Progress, now_us: int,
+    holds: bool | None, ) -> VictimStep:
     if not is_away(seen, terms):
         return WAIT
     if seen.vm_state == "resized":
@@ -298,23 +298,24 @@ def _away(
         return _LOOK
     if holds:
         return WAIT
-    return Step(What.DONE, SHELVED if is_offloaded(seen) else MIGRATED)
+    return VictimStep(StepKind.DONE, SHELVED if is_offloaded(
+        seen) else MIGRATED)
 
 
-def _ask(what: str, progress: Progress, now_us: int) -> Step:
+def _ask(what: str, progress: Progress, now_us: int) -> VictimStep:
     """Ask Nova for something, not too often."""
     if progress.asked == what and not has_passed(
             ASK_AGAIN_S, progress.asked_us, now_us):
         return WAIT
-    return Step(What.ASK, what)
+    return VictimStep(StepKind.ASK, what)
 
 
 def _follow_migration(
-    seen: ObservedServer, terms: Terms, progress: Progress, now_us: int
-) -> Step:
+    seen: ObservedServer, terms: VictimTerms, progress: Progress, now_us: int
+) -> VictimStep:
     if seen.task_state is not None:
         late = has_passed(terms.migrate_timeout_s, progress.asked_us, now_us)
-        return Step(What.ASK, "abort_migration") if late else WAIT
+        return VictimStep(StepKind.ASK, "abort_migration") if late else WAIT
     # What was read before Nova has shown that it has begun says nothing: who
     # gives up now would end a server on its way.
     if has_passed(BEGUN_S, progress.asked_us, seen.read_us):
@@ -323,8 +324,8 @@ def _follow_migration(
 
 
 def _act(
-    seen: ObservedServer, terms: Terms, progress: Progress, now_us: int
-) -> Step:
+    seen: ObservedServer, terms: VictimTerms, progress: Progress, now_us: int
+) -> VictimStep:
     if progress.asked in ("live_migrate", "abort_migration"):
         return _follow_migration(seen, terms, progress, now_us)
     if seen.task_state in _LEAVING or (
@@ -333,14 +334,14 @@ def _act(
         return WAIT
     if terms.migrate and not progress.migration_over:
         if seen.vm_state == "active":
-            return Step(What.ASK, "live_migrate")
+            return VictimStep(StepKind.ASK, "live_migrate")
         return _NEXT
     return _end(seen, terms, progress, now_us)
 
 
 def _end(
-    seen: ObservedServer, terms: Terms, progress: Progress, now_us: int
-) -> Step:
+    seen: ObservedServer, terms: VictimTerms, progress: Progress, now_us: int
+) -> VictimStep:
     call = core_actions.next_call(terms.action, terms.allowed, seen.vm_state)
     if call == "force_delete":
         return _ask(call, progress, now_us)
@@ -351,8 +352,8 @@ def _end(
     if seen.vm_state != "stopped":
         return WAIT
     if progress.locked_us is None:
-        return Step(What.LOCK, STOPPED)
+        return VictimStep(StepKind.LOCK, STOPPED)
     # Its owner may have started it after we looked and before it was locked.
     if not has_passed(LOCKED_S, progress.locked_us, seen.read_us):
         return WAIT
-    return Step(What.LEAVE_STOPPED, STOPPED)
+    return VictimStep(StepKind.LEAVE_STOPPED, STOPPED)

@@ -10,7 +10,7 @@ from typing import Any
 from nova_preempt.core import controller
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.eviction.eviction_steps import Progress
-from nova_preempt.core.eviction.eviction_steps import What
+from nova_preempt.core.eviction.eviction_steps import StepKind
 from nova_preempt.core.observed_server import ObservedServer
 
 #: How old a look at a host may be, so that victims there share it.
@@ -28,7 +28,7 @@ class Victim:
 
     uuid: str
     decision: str
-    terms: eviction_steps.Terms
+    terms: eviction_steps.VictimTerms
     notice_s: float = 0.0
 
 
@@ -115,21 +115,21 @@ class GiveNotice:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LookAtServer:
+class ReadServer:
     """Read Nova's record of a victim."""
 
     victim: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LookAtAllocation:
+class ReadAllocation:
     """See whether a victim that has left still has its space."""
 
     victim: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LookAtHost:
+class CheckHost:
     """See whether the compute service of a host is up.
 
     ``victim``: a server there; ``max_age_s``: how old the answer may be.
@@ -141,12 +141,12 @@ class LookAtHost:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LookAtClaim:
+class CheckClaim:
     """See whether stand-ins still hold the space that victims end for."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Ask:
+class CallNova:
     """Ask Nova for something, and note that in the memory.
 
     ``is_recorded``: whether it is written down before.
@@ -158,14 +158,14 @@ class Ask:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Lock:
+class LockVictim:
     """Lock a victim that was stopped, and note that in the memory."""
 
     victim: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Close:
+class CloseVictim:
     """Record how a victim has ended, and close it in the memory.
 
     ``status``: see victim_status. ``first``: What.FREE where Nova has
@@ -175,17 +175,17 @@ class Close:
 
     victim: str
     status: str
-    first: What = What.DONE
+    first: StepKind = StepKind.DONE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Spare:
+class SpareVictim:
     """Say that a victim, or those of a decision, are not evicted, and why."""
 
     uuid: str
     why: str
 
 
-Look = LookAtServer | LookAtAllocation | LookAtHost | LookAtClaim
-Intent = GiveNotice | Look | Ask | Lock | Close | Spare
+Read = ReadServer | ReadAllocation | CheckHost | CheckClaim
+Intent = GiveNotice | Read | CallNova | LockVictim | CloseVictim | SpareVictim
 Step = controller.Step[Intent, Memory]

@@ -33,7 +33,7 @@ class Observed:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class End:
+class Evict:
     """Give notice to a server that has run for its limit."""
 
     server: Record
@@ -67,7 +67,7 @@ def left_s(
     return max(0, limit_s - uptime_us // SECOND)
 
 
-def step(observed: Observed, memory: None, now_us: int) -> Step[End, None]:
+def step(observed: Observed, memory: None, now_us: int) -> Step[Evict, None]:
     """Return the servers to end now, and when the next one is due."""
     ends, due_us = [], []
     for server in observed.servers:
@@ -79,7 +79,7 @@ def step(observed: Observed, memory: None, now_us: int) -> Step[End, None]:
         left = left_s(
             server, limit, observed.action(server), max(0, now_us - since_us))
         if left == 0:
-            ends.append(End(server, limit))
+            ends.append(Evict(server, limit))
         elif left is not None:
             due_us.append(since_us + limit * SECOND)
     return Step(tuple(ends), memory, min(due_us, default=None))

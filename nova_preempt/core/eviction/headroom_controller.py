@@ -12,7 +12,7 @@ import itertools
 from nova_preempt.core import capacity
 from nova_preempt.core import times
 from nova_preempt.core.controller import Step
-from nova_preempt.core.headroom_account import Group
+from nova_preempt.core.headroom_account import HostGroup
 from nova_preempt.core.model import Candidate, Host, Resources, Server
 from nova_preempt.core.scheduling.eviction_budgets import Budgets
 from nova_preempt.core.scheduling.preemption_policy import Policy
@@ -47,14 +47,14 @@ class Observed:
     :ivar changes: grows with each change of the group, None if nobody counts
     """
 
-    group: Group
+    group: HostGroup
     ending: Mapping[str, Mapping[str, Resources]]
     candidates: Callable[[], Candidates]
     changes: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class End:
+class Evict:
     """Give notice to a server.
 
     :ivar missing: what the group lacks of its headroom
@@ -67,7 +67,7 @@ class End:
 
 def step(
     observed: Observed, memory: int | None, now_us: int
-) -> Step[End, int | None]:
+) -> Step[Evict, int | None]:
     """Return as few and cheap servers to end as a group needs.
 
     :param memory: the changes up to which nothing was missing
@@ -80,11 +80,11 @@ def step(
         return Step((), changes)
     chosen = choose(group, missing, observed.candidates(), times.at(now_us),
                     observed.ending)
-    return Step(tuple(End(server, cost_us, missing)
+    return Step(tuple(Evict(server, cost_us, missing)
                       for server, cost_us in chosen), None)
 
 
-def choose(group: Group, missing: Resources, among: Candidates,
+def choose(group: HostGroup, missing: Resources, among: Candidates,
            now: datetime.datetime,
            ending: Collection[str] = ()) -> list[tuple[Server, int]]:
     """Return who ends so that a group has its headroom, and at what cost.
@@ -145,7 +145,7 @@ def _cheapest(
 
 
 def _freeing(
-    group: Group, allocations: Iterable[Mapping[str, Resources]]
+    group: HostGroup, allocations: Iterable[Mapping[str, Resources]]
 ) -> dict[str, int]:
     """Return what those who end already, for no server, will free, by class.
 

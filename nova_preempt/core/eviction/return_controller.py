@@ -54,7 +54,7 @@ _TOWARDS_SHELVED = frozenset(
     ("shelve", "confirm_resize", "unrescue", "live_migrate"))
 
 
-class Sight(enum.Enum):
+class ShelvedState(enum.Enum):
     """State of a shelved server, as a look at it shows."""
 
     GONE = "gone"  # its owner has deleted it
@@ -65,7 +65,7 @@ class Sight(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shelved:
+class ShelvedVictim:
     """A victim that was shelved, and what it needs to come back.
 
     :ivar tries: how often it was asked to come since
@@ -110,7 +110,7 @@ class Close:
     """Forget a server that is gone, or back."""
 
     uuid: str
-    sight: Sight
+    sight: ShelvedState
 
 
 Intent: TypeAlias = Unshelve | GiveUp | Close
@@ -121,16 +121,16 @@ class Observed(Protocol):
 
     options: Options
 
-    def asked(self) -> Iterable[Shelved]:
+    def asked(self) -> Iterable[ShelvedVictim]:
         """Return those that were asked to come, and may be on their way."""
 
-    def waiting(self) -> Iterable[Iterable[Shelved]]:
+    def waiting(self) -> Iterable[Iterable[ShelvedVictim]]:
         """Return those of no class, in groups of one size each.
 
         A group is in order of (end, uuid), and may be gone through again.
         """
 
-    def of_class(self) -> Iterable[Shelved]:
+    def of_class(self) -> Iterable[ShelvedVictim]:
         """Return those of a class that wait."""
 
     def unseen(self) -> Sequence[str]:
@@ -139,17 +139,17 @@ class Observed(Protocol):
         The one whose look is the longest ago comes first.
         """
 
-    def sight(self, uuid: str) -> Sight | None:
+    def sight(self, uuid: str) -> ShelvedState | None:
         """Look at one; None if nothing can be seen."""
 
     def holds(self, uuid: str) -> bool:
         """Tell whether one on its way has its room already."""
 
-    def room(self, server: Shelved) -> Mapping[str, Resources]:
+    def room(self, server: ShelvedVictim) -> Mapping[str, Resources]:
         """Return what is free, by host, on hosts with room for one."""
 
-    def choose(self, waiting: Sequence[Shelved], most: int, memory: int | None,
-               now_us: int) -> Step[str, int | None]:
+    def choose(self, waiting: Sequence[ShelvedVictim], most: int,
+               memory: int | None, now_us: int) -> Step[str, int | None]:
         """Return the uuids of those of a class that come next, in order."""
 
 
@@ -167,11 +167,11 @@ def step(
         for each in _to_look_at(observed, frozenset(unseen), now_us)}
     coming = [
         each for each in observed.asked()
-        if sights.get(each.uuid) is Sight.COMING]
+        if sights.get(each.uuid) is ShelvedState.COMING]
     left: list[Intent] = [
         GiveUp(each.uuid) for group in observed.waiting()
         for each in _too_late(group, options, now_us)]
-    chosen: list[Shelved] = []
+    chosen: list[ShelvedVictim] = []
     ready = {each.uuid: each
              for each in _ready(observed.of_class(), options, now_us)}
     if ready:
@@ -185,7 +185,7 @@ def step(
         sights[uuid] = observed.sight(uuid)
     return Step((
         *(Close(uuid, sight) for uuid, sight in sorted(sights.items())
-          if sight in (Sight.GONE, Sight.BACK)),
+          if sight in (ShelvedState.GONE, ShelvedState.BACK)),
         *left,
         *(Unshelve(each.uuid, now_us + SECOND * _pause_s(
             each, each.tries)) for each in chosen),
@@ -193,7 +193,7 @@ def step(
 
 
 def _to_look_at(observed: Observed, unseen: Collection[str], now_us: int
-                ) -> Iterator[Shelved]:
+                ) -> Iterator[ShelvedVictim]:
     """Yield those that were asked to come, as often as they have a look.
 
     Nova may not show yet that one was asked lately.
@@ -206,8 +206,8 @@ def _to_look_at(observed: Observed, unseen: Collection[str], now_us: int
 
 
 def _ready(
-    servers: Iterable[Shelved], options: Options, now_us: int
-) -> Iterator[Shelved]:
+    servers: Iterable[ShelvedVictim], options: Options, now_us: int
+) -> Iterator[ShelvedVictim]:
     """Yield those that may be asked to come now."""
     for each in servers:
         if _to_next_s(each, now_us) <= 0 and not _is_over(
@@ -216,8 +216,8 @@ def _ready(
 
 
 def _too_late(
-    group: Iterable[Shelved], options: Options, now_us: int
-) -> Iterator[Shelved]:
+    group: Iterable[ShelvedVictim], options: Options, now_us: int
+) -> Iterator[ShelvedVictim]:
     """Yield those for which there was no room for too long.
 
     One that was asked may still come until its next try.
@@ -229,15 +229,15 @@ def _too_late(
             yield each
 
 
-def _is_over(each: Shelved, options: Options, now_us: int) -> bool:
+def _is_over(each: ShelvedVictim, options: Options, now_us: int) -> bool:
     """Tell whether room was looked for as long as it may be."""
     timeout_s = math.inf if each.period_s is not None else options.timeout_s
     return now_us - each.ended_us >= timeout_s * SECOND
 
 
 def _choose_others(
-    observed: Observed, coming: Sequence[Shelved], now_us: int
-) -> list[Shelved]:
+    observed: Observed, coming: Sequence[ShelvedVictim], now_us: int
+) -> list[ShelvedVictim]:
     """Return those of no class that are asked to come."""
     options = observed.options
     if len(coming) >= options.at_once:
@@ -279,14 +279,14 @@ def pause_s(interval_s: int, tries: int) -> int:
     return min(LONGEST_S, interval_s << min(tries, 12))
 
 
-def _pause_s(each: Shelved, tries: int) -> int:
+def _pause_s(each: ShelvedVictim, tries: int) -> int:
     """Return how long after a try the next one is, with so many before."""
     if each.period_s is not None:
         return each.period_s
     return pause_s(INTERVAL_S, max(0, tries))
 
 
-def _to_next_s(each: Shelved, now_us: int) -> float:
+def _to_next_s(each: ShelvedVictim, now_us: int) -> float:
     """Return how long it is until the next try, if it was asked at all.
 
     Not longer than it ever is, by more than clocks of engines may differ:
@@ -323,8 +323,8 @@ def has_run_since(launched_at: datetime.datetime | None,
         and launched_at > ended_at)
 
 
-def seen(status: str | None, task_state: str | None, host: str | None,
-         held_s: float, *, has_run: bool = False) -> Sight:
+def classify(status: str | None, task_state: str | None, host: str | None,
+             held_s: float, *, has_run: bool = False) -> ShelvedState:
     """Say what Nova shows.
 
     :param status: None if there is no such server
@@ -332,21 +332,22 @@ def seen(status: str | None, task_state: str | None, host: str | None,
     :param has_run: see has_run_since()
     """
     if status is None:
-        return Sight.GONE
+        return ShelvedState.GONE
     if task_state is not None:
-        return Sight.COMING if task_state in _COMING else Sight.BUSY
+        return (ShelvedState.COMING if task_state in _COMING
+                else ShelvedState.BUSY)
     if is_held(status, task_state, host) and held_s < LET_GO_S:
-        return Sight.BUSY
+        return ShelvedState.BUSY
     if status in _DELETED:
-        return Sight.GONE
+        return ShelvedState.GONE
     if has_run:
         # It was back, and its owner has shelved it again.
-        return Sight.BACK
-    return Sight.SHELVED if status in _SHELVED else Sight.BACK
+        return ShelvedState.BACK
+    return ShelvedState.SHELVED if status in _SHELVED else ShelvedState.BACK
 
 
-def choose(waiting: Iterable[Shelved], coming: Iterable[Shelved],
-           room: Mapping[str, Resources], most: int) -> list[Shelved]:
+def choose(waiting: Iterable[ShelvedVictim], coming: Iterable[ShelvedVictim],
+           room: Mapping[str, Resources], most: int) -> list[ShelvedVictim]:
     """Return the servers that may be unshelved now, in this order.
 
     1. What is on its way, and holds nothing yet, takes its room first.
@@ -377,6 +378,6 @@ def choose(waiting: Iterable[Shelved], coming: Iterable[Shelved],
 def _take(free: dict[str, dict[str, int]], resources: Resources) -> bool:
     for host in sorted(free):
         if capacity.fits(resources, free[host]):
-            free[host] = capacity.less(free[host], resources)
+            free[host] = capacity.subtract(free[host], resources)
             return True
     return False

@@ -14,16 +14,16 @@ import dataclasses
 
 from nova_preempt.core import victims
 from nova_preempt.core.model import Candidate, Slot
-from nova_preempt.core.nested.provider_fit import Tree
+from nova_preempt.core.nested.provider_fit import ProviderTree
 
 
-class Needed:
+class TreeDemand:
     """What parts of a request may take on each provider, by slot.
 
     :ivar most: what may be missing at most, where anything may be
     """
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: ProviderTree) -> None:
         wanted: dict[Slot, int] = {}
         for part in tree.parts:
             for number in part.among:
@@ -40,7 +40,7 @@ class Needed:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Way:
+class PartialPlacement:
     """Where the first parts of a request are.
 
     ``shared`` and ``alone``: the two bounds.
@@ -57,15 +57,14 @@ class Way:
         return max(self.shared, self.alone)
 
 
-class Bounds:
+class PlacementBounds:
     """Places parts, and tells what no set of victims is below.
 
     :param prices: of the candidates
     """
 
-    def __init__(
-        self, tree: Tree, needed: Needed, pool: Sequence[Candidate],
-        prices: Sequence[int], ) -> None:
+    def __init__(self, tree: ProviderTree, needed: TreeDemand,
+                 pool: Sequence[Candidate], prices: Sequence[int]) -> None:
         self._tree = tree
         self._needed = needed
         self._offers: dict[Slot, list[tuple[int, int, int]]] = {
@@ -80,11 +79,12 @@ class Bounds:
                 self._offers[slot].append((price, price // len(held), amount))
         self._known: dict[tuple[Slot, int], tuple[int, int] | None] = {}
 
-    def start(self) -> Way:
+    def start(self) -> PartialPlacement:
         """Return the way on which nothing is placed yet."""
-        return Way((), {}, 0, 0)
+        return PartialPlacement((), {}, 0, 0)
 
-    def put(self, way: Way, number: int) -> Way | None:
+    def put(self, way: PartialPlacement,
+            number: int) -> PartialPlacement | None:
         """Place the next part; None where it cannot be."""
         tree, needed = self._tree, self._needed
         depth = len(way.chosen)
@@ -108,7 +108,7 @@ class Bounds:
                     shared -= old[0] if old else 0
                 shared += price[0]
                 alone = max(alone, price[1])
-        return Way(chosen, used, shared, alone)
+        return PartialPlacement(chosen, used, shared, alone)
 
     def _price(self, slot: Slot, lack: int) -> tuple[int, int] | None:
         """Return both bounds of freeing so much; None = it cannot be."""

@@ -31,10 +31,10 @@ from nova_preempt.core.model import (
     VictimSet,
 )
 from nova_preempt.core.nested import placements
-from nova_preempt.core.nested.nested_bounds import Bounds
-from nova_preempt.core.nested.nested_bounds import Needed
-from nova_preempt.core.nested.nested_bounds import Way
-from nova_preempt.core.nested.provider_fit import Tree
+from nova_preempt.core.nested.nested_bounds import PartialPlacement
+from nova_preempt.core.nested.nested_bounds import PlacementBounds
+from nova_preempt.core.nested.nested_bounds import TreeDemand
+from nova_preempt.core.nested.provider_fit import ProviderTree
 
 
 def cheapest_victims(
@@ -48,10 +48,10 @@ def cheapest_victims(
     are asked for, as a share of what the host has of them in all. No victims
     are needed where the request fits.
     """
-    tree = Tree(request, host)
+    tree = ProviderTree(request, host)
     if tree.refusal is not None:
         return tree.refusal
-    needed = Needed(tree)
+    needed = TreeDemand(tree)
     caps = tuple(caps)
     barred = {uuid for cap in caps if cap.most <= 0 for uuid in cap.uuids}
     pool = [
@@ -66,11 +66,11 @@ def cheapest_victims(
 
 def lower_bound(request: Request, host: Host) -> int | Refusal:
     """Return a cost that no sufficient set on a host is below."""
-    tree = Tree(request, host)
+    tree = ProviderTree(request, host)
     if tree.refusal is not None:
         return tree.refusal
-    bounds = Bounds(
-        tree, Needed(tree), host.candidates,
+    bounds = PlacementBounds(
+        tree, TreeDemand(tree), host.candidates,
         [each.cost for each in host.candidates], )
     way = bounds.start()
     for part in tree.parts:
@@ -86,14 +86,14 @@ def lower_bound(request: Request, host: Host) -> int | Refusal:
 class _TreeSearch(victims.CoverSearch):
     """One question about a tree, see CoverSearch."""
 
-    def __init__(
-        self, tree: Tree, needed: Needed, pool: Sequence[Candidate],
-        limits: victims.SearchLimits, caps: Sequence[Cap], ) -> None:
+    def __init__(self, tree: ProviderTree, needed: TreeDemand,
+                 pool: Sequence[Candidate], limits: victims.SearchLimits,
+                 caps: Sequence[Cap]) -> None:
         super().__init__(
             pool, needed.most, None, limits, caps, _keys(tree, needed, pool))
         self._tree = tree
         self._all_caps = caps
-        self._bounds = Bounds(tree, needed, pool, self.keys.keys)
+        self._bounds = PlacementBounds(tree, needed, pool, self.keys.keys)
 
     def cheapest(self) -> VictimSet | None:
         for chosen, exact in self.offers(1):
@@ -128,13 +128,14 @@ class _TreeSearch(victims.CoverSearch):
         one more way is followed to its end.
         """
         ticket = itertools.count()
-        heap: list[tuple[int, int, int, Way | _Covers]] = []
+        heap: list[tuple[int, int, int, PartialPlacement | _Covers]] = []
         seen: set[int] = set()
         parts = len(self._tree.parts)
         left = self.limits.placements
         exact = True
 
-        def push(bound: int, depth: int, item: Way | _Covers) -> None:
+        def push(bound: int, depth: int,
+                 item: PartialPlacement | _Covers) -> None:
             heapq.heappush(heap, (bound, -depth, next(ticket), item))
 
         push(0, 0, self._bounds.start())
@@ -162,7 +163,7 @@ class _TreeSearch(victims.CoverSearch):
                 exact = exact and covers.exact
                 push(covers.key, parts + 1, covers)
 
-    def _next(self, way: Way) -> list[Way]:
+    def _next(self, way: PartialPlacement) -> list[PartialPlacement]:
         """Return where the next part may be."""
         tree, chosen = self._tree, way.chosen
         found = []
@@ -175,7 +176,7 @@ class _TreeSearch(victims.CoverSearch):
                 found.append(longer)
         return found
 
-    def _dive(self, way: Way) -> Way | None:
+    def _dive(self, way: PartialPlacement) -> PartialPlacement | None:
         """Return a whole way, none of whose parts is placed twice."""
         left = self.limits.placements
         stack = [way]
@@ -190,7 +191,8 @@ class _TreeSearch(victims.CoverSearch):
                 ))
         return None
 
-    def _ranked(self, way: Way) -> Iterator[tuple[list[int], bool]]:
+    def _ranked(self,
+                way: PartialPlacement) -> Iterator[tuple[list[int], bool]]:
         """Yield the covers of a whole way."""
         missing = {
             slot: amount - self._tree.free(slot)
@@ -231,7 +233,8 @@ class _Covers:
         return True
 
 
-def _keys(tree: Tree, needed: Needed, pool: Sequence[Candidate]) -> Keys:
+def _keys(tree: ProviderTree, needed: TreeDemand,
+          pool: Sequence[Candidate]) -> Keys:
     """Return the keys of all, surplus by class and not by provider."""
     has: dict[str, int] = {}
     names = {slot[1] for slot in needed.slots}

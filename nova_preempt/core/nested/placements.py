@@ -9,7 +9,7 @@ import itertools
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Host, Placement, Request, Slot, SlotAmounts
-from nova_preempt.core.nested.provider_fit import Tree
+from nova_preempt.core.nested.provider_fit import ProviderTree
 
 #: How many parts are put somewhere before the search is given up.
 MOST_STEPS = 20_000
@@ -27,7 +27,7 @@ def placements(
 
     :param most: so many of them at most
     """
-    tree = Tree(request, host, freed)
+    tree = ProviderTree(request, host, freed)
     if tree.refusal is not None:
         return []
     return [
@@ -35,7 +35,7 @@ def placements(
         for chosen in itertools.islice(ways(tree, freed), most)]
 
 
-def fits(tree: Tree, freed: SlotAmounts = _NOTHING) -> bool:
+def fits(tree: ProviderTree, freed: SlotAmounts = _NOTHING) -> bool:
     """Tell whether there is a way."""
     return tree.refusal is None and any(
         True for _ in ways(tree, freed, alike=False))
@@ -47,14 +47,14 @@ def count(request: Request, host: Host, freed: SlotAmounts) -> int:
     It may be that a few more would fit if they were placed together.
     """
     left = dict(freed)
-    tree = Tree(request, host, freed)
+    tree = ProviderTree(request, host, freed)
     number = 0
     if tree.refusal is not None or not any(
         part.resources for part in tree.parts):
         return 0
     while (chosen := next(ways(tree, left), None)) is not None:
         number += 1
-        left = capacity.less(left, _placement(tree, chosen).amounts)
+        left = capacity.subtract(left, _placement(tree, chosen).amounts)
     return number
 
 
@@ -70,7 +70,7 @@ def lack(host: Host, wanted: SlotAmounts) -> dict[Slot, int]:
 
 
 def ways(
-    tree: Tree, freed: SlotAmounts, *, alike: bool = True
+    tree: ProviderTree, freed: SlotAmounts, *, alike: bool = True
 ) -> Iterator[tuple[int, ...]]:
     """Yield the indexes of providers for the parts of a tree, in order.
 
@@ -113,7 +113,8 @@ def ways(
             stack.append(iter(tree.parts[depth + 1].among))
 
 
-def is_repeated(tree: Tree, chosen: Sequence[int], number: int) -> bool:
+def is_repeated(tree: ProviderTree, chosen: Sequence[int],
+                number: int) -> bool:
     """Tell whether equal parts would merely change places."""
     depth = len(chosen)
     return (
@@ -121,7 +122,7 @@ def is_repeated(tree: Tree, chosen: Sequence[int], number: int) -> bool:
         and tree.parts[depth].family == tree.parts[depth - 1].family)
 
 
-def has_twin(tree: Tree, chosen: Sequence[int], number: int) -> bool:
+def has_twin(tree: ProviderTree, chosen: Sequence[int], number: int) -> bool:
     """Tell whether a provider before this one would do as well.
 
     One of the same kind, on which the same parts are.
@@ -136,21 +137,21 @@ def has_twin(tree: Tree, chosen: Sequence[int], number: int) -> bool:
     return any(_families(tree, chosen, twin) == there for twin in twins)
 
 
-def _families(tree: Tree, chosen: Sequence[int], number: int) -> list[int]:
+def _families(tree: ProviderTree, chosen: Sequence[int],
+              number: int) -> list[int]:
     return sorted(
         [
             tree.parts[depth].family for depth, other in enumerate(chosen)
             if other == number])
 
 
-def _take(
-    tree: Tree, depth: int, number: int, used: dict[Slot, int], sign: int
-) -> None:
+def _take(tree: ProviderTree, depth: int, number: int, used: dict[Slot, int],
+          sign: int) -> None:
     for slot, amount in tree.slots(tree.parts[depth], number):
         used[slot] = used.get(slot, 0) + sign * amount
 
 
-def _placement(tree: Tree, chosen: tuple[int, ...]) -> Placement:
+def _placement(tree: ProviderTree, chosen: tuple[int, ...]) -> Placement:
     mappings: dict[str, set[str]] = {}
     used: dict[Slot, int] = {}
     for depth, number in enumerate(chosen):

@@ -17,12 +17,12 @@ import functools
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import (
-    Group,
     Host,
     Provider,
     Refusal,
     RefusalCode,
     Request,
+    RequestGroup,
     Resources,
     Slot,
     SlotAmounts,
@@ -53,7 +53,7 @@ def needs_tree(request: Request, root: Provider) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class RequestPart:
     """What is taken from one provider.
 
     ``among``: the indexes of the providers that may give it, once enough
@@ -66,7 +66,7 @@ class Part:
     family: int
 
 
-class Tree:
+class ProviderTree:
     """A host, as a request sees it.
 
     :param freed: what becomes free there at most, by slot; None for what all
@@ -90,7 +90,7 @@ class Tree:
         freeable = (
             capacity.total(each.resources for each in host.candidates)
             if freed is None else freed)
-        parts: list[Part] = []
+        parts: list[RequestPart] = []
         families: dict[object, int] = {}
         for group in sorted(request.groups, key=lambda each: each.suffix):
             allowed = [
@@ -105,14 +105,15 @@ class Tree:
                     return
                 family = families.setdefault(
                     self._family(group, resources), len(families))
-                parts.append(Part(group.suffix, resources, among, family))
+                parts.append(RequestPart(group.suffix, resources, among,
+                                         family))
         self.parts = tuple(
             sorted(
                 parts,
                 key=lambda each: (len(each.among), each.family, each.suffix), )
         )
 
-    def _family(self, group: Group, resources: Resources) -> object:
+    def _family(self, group: RequestGroup, resources: Resources) -> object:
         """Return what is the same of parts that may change places."""
         if not group.suffix:
             return ("", tuple(sorted(resources.items())))
@@ -126,7 +127,7 @@ class Tree:
 
     # -- which providers may serve what ----------------------------------
 
-    def _allows(self, group: Group, provider: Provider) -> bool:
+    def _allows(self, group: RequestGroup, provider: Provider) -> bool:
         """Tell whether a group may be there but for its resources."""
         if group.forbidden & provider.traits:
             return False
@@ -157,9 +158,8 @@ class Tree:
             <= freeable.get((provider.uuid, name), 0)
             for name, amount in resources.items())
 
-    def _refuse(
-        self, group: Group, resources: Resources, freeable: Mapping[Slot, int],
-    ) -> Refusal:
+    def _refuse(self, group: RequestGroup, resources: Resources,
+                freeable: Mapping[Slot, int]) -> Refusal:
         for name, amount in sorted(resources.items()):
             if not any(name in each.inventories for each in self.providers):
                 refusal = capacity.forbidden(name, amount, None)
@@ -295,7 +295,8 @@ class Tree:
                 return False
         return True
 
-    def slots(self, part: Part, number: int) -> Iterator[tuple[Slot, int]]:
+    def slots(self, part: RequestPart,
+              number: int) -> Iterator[tuple[Slot, int]]:
         """Return what a part takes on a provider, by slot."""
         uuid = self.providers[number].uuid
         for name, amount in part.resources.items():
@@ -310,7 +311,7 @@ class Tree:
             slot[1]].max_unit
 
 
-def _pieces(group: Group) -> list[Resources]:
+def _pieces(group: RequestGroup) -> list[Resources]:
     """Return what of a group has to be on one provider."""
     if min(group.resources.values(), default=0) < 0:
         msg = f"a negative amount is asked for: {group.resources}"

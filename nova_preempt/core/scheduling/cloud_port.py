@@ -18,7 +18,7 @@ from typing import Protocol
 
 from nova_preempt.core.model import Provider, Server
 from nova_preempt.core.scheduling.eviction_budgets import Budgets
-from nova_preempt.core.scheduling.pending_evictions import Releasing
+from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 
 #: How old what is known of free space may be when a preemptible server is
 #: placed, and what is known of hosts that need victims while others have room,
@@ -54,7 +54,7 @@ class Unanswered(Exception):
         self.after_s = after_s
 
 
-class Silent:
+class UnansweredHosts:
     """The hosts that did not answer for one request, in all its passes.
 
     :ivar reasons: {uuid of a host: what was said instead of an answer}
@@ -96,7 +96,7 @@ class Silent:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Listing:
+class ListedHost:
     """A host that may serve the request but for its free space.
 
     ``providers`` is what is known of it, the root first, () if nothing is;
@@ -112,7 +112,7 @@ class Listing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Trial:
+class HostTrial:
     """A host as it would be without these servers, in order of uuid.
 
     ``cost_us`` is what their end costs.
@@ -123,7 +123,7 @@ class Trial:
     cost_us: int = 0
 
 
-class Cloud(Protocol):
+class CloudPort(Protocol):
     """Answers the questions of one request; hosts are named by their uuid."""
 
     def objection(self) -> str:
@@ -141,7 +141,7 @@ class Cloud(Protocol):
         Asked of servers that may end in every other respect.
         """
 
-    def listed(self, max_age_s: float) -> Sequence[Listing]:
+    def listed(self, max_age_s: float) -> Sequence[ListedHost]:
         """Tell which hosts with preemptible servers may serve the request.
 
         In ascending order of their ``floor_us``; they are looked at one by
@@ -151,7 +151,7 @@ class Cloud(Protocol):
         :raises Unanswered:
         """
 
-    def list_again(self, host: str, max_age_s: float) -> Listing | None:
+    def list_again(self, host: str, max_age_s: float) -> ListedHost | None:
         """Tell it of a host that was listed, None if it may not any more.
 
         :raises Unanswered:
@@ -180,7 +180,7 @@ class Cloud(Protocol):
         request is through nobody else should choose victims.
         """
 
-    def releasing(self) -> Mapping[str, Releasing]:
+    def releasing(self) -> Mapping[str, ReleasingHost]:
         """Return what those who end already give up, by host.
 
         {} for a request that does not wait for that.
@@ -192,10 +192,10 @@ class Cloud(Protocol):
     def load(self, hosts: Collection[str]) -> Collection[str]:
         """Look at hosts that were not offered; return those that are there."""
 
-    def passing(self, trials: Sequence[Trial]) -> Collection[str]:
+    def passing(self, trials: Sequence[HostTrial]) -> Collection[str]:
         """Return the hosts that pass every filter as they would be then."""
 
-    def order(self, trials: Sequence[Trial], index: int) -> Sequence[str]:
+    def order(self, trials: Sequence[HostTrial], index: int) -> Sequence[str]:
         """Return the hosts that pass, the best for the index-th server first.
 
         Filters see the host as it would be, weighers as it is.

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower cost bounds of hosts, kept between requests.
 
-A full pass over all hosts works out of each one what its cheapest victims
-cost at least. Of most hosts that says the same for the next request of the
-same size, but for the time: costs follow the age of servers. A cost function
-that is known to rise for a while (core.costs.FLOORS) gives a floor that holds
-for that while, of a server and so of a host. Hosts whose floor is above what
-is found elsewhere are never looked at.
+A full pass computes a lower bound of the victims' cost on each host. For most
+hosts that bound is the same for the next request of the same size, except
+that costs follow the age of servers. A cost function that is known to rise
+for a while (core.costs.LOWER_BOUNDS) gives a bound that holds for that while,
+of a server and thus of a host. A host whose bound is above the cost of a plan
+elsewhere is never searched.
 
-A floor leaves out nobody who may be a victim of whatever request: it may be
-too low, and never too high. With classes, requests that end only whom
-something is promised to have floors of their own.
+A bound counts every server that may be a victim of any request: it may be too
+low, never too high. With classes of service, requests that may preempt only
+servers with a promise have bounds of their own.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class HostedServer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Floor:
+class CostBound:
     """What a host costs at least from one time until, but not at, another.
 
     ``cost_us`` is None where no victims help; ``refusal`` says why.
@@ -86,7 +86,7 @@ class Floor:
     source: object = None
 
 
-class Floors:
+class CostBounds:
     """Those of one kind of request, by host. Threads may share it.
 
     :param request: what each of them asks for
@@ -96,18 +96,18 @@ class Floors:
     """
 
     def __init__(
-        self, request: Request, policy: Policy, floor: costs.Floor,
+        self, request: Request, policy: Policy, floor: costs.LowerBound,
         has_claim: bool = False, ) -> None:
         self._request = request
         self._policy = policy
         self._floor = floor
         self._has_claim = has_claim
-        self._known: dict[str, Floor] = {}
+        self._known: dict[str, CostBound] = {}
 
     def find(
         self, host: str, providers: Sequence[Provider],
         servers: Mapping[str, Server], now_us: int,
-        classes: Classes | None = None, ) -> Floor | None:
+        classes: Classes | None = None, ) -> CostBound | None:
         """Return what is known of a host, if it still holds."""
         known = self._known.get(host)
         if known is not None and (
@@ -121,8 +121,8 @@ class Floors:
             return known
         return None
 
-    def _seen_again(
-        self, host: str, known: Floor, classes: Classes) -> Floor | None:
+    def _seen_again(self, host: str, known: CostBound,
+                    classes: Classes) -> CostBound | None:
         """Return it if the same is known of promises there still."""
         if known.promised != classes.known(known.servers.values()):
             return None
@@ -133,7 +133,7 @@ class Floors:
     def work_out(
         self, host: Host, servers: Mapping[str, Server],
         hosted: Sequence[HostedServer], now_us: int,
-        classes: Classes | None = None, ) -> Floor:
+        classes: Classes | None = None, ) -> CostBound:
         """Return, and keep, what a host costs at least from now on.
 
         :param servers: the preemptible ones there; never changed afterwards
@@ -145,7 +145,7 @@ class Floors:
             tuple([Candidate(each.server.uuid, each.freed, cost)
                    for each, cost in found]),
         ))
-        floor = Floor(
+        floor = CostBound(
             host.providers, servers, now_us, until_us,
             None if isinstance(bound, Refusal) else bound,
             bound.text if isinstance(bound, Refusal) else "",
@@ -204,7 +204,7 @@ class Floors:
             max(0, now_us - each.launched_us), self._policy.cost_options)
         return cost, each.launched_us + holds_us
 
-    def known(self, host: str) -> Floor | None:
+    def known(self, host: str) -> CostBound | None:
         """Return what was worked out of a host last, whether it holds or
         not."""
         return self._known.get(host)

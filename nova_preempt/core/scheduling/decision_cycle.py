@@ -23,7 +23,7 @@ import datetime
 import functools
 
 from nova_preempt.core.model import Request, Resources, Server
-from nova_preempt.core.refusals import Why
+from nova_preempt.core.refusals import Reason
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.core.scheduling import filtering
 from nova_preempt.core.scheduling import preemption_policy
@@ -57,27 +57,27 @@ class Cycle:
     """
 
     def __init__(
-        self, cloud: cloud_port.Cloud, request: Request,
+        self, cloud: cloud_port.CloudPort, request: Request,
         policy: preemption_policy.Policy, now: datetime.datetime,
         rank: preemption_policy.Rank = preemption_policy.NORMAL,
         excluded: Collection[str] = (), refusal: str = "",
         idle_age_s: float = 0, list_age_s: float = 0, memo: Memo | None = None,
-        silent: cloud_port.Silent | None = None, ) -> None:
+        silent: cloud_port.UnansweredHosts | None = None, ) -> None:
         self.cloud = cloud
         self.request = request
-        self.search = victim_search.Search(
+        self.search = victim_search.VictimSearch(
             cloud, request, policy, now, rank, excluded, memo, silent)
         self.shortlist = Shortlist(cloud, self.search, idle_age_s, list_age_s)
         self.refusal = (
             refusal if policy.may_preempt_any(rank)
             else "a preemptible server never preempts")
-        self.why = Why.REQUEST
+        self.why = Reason.REQUEST
         self.room: dict[str, tuple[Resources, dict[str, int]]] = {}
         self.hosts = RankedHosts()
         self._first: list[str] = []
 
     @property
-    def silent(self) -> cloud_port.Silent:
+    def silent(self) -> cloud_port.UnansweredHosts:
         """The hosts that did not answer."""
         return self.search.silent
 
@@ -123,7 +123,7 @@ class Cycle:
     def _withdraw(self, reason: str) -> None:
         """Refuse victims, since the cloud does not answer."""
         self.refusal = reason
-        self.why = Why.SERVICE
+        self.why = Reason.SERVICE
 
     def offer(self, *, any_victims: bool) -> list[Plan]:
         """Return plans to look at beside the hosts with room, if any.

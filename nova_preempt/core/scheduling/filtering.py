@@ -7,19 +7,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from nova_preempt.core import victims
-from nova_preempt.core.scheduling.cloud_port import Cloud
-from nova_preempt.core.scheduling.cloud_port import Trial
+from nova_preempt.core.scheduling.cloud_port import CloudPort
+from nova_preempt.core.scheduling.cloud_port import HostTrial
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.scheduling.victim_search import Accept
-from nova_preempt.core.scheduling.victim_search import Search
+from nova_preempt.core.scheduling.victim_search import VictimSearch
 
 #: What the cloud has said of servers, and of hosts with room, is asked anew
 #: before a claim if it is older, in seconds.
 LATEST_S = 1
 
 
-def passing_plans(
-    cloud: Cloud, search: Search, planned: Sequence[Plan]) -> list[Plan]:
+def passing_plans(cloud: CloudPort, search: VictimSearch,
+                  planned: Sequence[Plan]) -> list[Plan]:
     """Return plans of the hosts that pass once their victims are gone.
 
     First as if all servers that may end were gone, which is what a normal
@@ -29,12 +29,12 @@ def passing_plans(
     at_best = _passing(
         cloud,
         (
-            Trial(plan.host.uuid, tuple(plan.servers.values()))
+            HostTrial(plan.host.uuid, tuple(plan.servers.values()))
             for plan in planned),
     )
     planned = [plan for plan in planned if plan.host.uuid in at_best]
     enough = _passing(
-        cloud, (Trial(plan.host.uuid, plan.victims) for plan in planned))
+        cloud, (HostTrial(plan.host.uuid, plan.victims) for plan in planned))
     found = (
         plan if plan.host.uuid in enough
         else search.plan(
@@ -44,7 +44,7 @@ def passing_plans(
 
 
 def latest(
-    cloud: Cloud, search: Search, plan: Plan, *, had_room: bool
+    cloud: CloudPort, search: VictimSearch, plan: Plan, *, had_room: bool
 ) -> Plan | None:
     """Return the plan of a host that is about to be claimed, as of now.
 
@@ -71,7 +71,7 @@ def latest(
     return search.plan(name, providers, accept)
 
 
-def _is_least(cloud: Cloud, search: Search, plan: Plan) -> bool:
+def _is_least(cloud: CloudPort, search: VictimSearch, plan: Plan) -> bool:
     """Tell whether nothing that is read anew would change the plan.
 
     A server has to end, for there is no room; if others have left meanwhile
@@ -86,11 +86,11 @@ def _is_least(cloud: Cloud, search: Search, plan: Plan) -> bool:
             for server in plan.victims))
 
 
-def _accept(cloud: Cloud, host: str) -> Accept:
+def _accept(cloud: CloudPort, host: str) -> Accept:
     """Return a test whether a host passes once given servers are gone."""
-    return lambda servers: bool(_passing(cloud, [Trial(host, servers)]))
+    return lambda servers: bool(_passing(cloud, [HostTrial(host, servers)]))
 
 
-def _passing(cloud: Cloud, trials: Iterable[Trial]) -> Collection[str]:
+def _passing(cloud: CloudPort, trials: Iterable[HostTrial]) -> Collection[str]:
     trials = list(trials)
     return cloud.passing(trials) if trials else ()

@@ -15,8 +15,8 @@ from typing import Any
 
 from nova_preempt.core import costs
 from nova_preempt.core.model import Host, Provider, Request, Server
-from nova_preempt.core.scheduling.cloud_port import Listing
-from nova_preempt.core.scheduling.cost_bounds import Floors
+from nova_preempt.core.scheduling.cloud_port import ListedHost
+from nova_preempt.core.scheduling.cost_bounds import CostBounds
 from nova_preempt.core.scheduling.cost_bounds import HostedServer
 from nova_preempt.core.scheduling.preemption_policy import Policy
 from nova_preempt.core.scheduling.preemption_policy import Rank
@@ -37,7 +37,7 @@ class Memo:
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, bool], _Entry] = {}
-        self._floors: dict[Any, Floors] = {}
+        self._floors: dict[Any, CostBounds] = {}
         self._most_hosts = 0
 
     def hosted(
@@ -69,13 +69,13 @@ class Memo:
                 tuple(each for each in found if each is not None), )
         return entry.hosted
 
-    def floors(
-        self, request: Request, policy: Policy, rank: Rank) -> Floors | None:
+    def floors(self, request: Request, policy: Policy,
+               rank: Rank) -> CostBounds | None:
         """Return what such requests cost at least, by host.
 
         None where nothing is known of how costs change with time.
         """
-        floor = costs.FLOORS.get(policy.cost)
+        floor = costs.LOWER_BOUNDS.get(policy.cost)
         if floor is None:
             return None
         has_claim = rank.claim is not None
@@ -86,13 +86,13 @@ class Memo:
             has_claim)
         found = self._floors.pop(kind, None)
         if found is None:
-            found = Floors(request, policy, floor, has_claim)
+            found = CostBounds(request, policy, floor, has_claim)
         self._floors[kind] = found
         for oldest in list(self._floors)[:-MOST_KINDS]:
             self._floors.pop(oldest, None)
         return found
 
-    def forget_others(self, listed: Sequence[Listing]) -> None:
+    def forget_others(self, listed: Sequence[ListedHost]) -> None:
         """Forget all but these hosts, if that is worth while."""
         # A request may be for one host only, and the next one for all.
         self._most_hosts = max(self._most_hosts, len(listed))

@@ -19,7 +19,7 @@ from nova_preempt.core.model import Candidate, Host, Request, Resources, Slot
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Ending:
+class PendingEviction:
     """Victims of one decision that have not ended yet, on one host.
 
     ``actions``: {uuid of a victim: what happens to it}. ``notice_s``: how
@@ -48,13 +48,13 @@ class Ending:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Releasing:
+class ReleasingHost:
     """What ends on a host, and who waits for that already.
 
     ``waiting``: what each of them asks for.
     """
 
-    endings: tuple[Ending, ...]
+    endings: tuple[PendingEviction, ...]
     waiting: tuple[Resources, ...] = ()
 
     def held(self, host: Host, uuid: str) -> dict[Slot, int]:
@@ -65,13 +65,13 @@ class Releasing:
         return host.held(uuid)
 
 
-NOTHING = Releasing(())
+NOTHING = ReleasingHost(())
 
 
 def join(
-    request: Request, host: Host, releasing: Releasing,
+    request: Request, host: Host, releasing: ReleasingHost,
     may_wait: Callable[[float], bool] = lambda notice_s: True,
-) -> tuple[Ending, ...]:
+) -> tuple[PendingEviction, ...]:
     """Return the ends that make room, the earliest; () = they do not.
 
     Of those that can be waited for, and none that can be spared.
@@ -100,9 +100,8 @@ def join(
     return tuple(usable)
 
 
-def _fits(
-    request: Request, asked: Resources, host: Host, endings: Iterable[Ending]
-) -> bool:
+def _fits(request: Request, asked: Resources, host: Host,
+          endings: Iterable[PendingEviction]) -> bool:
     """Tell whether there is room once these are gone.
 
     The host must take the request itself, in one piece; what others ask for

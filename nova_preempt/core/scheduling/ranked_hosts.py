@@ -9,12 +9,12 @@ import dataclasses
 
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Server
-from nova_preempt.core.scheduling.cloud_port import Trial
+from nova_preempt.core.scheduling.cloud_port import HostTrial
 from nova_preempt.core.scheduling.plan import Plan
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Considered:
+class ConsideredHost:
     """A host that could serve a request, for the record."""
 
     host: str
@@ -61,28 +61,28 @@ class RankedHosts:
         plan = self.plans.get(host)
         return plan.victims if plan else ()
 
-    def trial(self, host: str) -> Trial:
+    def trial(self, host: str) -> HostTrial:
         plan = self.plans.get(host)
-        return Trial(host, self.victims(host), plan.cost_us if plan else 0)
+        return HostTrial(host, self.victims(host), plan.cost_us if plan else 0)
 
     @property
-    def considered(self) -> list[Considered]:
+    def considered(self) -> list[ConsideredHost]:
         """Hosts as they were ranked last, sorted by cost."""
         return sorted(
             (self._consider(uuid, plan)
              for uuid, plan in self._ranked.items()),
             key=lambda item: item.key, )
 
-    def _consider(self, host: str, plan: Plan | None) -> Considered:
+    def _consider(self, host: str, plan: Plan | None) -> ConsideredHost:
         if plan is None or not plan.victims or plan.joins:
-            return Considered(host, self.names[host])
-        return Considered(
+            return ConsideredHost(host, self.names[host])
+        return ConsideredHost(
             host, self.names[host],
             tuple(server.uuid for server in plan.victims), plan.cost_us,
             plan.victim_set.optimal, plan.victim_set.steps, )
 
 
-def why(
+def explain(
     host: str, plan: Plan, cost_us: int, runner_up: tuple[str, int] | None,
     promised: bool = False, ) -> str:
     """Explain the choice of a host and its victims in a sentence.

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 import itertools
 
-from nova_preempt.core.scheduling.cloud_port import Cloud
+from nova_preempt.core.scheduling.cloud_port import CloudPort
 from nova_preempt.core.scheduling.plan import Plan
-from nova_preempt.core.scheduling.victim_search import Search
+from nova_preempt.core.scheduling.victim_search import VictimSearch
 
 
 class Shortlist:
@@ -27,7 +27,7 @@ class Shortlist:
     """
 
     def __init__(
-        self, cloud: Cloud, search: Search, idle_age_s: float = 0,
+        self, cloud: CloudPort, search: VictimSearch, idle_age_s: float = 0,
         list_age_s: float = 0, ) -> None:
         self.plans: dict[str, Plan] = {}
         self.has_begun = False

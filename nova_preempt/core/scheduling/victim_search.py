@@ -32,7 +32,7 @@ from nova_preempt.core.model import (
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.core.scheduling import pending_evictions
 from nova_preempt.core.scheduling import preemption_policy
-from nova_preempt.core.scheduling.cost_bounds import Floors
+from nova_preempt.core.scheduling.cost_bounds import CostBounds
 from nova_preempt.core.scheduling.eviction_budgets import Budgets
 from nova_preempt.core.scheduling.host_memo import Memo
 from nova_preempt.core.scheduling.plan import Plan
@@ -42,7 +42,7 @@ from nova_preempt.core.times import microseconds
 Accept: TypeAlias = Callable[[tuple[Server, ...]], bool]
 
 
-class Search:
+class VictimSearch:
     """Finds plans for one request.
 
     :param rank: of the request, see preemption_policy.Rank
@@ -53,13 +53,13 @@ class Search:
     """
 
     def __init__(
-        self, cloud: cloud_port.Cloud, request: Request,
+        self, cloud: cloud_port.CloudPort, request: Request,
         policy: preemption_policy.Policy, now: datetime.datetime,
         rank: preemption_policy.Rank = preemption_policy.NORMAL,
         excluded: Collection[str] = (), memo: Memo | None = None,
-        silent: cloud_port.Silent | None = None, ) -> None:
+        silent: cloud_port.UnansweredHosts | None = None, ) -> None:
         self.refusals: dict[str, str] = {}
-        self.silent = cloud_port.Silent() if silent is None else silent
+        self.silent = silent or cloud_port.UnansweredHosts()
         self._memo = Memo() if memo is None else memo
         self._cloud = cloud
         self._request = request
@@ -67,7 +67,7 @@ class Search:
         self._now_us = microseconds(now)
         self._rank = rank
         self._excluded = set(excluded)
-        self._releasing: Mapping[str, pending_evictions.Releasing] = {}
+        self._releasing: Mapping[str, pending_evictions.ReleasingHost] = {}
 
     def exclude(self, uuids: Collection[str]) -> None:
         """Let these servers live, or end for somebody else."""
@@ -126,9 +126,8 @@ class Search:
         for _, _, plan in found:
             yield plan
 
-    def _floor(
-        self, floors: Floors, listing: cloud_port.Listing, since_us: int = 0
-    ) -> lazy_ordering.Key | None:
+    def _floor(self, floors: CostBounds, listing: cloud_port.ListedHost,
+               since_us: int = 0) -> lazy_ordering.Key | None:
         """Bound the cost by what earlier requests have worked out.
 
         :param since_us: when, at the earliest
@@ -150,14 +149,15 @@ class Search:
         return (floor.cost_us, 0, "", listing.uuid)
 
     def _above_floor(
-        self, floors: Floors, listing: cloud_port.Listing
+        self, floors: CostBounds, listing: cloud_port.ListedHost
     ) -> lazy_ordering.Key | None:
         """Bound it by what is so now; most costs have risen meanwhile."""
         if self._floor(floors, listing, since_us=self._now_us) is None:
             return None
         return self._bound(listing)
 
-    def _bound(self, listing: cloud_port.Listing) -> lazy_ordering.Key | None:
+    def _bound(self,
+               listing: cloud_port.ListedHost) -> lazy_ordering.Key | None:
         if not listing.fresh or listing.uuid in self._releasing:
             # It may be cheaper than what is known of it says.
             return (0, 0, "", listing.uuid)
@@ -169,7 +169,7 @@ class Search:
         return None if bound is None else (bound, 0, "", listing.uuid)
 
     def _exact(
-        self, listing: cloud_port.Listing
+        self, listing: cloud_port.ListedHost
     ) -> tuple[lazy_ordering.Key, Plan] | None:
         providers = listing.providers
         if not listing.fresh:

@@ -14,7 +14,7 @@ from nova_preempt.core.classes.class_dispatch import Claimant
 from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
-from nova_preempt.core.eviction.return_controller import Shelved
+from nova_preempt.core.eviction.return_controller import ShelvedVictim
 from nova_preempt.core.model import SECOND, Inventory, Provider
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.core.times import microseconds
@@ -93,7 +93,7 @@ class TestReturning(unittest.TestCase):
 
     def choose_of(self, needs, most):
         step = self.returning.step(
-            [Shelved(*each) for each in needs.items()], most,
+            [ShelvedVictim(*each) for each in needs.items()], most,
             lambda server: victim_returns.find_room(
                 self.placement, self.headroom, server.resources),
             self.memory, microseconds(world.NOW) + self.seconds * SECOND)

@@ -6,7 +6,7 @@ import urllib.parse
 from nova import objects
 
 from nova_preempt.cloud import request_kind
-from nova_preempt.core.model import Group, Request
+from nova_preempt.core.model import Request, RequestGroup
 
 
 class Asked:
@@ -48,10 +48,12 @@ class TestGroups(unittest.TestCase):
             ('required', 'HW_CPU_X86_AVX'), ('limit', '1000'))
         self.assertEqual(
             Request(
-                (Group({'VCPU': 1}, required=frozenset(('HW_CPU_X86_AVX',))),
-                 Group({'CUSTOM_GPU': 1}, '_g', frozenset(('CUSTOM_A',)),
-                       frozenset(('CUSTOM_B',)), (frozenset('ab'),),
-                       frozenset('c'), 'h')),
+                (RequestGroup({'VCPU': 1}, required=frozenset((
+                    'HW_CPU_X86_AVX',))),
+                 RequestGroup({'CUSTOM_GPU': 1}, '_g', frozenset((
+                     'CUSTOM_A',)),
+                              frozenset(('CUSTOM_B',)), (frozenset('ab'),),
+                              frozenset('c'), 'h')),
                 isolate=True, same_subtree=(frozenset(('_g', '_h')),)),
             request_kind.groups(asked))
         # The traits of groups are those of whatever serves them.

@@ -103,14 +103,14 @@ class TestTerms(unittest.TestCase):
 
     def test_what_the_flavor_asks_for(self):
         self.assertEqual(
-            actions.Terms('stop', 45, restore=False),
+            actions.EvictionTerms('stop', 45, restore=False),
             of('shelve', 'stop', action='stop', notice_s=45))
 
     def test_within_what_the_operator_allows(self):
         self.assertEqual(
-            actions.Terms('shelve', 60, restore=False),
+            actions.EvictionTerms('shelve', 60, restore=False),
             of('shelve', 'stop', action='delete', notice_s=9999))
-        self.assertEqual(actions.Terms('delete', 30, restore=False),
+        self.assertEqual(actions.EvictionTerms('delete', 30, restore=False),
                          of('migrate', action='stop'))
 
     def test_only_what_was_shelved_comes_back(self):
@@ -119,7 +119,7 @@ class TestTerms(unittest.TestCase):
 
     def test_what_asks_to_be_moved(self):
         self.assertEqual(
-            actions.Terms('shelve', 30, restore=True, migrate=True),
+            actions.EvictionTerms('shelve', 30, restore=True, migrate=True),
             of('shelve', 'migrate', action='migrate', restore=True))
         # Where nobody may be moved it is no more than another name.
         self.assertFalse(of('shelve', action='migrate').migrate)
@@ -127,7 +127,7 @@ class TestTerms(unittest.TestCase):
     def test_a_device_that_can_be_used_once_is_not_migrated(self):
         """Its server would take another one where it is migrated to."""
         self.assertEqual(
-            actions.Terms('delete', 30, restore=False),
+            actions.EvictionTerms('delete', 30, restore=False),
             of('delete', 'migrate', action='migrate', one_time=True))
         for allowed in (['migrate', 'delete'], ['delete', 'migrate']):
             self.assertFalse(

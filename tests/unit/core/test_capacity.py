@@ -15,13 +15,13 @@ from nova_preempt.core.capacity import count
 from nova_preempt.core.capacity import missing
 from nova_preempt.core.model import (
     Candidate,
-    Group,
     Host,
     Inventory,
     Provider,
     Refusal,
     RefusalCode,
     Request,
+    RequestGroup,
     Resources,
 )
 from tests.unit.core import support
@@ -195,7 +195,8 @@ class TestRefusals(unittest.TestCase):
     def test_granular(self) -> None:
         """What stands for itself is not served, wherever there is room."""
         found = missing(
-            Request((Group({"VCPU": 1}), Group({"VGPU": 1}, "1"))),
+            Request((RequestGroup(
+                {"VCPU": 1}), RequestGroup({"VGPU": 1}, "1"))),
             support.host("h", {"VCPU": 8, "VGPU": 8}, {}),
         )
         assert isinstance(found, Refusal)
@@ -237,7 +238,7 @@ class TestAmounts(unittest.TestCase):
     def test_less(self) -> None:
         self.assertEqual(
             {"VCPU": 3, "DISK_GB": -5, "VGPU": 0},
-            capacity.less(
+            capacity.subtract(
                 {"VCPU": 4, "VGPU": 1}, {"VCPU": 1, "DISK_GB": 5, "VGPU": 1}
             ),
         )
@@ -268,7 +269,7 @@ class TestAmounts(unittest.TestCase):
 
         self.assertEqual(
             {"h": {"VCPU": 3, "CUSTOM_GPU": 3}, "s": {"DISK_GB": -1}},
-            capacity.rooms({
+            capacity.free_by_root({
                 "h": summary("h", VCPU=(4, 1)),
                 "g": summary("h", CUSTOM_GPU=(1, 0)),
                 "k": summary("h", CUSTOM_GPU=(4, 2)),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nova_preempt.core import client_allowance
 
-TERMS = client_allowance.Terms(
+TERMS = client_allowance.RateLimit(
     at_once_s=30, share=0.1, most_running=2)
 
 
@@ -15,7 +15,7 @@ class TestAllowance(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.accounts = client_allowance.Allowance(TERMS)
+        self.accounts = client_allowance.RateLimiter(TERMS)
 
     def ask(self, now_s, for_s, client='p'):
         """In how many seconds it may; 0 if it has."""
@@ -69,7 +69,7 @@ class TestAllowance(unittest.TestCase):
     @given(st.lists(st.tuples(st.floats(0, 50), st.floats(0, 100)),
                     max_size=50))
     def test_no_more_than_its_share(self, questions):
-        accounts = client_allowance.Allowance(TERMS)
+        accounts = client_allowance.RateLimiter(TERMS)
         now_s = busy_s = 0
         for pause_s, for_s in questions:
             now_s += pause_s

@@ -102,7 +102,7 @@ class TestFloors(unittest.TestCase):
 
     @support.LAW
     @hypothesis.given(
-        st.sampled_from(sorted(costs.FLOORS, key=str)),
+        st.sampled_from(sorted(costs.LOWER_BOUNDS, key=str)),
         st.integers(0, 2 * costs.HORIZON_US),
         st.integers(1, 7200),
         st.floats(0, 1, exclude_max=True),
@@ -116,7 +116,7 @@ class TestFloors(unittest.TestCase):
     ) -> None:
         """At any time until the floor ends."""
         options = CostOptions(period_s)
-        least, until_us = costs.FLOORS[function](uptime_us, options)
+        least, until_us = costs.LOWER_BOUNDS[function](uptime_us, options)
         self.assertGreater(until_us, uptime_us)
         until_us = min(until_us, uptime_us + 10 * HOUR)
         for later_us in (

@@ -33,7 +33,7 @@ hosts = st.dictionaries(
     st.sampled_from('abcd'), st.tuples(amounts, amounts)).map(
         lambda found: {name: host(name, *sizes)
                        for name, sizes in found.items()})
-groups = st.builds(headroom_account.Group, st.just('group'), wishes, hosts)
+groups = st.builds(headroom_account.HostGroup, st.just('group'), wishes, hosts)
 
 
 class TestParse(unittest.TestCase):
@@ -67,13 +67,13 @@ class TestGroup(unittest.TestCase):
         # An overfull node takes nothing from what is free on others.
         for wanted, spare in (((2, False), 2), ((50, True), 4 - 6),
                               ((99, False), 4 - 11)):
-            group = headroom_account.Group('', {'VCPU': wanted}, nodes)
+            group = headroom_account.HostGroup('', {'VCPU': wanted}, nodes)
             self.assertEqual({'VCPU': spare}, group.spare())
 
     @support.LAW
     @given(groups)
     def test_no_more_is_missing_than_there_is(
-            self, group: headroom_account.Group) -> None:
+            self, group: headroom_account.HostGroup) -> None:
         missing = group.missing({})
         for name, left in group.spare().items():
             self.assertEqual(max(0, -left), missing.get(name, 0))
@@ -82,7 +82,7 @@ class TestGroup(unittest.TestCase):
     @support.LAW
     @given(groups, amounts)
     def test_what_is_being_freed_is_not_missing(
-            self, group: headroom_account.Group,
+            self, group: headroom_account.HostGroup,
             freeing: dict[str, int]) -> None:
         before, after = group.missing({}), group.missing(freeing)
         for name in group.wanted:
@@ -106,16 +106,16 @@ class TestTrees(unittest.TestCase):
             share]
 
     def test_whole(self) -> None:
-        found = headroom_account.whole(self.tree('a', 1))
+        found = headroom_account.merge_tree(self.tree('a', 1))
         self.assertEqual('a', found.uuid)
         self.assertEqual({'VCPU': 3, 'GPU': 1}, headroom_account.free(found))
         self.assertEqual({'somebody': {'VCPU': 1, 'GPU': 1}},
                          found.allocations)
 
     def test_what_is_taken_below_a_host_counts(self) -> None:
-        group = headroom_account.Group(
+        group = headroom_account.HostGroup(
             'group', {'GPU': (1, False)},
-            {'a': headroom_account.whole(self.tree('a', 0))},
+            {'a': headroom_account.merge_tree(self.tree('a', 0))},
             frozenset(('a0', 'a1')))
         account = headroom_account.HeadroomAccount([group])
         self.assertFalse(account.lacks({'a1': {'GPU': 1}}))
@@ -131,9 +131,9 @@ class TestTrees(unittest.TestCase):
 class TestLedger(unittest.TestCase):
 
     def one(self, used: int = 4, wanted: int = 4,
-            names: str = 'ab') -> headroom_account.Group:
+            names: str = 'ab') -> headroom_account.HostGroup:
         """A group of hosts of 5 VCPUs, of which a is in use."""
-        return headroom_account.Group('', {'VCPU': (wanted, False)}, {
+        return headroom_account.HostGroup('', {'VCPU': (wanted, False)}, {
             name: host(name, {'VCPU': 5}, {'VCPU': used * (name == 'a')})
             for name in names})
 
@@ -156,8 +156,8 @@ class TestLedger(unittest.TestCase):
     def test_a_host_in_two_groups(self) -> None:
         here = host('a', {'VCPU': 4}, {})
         account = headroom_account.HeadroomAccount([
-            headroom_account.Group('', {'VCPU': (1, False)}, {'a': here}),
-            headroom_account.Group('', {'VCPU': (2, False)}, {
+            headroom_account.HostGroup('', {'VCPU': (1, False)}, {'a': here}),
+            headroom_account.HostGroup('', {'VCPU': (2, False)}, {
                 'a': here, 'b': host('b', {'VCPU': 0}, {})})])
         self.check(account, 2)
         self.assertFalse(account.lacks({'c': {'VCPU': 99}}))
@@ -225,8 +225,8 @@ class TestLedger(unittest.TestCase):
     @given(st.lists(groups, max_size=3), amounts,
            st.dictionaries(st.sampled_from('abcd'), st.integers(0, 9)))
     def test_so_many_can_be_placed_one_by_one(
-            self, found: list[headroom_account.Group], wanted: dict[str, int],
-            most: dict[str, int]) -> None:
+        self, found: list[headroom_account.HostGroup], wanted: dict[str, int],
+        most: dict[str, int]) -> None:
         account = headroom_account.HeadroomAccount(found)
         counts = account.count(wanted, most)
         for name in sorted(most):
@@ -244,7 +244,7 @@ class TestLedger(unittest.TestCase):
     @given(st.lists(groups, max_size=3), st.sampled_from('abcd'), amounts,
            amounts)
     def test_what_is_given_back_was_not_taken(
-            self, found: list[headroom_account.Group], name: str,
+            self, found: list[headroom_account.HostGroup], name: str,
             taken: dict[str, int], wanted: dict[str, int]) -> None:
         account = headroom_account.HeadroomAccount(found)
         before = account.lacks({name: wanted})

@@ -5,13 +5,13 @@ import unittest
 from nova_preempt.core import host_requirements
 from nova_preempt.core.model import (
     Candidate,
-    Group,
     Host,
     Inventory,
     Placement,
     Provider,
     Refusal,
     Request,
+    RequestGroup,
 )
 
 ROOT = Provider("h", 0, {"VCPU": Inventory(4)}, {"a": {"VCPU": 4}})
@@ -49,7 +49,7 @@ class TestOneProvider(unittest.TestCase):
     def test_processors_for_pinning(self) -> None:
         """VCPU takes their place where the host has none, and only there."""
         request = Request(
-            (Group({"PCPU": 2}),), unpinned=Request.of({"VCPU": 2})
+            (RequestGroup({"PCPU": 2}),), unpinned=Request.of({"VCPU": 2})
         )
         for name in ("VCPU", "PCPU"):
             root = Provider(
@@ -83,7 +83,8 @@ class TestOneProvider(unittest.TestCase):
 class TestTree(unittest.TestCase):
     """What it has not is looked for in all of the tree."""
 
-    request = Request((Group({"VCPU": 1}), Group({"GPU": 1}, "1")))
+    request = Request((RequestGroup(
+        {"VCPU": 1}), RequestGroup({"GPU": 1}, "1")))
 
     def test_placements_of_a_host_of_which_no_candidates_are_named(
         self,

@@ -48,7 +48,7 @@ class TestReading(unittest.TestCase):
                 (0, 1, 1), (0, 0, 0), (0.4, 0, 4), (0.4, 1, 4), (0.01, 1, 1),
                 # However long it takes, and however old it may be.
                 (60, 0, 5), (0, 60, 5)):
-            reading = poll_backoff.Reading(100, took_s)
+            reading = poll_backoff.LastPoll(100, took_s)
             with self.subTest(took_s=took_s, max_age_s=max_age_s):
                 self.assertTrue(reading.is_due(100 + expected, max_age_s))
                 if expected:
@@ -60,7 +60,7 @@ class TestTryAgain(unittest.TestCase):
 
     def again(self, failure, conflicts=0, attempts_left=1, left_s=1,
               outdated=False):
-        return poll_backoff.is_to_try_again(
+        return poll_backoff.should_retry(
             failure, conflicts=conflicts, attempts_left=attempts_left,
             left_s=left_s, outdated=outdated)
 

@@ -9,7 +9,7 @@ FREE = dict.fromkeys(quotas.LIMITS, -1)
 
 
 def size(vcpus=1, memory_mb=1024, preemptible=True):
-    return quotas.Amounts(preemptible, vcpus, memory_mb)
+    return quotas.ServerSize(preemptible, vcpus, memory_mb)
 
 
 def normal(vcpus=1, memory_mb=1024):
@@ -31,7 +31,7 @@ class TestUsage(unittest.TestCase):
     def check(self, used, requested, wanted, uuids, servers=None, requests=(),
               claims=()):
         """Each of used and requested is (servers, vcpus, memory_mb)."""
-        found, adds = quotas.Records(
+        found, adds = quotas.ProjectRecords(
             servers or {}, requests, claims).usage(wanted, list(uuids))
         self.assertEqual(used, tuple(found[name] for name in quotas.NAMES))
         self.assertEqual({name: amount for name, amount
@@ -102,7 +102,7 @@ class TestUsage(unittest.TestCase):
                    claims=[claim(1, 'n', normal())])
 
     def test_settled(self):
-        records = quotas.Records(
+        records = quotas.ProjectRecords(
             {'quiet': server(), 'busy': server(busy=True)}, {'waiting'},
             [claim(1, 'quiet'), claim(2, 'busy'), claim(3, 'waiting'),
              claim(4, 'deleted')])
@@ -137,20 +137,21 @@ class TestLimits(unittest.TestCase):
                 (-1, 99, 99, False), (2, 5, 1, True)):
             with self.subTest(limit=limit, used=used, requested=requested):
                 self.assertEqual(
-                    [quotas.Exceeded('vcpus', limit, used, requested)]
+                    [quotas.ExceededLimit('vcpus', limit, used, requested)]
                     if expected else [],
                     quotas.exceeded({'servers': 0, 'vcpus': limit},
                                     {'servers': 9, 'vcpus': used},
                                     {'vcpus': requested}))
 
     def test_tell(self):
-        over = [quotas.Exceeded('servers', 2, 1, 3),
-                quotas.Exceeded('vcpus', 3, 2, 6)]
+        over = [quotas.ExceededLimit('servers', 2, 1, 3),
+                quotas.ExceededLimit('vcpus', 3, 2, 6)]
         self.assertEqual(
             'Quota of normal servers exceeded for project p: servers: limit '
             '2, used 1, requested 3; vcpus: limit 3, used 2, requested 6.',
-            quotas.tell('p', False, over))
-        self.assertIn('of preemptible servers', quotas.tell('p', True, over))
+            quotas.message('p', False, over))
+        self.assertIn('of preemptible servers', quotas.message('p', True,
+                                                               over))
 
 
 class TestZeroed(unittest.TestCase):

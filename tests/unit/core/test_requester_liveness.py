@@ -43,7 +43,7 @@ class Cloud:
 class TestWanted(unittest.TestCase):
 
     def why_not(self, purpose, now=START, **cloud):
-        return requester_liveness.why_not(purpose, Cloud(**cloud), now)
+        return requester_liveness.why_unneeded(purpose, Cloud(**cloud), now)
 
     def test_server(self):
         purpose = requester_liveness.Purpose('create', 's')

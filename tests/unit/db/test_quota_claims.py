@@ -25,8 +25,8 @@ from nova_preempt.scheduler import request_context
 from tests import tables
 from tests.unit.db import test_decisions
 
-ONE = core.Amounts(True, 1, 1024)
-TWO = core.Amounts(False, 2, 2048)
+ONE = core.ServerSize(True, 1, 1024)
+TWO = core.ServerSize(False, 2, 2048)
 
 
 class TestSQLite(unittest.TestCase):
@@ -54,7 +54,7 @@ class TestSQLite(unittest.TestCase):
         """What a request that comes now has to count."""
         ids, others = self.claims.claim(project_id, {'new': ONE})
         self.claims.release(ids)
-        return {item.server_uuid: core.Amounts(
+        return {item.server_uuid: core.ServerSize(
             item.preemptible, item.vcpus, item.memory_mb) for item in others}
 
     def test_who_comes_later_sees_it(self):

@@ -37,9 +37,10 @@ class TestWhoEndsAlready(unittest.TestCase):
 
         process.decisions.get_decisions.side_effect = get_decisions
         known = mock.Mock()
-        known.headroom.look.return_value = groups * [headroom_account.Group(
-            'all', headroom_account.parse('VCPU:1'), {'h': model.Provider(
-                'uuid', 1, {'VCPU': model.Inventory(2)}, held)})]
+        known.headroom.look.return_value = groups * [
+            headroom_account.HostGroup('all', headroom_account.parse('VCPU:1'),
+            {'h': model.Provider('uuid', 1, {'VCPU': model.Inventory(2)},
+            held)})]
         known.servers.servers.return_value = [
             test_expiry.server(uuid) for uuid in 'ab']
         known.policy.return_value = preemption_policy.Policy(

@@ -34,24 +34,24 @@ class TestTerms(unittest.TestCase):
         return eviction_policy.get_terms(server(**values), self.options)
 
     def test_defaults(self):
-        self.assertEqual(actions.Terms('shelve', 30, False),
+        self.assertEqual(actions.EvictionTerms('shelve', 30, False),
                          self.terms())
 
     def test_flavor(self):
         self.assertEqual(
-            actions.Terms('stop', 45, False),
+            actions.EvictionTerms('stop', 45, False),
             self.terms(action='stop', notice_s=45, restore=True))
-        self.assertEqual(actions.Terms('shelve', 30, True),
+        self.assertEqual(actions.EvictionTerms('shelve', 30, True),
                          self.terms(restore=True))
 
     def test_a_flavor_that_asks_to_be_migrated(self):
         self.assertEqual(
-            actions.Terms('shelve', 30, False, migrate=True),
+            actions.EvictionTerms('shelve', 30, False, migrate=True),
             self.terms(action='migrate'))
         # It is shelved where it cannot be moved: then it comes back.
         self.assertTrue(self.terms(action='migrate', restore=True).restore)
         self.options.actions = ['stop', 'shelve']
-        self.assertEqual(actions.Terms('stop', 30, False),
+        self.assertEqual(actions.EvictionTerms('stop', 30, False),
                          self.terms(action='migrate', restore=True))
 
     def victim(self, action):

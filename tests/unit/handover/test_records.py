@@ -26,8 +26,8 @@ class TestCosts(unittest.TestCase):
         plan = cycle.plan_of(host)
         policy = cycle.search.policy
         get_cost_us = policy.published_cost_us
-        why = ranked_hosts.why('a', plan, get_cost_us(plan.cost_us), None,
-                               promised=policy.classes is not None)
+        why = ranked_hosts.explain('a', plan, get_cost_us(plan.cost_us), None,
+                                   promised=policy.classes is not None)
         return (get_cost_us(plan.cost_us),
                 [get_cost_us(each.cost) for each in plan.victim_set.victims],
                 why)

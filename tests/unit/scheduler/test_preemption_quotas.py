@@ -23,7 +23,7 @@ objects.register_all()
 
 
 def amounts(preemptible=True, vcpus=1, memory_mb=1024):
-    return core.Amounts(preemptible, vcpus, memory_mb)
+    return core.ServerSize(preemptible, vcpus, memory_mb)
 
 
 def server(*sizes, busy=False):

@@ -63,7 +63,7 @@ class SurplusTestCase(unittest.TestCase):
         self.resources = {'VCPU': wanted, **resources}
         cloud = self.world.answers()
         cloud.releasing = lambda: self.surplus.releasing(decisions)
-        found = victim_search.Search(
+        found = victim_search.VictimSearch(
             cloud, model.Request.of(self.resources), self.world.policy,
             world.NOW, excluded=['v1'])
         found.exclude_ending()

@@ -26,7 +26,7 @@ class Cycle:
     """One that can be entered, and knows nothing."""
 
     refusal = ''
-    decision = types.SimpleNamespace(why=refusals.Why.REQUEST)
+    decision = types.SimpleNamespace(why=refusals.Reason.REQUEST)
     has_begun = False
     unanswered = ''
     resources = {'VCPU': 3}
@@ -181,7 +181,7 @@ class TestWhatTheUserReads(PlacingTestCase):
     def test_an_error_of_a_service_while_it_looked(self):
         text, note = self.refused(
             exception.NoValidHost(reason=''), refusal='http://secret: 503',
-            decision=types.SimpleNamespace(why=refusals.Why.SERVICE))
+            decision=types.SimpleNamespace(why=refusals.Reason.SERVICE))
         self.assertNotIn('secret', text)
         self.assertEqual('http://secret: 503', note)
 

@@ -49,7 +49,7 @@ class TestNoHost(unittest.TestCase):
         for refusal, unanswered, expected in (
                 ('', '', 'no valid host'), ('paused', 'away', 'paused'),
                 ('', 'http://secret: 500',
-                 refusals.tell(refusals.Why.SERVICE))):
+                 refusals.message(refusals.Reason.SERVICE))):
             cycle = types.SimpleNamespace(refusal=refusal,
                                           unanswered=unanswered)
             self.assertEqual(expected, scheduler_endpoint.QueryEndpoint._none(

@@ -46,7 +46,7 @@ class TestClaim(unittest.TestCase):
 
     def setUp(self):
         self.preemption, asked = mock.Mock(), mock.Mock()
-        asked.deadline.silent = cloud_port.Silent()
+        asked.deadline.silent = cloud_port.UnansweredHosts()
         self.now = 0
         self.preemption.monotonic = lambda: self.now
         self.cycle = scheduling_pass.SchedulingCycle(self.preemption, asked)

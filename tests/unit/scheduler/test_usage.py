@@ -31,9 +31,9 @@ class TestCellAway(unittest.TestCase):
             flavor=objects.Flavor(vcpus=1, memory_mb=1), new_flavor=None,
             old_flavor=None)]
         self.assertEqual(
-            {'new': core.CountedServer([core.Amounts(False, 1, 1)],
+            {'new': core.CountedServer([core.ServerSize(False, 1, 1)],
                                        False),
-             'old-two': core.CountedServer([core.Amounts(True, 2, 512)],
+             'old-two': core.CountedServer([core.ServerSize(True, 2, 512)],
                                            False)},
             self.servers({'one': found, 'two': cell_calls.CellAway()}))
 

@@ -93,8 +93,9 @@ class TestRoom(unittest.TestCase):
     def test_devices_below_a_sleeping_host_count(self):
         for wanted, found in (
                 (model.Request.of({'VCPU': 1}), ({4}, 50)),
-                (model.Request((model.Group({'VCPU': 1}),
-                                model.Group({'GPU': 1}, '1'))), ({2}, 50)),
+                (model.Request((model.RequestGroup({'VCPU': 1}),
+                                model.RequestGroup({'GPU': 1},
+                                                   '1'))), ({2}, 50)),
                 (model.Request.of({'FPGA': 1}), (set(), 0))):
             self.assertEqual(found, self.room(wanted))
 

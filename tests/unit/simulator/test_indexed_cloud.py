@@ -120,7 +120,7 @@ class TestIndexedCloud(unittest.TestCase):
         answers = memory_cloud.MemoryCloudPort(self.cloud)
         answers.listed = lambda max_age_s: self.cloud.candidates(
             TWO, self.policy, NOW_US)
-        return [plan.host.name for plan in victim_search.Search(
+        return [plan.host.name for plan in victim_search.VictimSearch(
             answers, TWO, self.policy, world.NOW,
             memo=self.cloud.memo).ranked()]
 

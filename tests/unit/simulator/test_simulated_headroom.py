@@ -45,7 +45,8 @@ class TestCloud(unittest.TestCase):
                     'VCPU': chance.randrange(4),
                     'MEMORY_MB': chance.randrange(500)})
                 held.append((host, f's{number}'))
-            plain = headroom_account.Group('all', wanted, dict(group.nodes))
+            plain = headroom_account.HostGroup('all', wanted, dict(
+                group.nodes))
             self.assertEqual(plain.spare(), group.spare())
             self.assertEqual(plain.missing({'VCPU': 2}),
                              group.missing({'VCPU': 2}))

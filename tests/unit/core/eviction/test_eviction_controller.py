@@ -17,7 +17,7 @@ ON_ITS_WAY = observed_server.ObservedServer(
 
 
 def victim(uuid, notice_s=0, decision='d', host='h'):
-    return eviction_values.Victim(uuid, decision, eviction_steps.Terms(
+    return eviction_values.Victim(uuid, decision, eviction_steps.VictimTerms(
         host, 'delete', ('delete',), timeout_s=60), notice_s)
 
 
@@ -56,7 +56,7 @@ class TestController(unittest.TestCase):
         self.assertEqual(0, found.wake_at_us)
 
     def test_no_notice_where_nobody_has_looked_at_the_host(self):
-        self.assertEqual((eviction_values.LookAtHost('h', 'a'),),
+        self.assertEqual((eviction_values.CheckHost('h', 'a'),),
                          self.step(0, hosts={}).intents)
         self.assertFalse(self.memory.has_notice)
 
@@ -68,7 +68,8 @@ class TestController(unittest.TestCase):
                              (found.intents, found.wake_at_us))
         found = self.step(30)
         self.assertEqual(tuple(
-            eviction_values.Ask(uuid, 'force_delete', True) for uuid in 'ab'),
+            eviction_values.CallNova(uuid, 'force_delete',
+                                     True) for uuid in 'ab'),
             found.intents)
         self.assertEqual(90 * SECOND, found.wake_at_us)
 
@@ -79,7 +80,8 @@ class TestController(unittest.TestCase):
         self.give_notice()
         self.seen['a'] = None, True
         found = self.step(3, holds={'a': False})
-        self.assertEqual((eviction_values.Close('a', 'gone'),), found.intents)
+        self.assertEqual((eviction_values.CloseVictim('a',
+                                                      'gone'),), found.intents)
         self.memory = self.memory.close('a')
         self.assertEqual(5 * SECOND, self.step(3).wake_at_us)
 
@@ -103,14 +105,15 @@ class TestController(unittest.TestCase):
         self.give_notice()
         self.seen['b'] = dataclasses.replace(HERE, locked_by='admin'), True
         found = self.step(30)
-        self.assertEqual((eviction_values.Spare('b', 'it is locked'),),
+        self.assertEqual((eviction_values.SpareVictim('b', 'it is locked'),),
                          found.intents)
         self.assertTrue(self.memory.is_over)
 
     def test_nobody_needs_the_space(self):
         self.give_notice()
         found = self.step(10, unwanted={'d': 'why'})
-        self.assertEqual((eviction_values.Spare('d', 'why'),), found.intents)
+        self.assertEqual((eviction_values.SpareVictim('d',
+                                                      'why'),), found.intents)
         self.assertEqual((True, {'d': 'why'}),
                          (self.memory.is_over, self.memory.unwanted))
 
@@ -120,7 +123,7 @@ class TestController(unittest.TestCase):
 
     def test_nobody_ends_before_the_space_is_ours(self):
         self.give_notice()
-        self.assertEqual((eviction_values.LookAtClaim(),),
+        self.assertEqual((eviction_values.CheckClaim(),),
                          self.step(30, is_held=None).intents)
         self.assertEqual((), self.step(30, is_held=False).intents)
         self.ask('a', 31)
@@ -179,7 +182,7 @@ class TestController(unittest.TestCase):
         self.assertEqual((), self.step(10).intents)
         self.seen = dict.fromkeys('ab', (None, True))
         self.assertEqual(
-            [eviction_values.Close(uuid, 'gone') for uuid in 'ab'],
+            [eviction_values.CloseVictim(uuid, 'gone') for uuid in 'ab'],
             list(self.step(11, holds=dict.fromkeys('ab', False)).intents))
 
     def test_too_late(self):
@@ -188,7 +191,8 @@ class TestController(unittest.TestCase):
         self.ask('a', 30)
         self.seen = {'a': (ON_ITS_WAY, True), 'b': (None, True)}
         found = self.step(90, holds={'b': False})
-        self.assertEqual((eviction_values.Close('b', 'gone'),), found.intents)
+        self.assertEqual((eviction_values.CloseVictim('b',
+                                                      'gone'),), found.intents)
         self.assertFalse(self.memory.is_over)
         self.memory = self.memory.close('b')
         self.step(90)
@@ -198,8 +202,8 @@ class TestController(unittest.TestCase):
     def test_the_host_is_looked_at_before_it_is_handed_over(self):
         self.memory = eviction_values.Memory({}, 0.0, has_notice=True)
         self.assertEqual(
-            (eviction_values.LookAtHost('h', 'b',
-                                        eviction_values.HANDOVER_AGE_S),),
+            (eviction_values.CheckHost('h', 'b',
+                                       eviction_values.HANDOVER_AGE_S),),
             self.step(30, hosts={}).intents)
         self.assertFalse(self.memory.is_over)
         self.step(30, hosts={'h': False})

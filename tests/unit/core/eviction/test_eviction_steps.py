@@ -10,7 +10,9 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import observed_server
 from nova_preempt.core.eviction import eviction_controller
 from nova_preempt.core.eviction import eviction_steps
-from nova_preempt.core.eviction.eviction_steps import What
+from nova_preempt.core.eviction.eviction_steps import StepKind
+from nova_preempt.core.eviction.eviction_steps import VictimStep
+from nova_preempt.core.eviction.eviction_steps import VictimTerms
 from nova_preempt.core.model import SECOND
 
 STATES = ('active', 'paused', 'stopped', 'suspended', 'rescued', 'resized',
@@ -20,8 +22,8 @@ TASKS = (None, 'deleting', 'shelving', 'shelving_offloading', 'migrating',
          'image_snapshot', 'unshelving')
 HOSTS = ('here', 'there', None)
 
-TERMS = eviction_steps.Terms('here', 'delete', ('delete', 'shelve', 'stop'),
-                             timeout_s=60, migrate_timeout_s=30)
+TERMS = VictimTerms('here', 'delete', ('delete', 'shelve', 'stop'),
+                                   timeout_s=60, migrate_timeout_s=30)
 NOTICED = eviction_steps.Progress(notice_until_us=100 * SECOND)
 ACTING = dataclasses.replace(NOTICED, acting_since_us=100 * SECOND)
 
@@ -44,8 +46,9 @@ class TestNextStep(unittest.TestCase):
     def test_nobody_is_asked_for_anything_during_its_notice(self):
         for state in every_state():
             found = step(*state, progress=NOTICED, now=90.0)
-            self.assertIn(found.what, (What.WAIT, What.LOOK, What.ASK))
-            if found.what is What.ASK:
+            self.assertIn(found.what, (StepKind.WAIT, StepKind.LOOK,
+                                       StepKind.ASK))
+            if found.what is StepKind.ASK:
                 # It is elsewhere already.
                 self.assertEqual('confirm_resize', found.detail)
                 self.assertNotEqual('here', state[2])
@@ -66,15 +69,15 @@ class TestNextStep(unittest.TestCase):
                 ('active', 'there', 'migrated'),
                 ('stopped', 'there', 'migrated'),
                 ('shelved_offloaded', None, 'shelved')):
-            self.assertEqual(What.LOOK, step(vm_state, None, host).what)
+            self.assertEqual(StepKind.LOOK, step(vm_state, None, host).what)
             for progress in (NOTICED, ACTING):
                 self.assertEqual(
-                    eviction_steps.Step(What.DONE, status),
+                    VictimStep(StepKind.DONE, status),
                     step(vm_state, None, host, progress=progress,
                          holds=False))
-            self.assertEqual(What.WAIT,
+            self.assertEqual(StepKind.WAIT,
                              step(vm_state, None, host, holds=True).what)
-            self.assertEqual(What.GIVE_UP, step(
+            self.assertEqual(StepKind.GIVE_UP, step(
                 vm_state, None, host, now=160.0, holds=True).what)
 
     def test_offloaded_but_its_host_has_not_let_go(self):
@@ -85,16 +88,16 @@ class TestNextStep(unittest.TestCase):
                             ACTING, offloaded_us=offloaded_s and round(
                                 offloaded_s * SECOND)), **kwargs)
 
-        self.assertEqual(What.WAIT, offloaded(None, 100.0).what)
-        self.assertEqual(What.WAIT, offloaded(100.0, 109.9,
-                                              holds=False).what)
-        self.assertEqual(What.LOOK, offloaded(100.0, 110.0).what)
-        self.assertEqual(eviction_steps.Step(What.DONE, 'shelved'),
+        self.assertEqual(StepKind.WAIT, offloaded(None, 100.0).what)
+        self.assertEqual(StepKind.WAIT, offloaded(100.0, 109.9,
+                                                  holds=False).what)
+        self.assertEqual(StepKind.LOOK, offloaded(100.0, 110.0).what)
+        self.assertEqual(VictimStep(StepKind.DONE, 'shelved'),
                          offloaded(100.0, 110.0, holds=False))
-        self.assertEqual(What.GIVE_UP, offloaded(155.0, 160.0).what)
+        self.assertEqual(StepKind.GIVE_UP, offloaded(155.0, 160.0).what)
 
     def test_a_resize_away_is_confirmed(self):
-        self.assertEqual(eviction_steps.Step(What.ASK, 'confirm_resize'),
+        self.assertEqual(VictimStep(StepKind.ASK, 'confirm_resize'),
                          step('resized', None, 'there'))
 
     def test_gone(self):
@@ -102,30 +105,31 @@ class TestNextStep(unittest.TestCase):
             return eviction_steps.next_step(None, TERMS, progress,
                                             round(now * SECOND), **kwargs)
 
-        self.assertEqual(What.LOOK, gone().what)
-        self.assertEqual(eviction_steps.Step(What.DONE, 'gone'),
+        self.assertEqual(StepKind.LOOK, gone().what)
+        self.assertEqual(VictimStep(StepKind.DONE, 'gone'),
                          gone(holds=False))
         since = dataclasses.replace(ACTING, gone_us=100 * SECOND)
-        self.assertEqual(What.WAIT, gone(since, 109.9, holds=True).what)
-        self.assertEqual(eviction_steps.Step(What.FREE, 'gone'),
+        self.assertEqual(StepKind.WAIT, gone(since, 109.9, holds=True).what)
+        self.assertEqual(VictimStep(StepKind.FREE, 'gone'),
                          gone(since, 110.0, holds=True))
 
     def test_gone_from_its_host_and_not_from_the_records_yet(self):
         plain = dataclasses.replace(TERMS, pinned=False)
-        self.assertEqual(What.LOOK, step('deleted', terms=plain).what)
-        self.assertEqual(eviction_steps.Step(What.DONE, 'gone'),
+        self.assertEqual(StepKind.LOOK, step('deleted', terms=plain).what)
+        self.assertEqual(VictimStep(StepKind.DONE, 'gone'),
                          step('deleted', terms=plain, holds=False))
         # Its host still counts its devices and NUMA cells.
         asked = dataclasses.replace(ACTING, asked='force_delete',
                                     asked_us=100 * SECOND)
-        self.assertEqual(What.WAIT, step('deleted', progress=asked).what)
-        self.assertEqual(What.WAIT, step('deleted', 'deleting', terms=plain,
-                                         progress=asked).what)
+        self.assertEqual(StepKind.WAIT, step('deleted', progress=asked).what)
+        self.assertEqual(StepKind.WAIT, step('deleted', 'deleting',
+                                             terms=plain, progress=asked).what)
 
     def test_who_leaves_by_itself_is_let(self):
         for task_state in ('deleting', 'shelving', 'migrating',
                            'resize_prep', 'rebuilding'):
-            for now, what in ((159.0, What.WAIT), (160.0, What.GIVE_UP)):
+            for now, what in ((159.0,
+                               StepKind.WAIT), (160.0, StepKind.GIVE_UP)):
                 self.assertEqual(what, step(task_state=task_state,
                                             now=now).what)
 
@@ -133,10 +137,10 @@ class TestNextStep(unittest.TestCase):
         for action in ('delete', 'shelve', 'stop'):
             terms = dataclasses.replace(TERMS, action=action)
             for for_good in (False, True):
-                self.assertEqual(What.WAIT, step(
+                self.assertEqual(StepKind.WAIT, step(
                     'shelved_offloaded', 'spawning', 'there',
                     dataclasses.replace(terms, for_good=for_good)).what)
-            self.assertEqual(What.GIVE_UP, step(
+            self.assertEqual(StepKind.GIVE_UP, step(
                 'shelved_offloaded', 'spawning', 'there', terms,
                 now=160.0).what)
 
@@ -146,12 +150,13 @@ class TestNextStep(unittest.TestCase):
                 found = step(*state, now=160.0, terms=dataclasses.replace(
                     TERMS, action=action))
                 if state[2] == 'here':
-                    self.assertIn(found.what, (What.GIVE_UP, What.LOOK))
+                    self.assertIn(found.what, (StepKind.GIVE_UP,
+                                               StepKind.LOOK))
 
     def test_nothing_is_known(self):
         for progress, now, what in (
-                (NOTICED, 90.0, What.WAIT), (ACTING, 159.0, What.WAIT),
-                (ACTING, 160.0, What.GIVE_UP)):
+                (NOTICED, 90.0, StepKind.WAIT), (ACTING, 159.0, StepKind.WAIT),
+                (ACTING, 160.0, StepKind.GIVE_UP)):
             self.assertEqual(what, eviction_steps.next_step(
                 None, TERMS, progress, round(now * SECOND), known=False).what)
 
@@ -162,12 +167,12 @@ class TestNextStep(unittest.TestCase):
             ACTING, asked='stop', asked_us=100 * SECOND,
             locked_us=103 * SECOND)
         for vm_state, task_state, progress, now, what in (
-                ('stopped', None, ACTING, 103.0, What.LOCK),
-                ('stopped', None, locked, 103.9, What.WAIT),
-                ('stopped', None, locked, 104.0, What.LEAVE_STOPPED),
-                ('stopped', 'powering-on', locked, 104.0, What.WAIT),
-                ('active', None, locked, 109.0, What.WAIT),
-                ('active', None, locked, 110.0, What.ASK)):
+                ('stopped', None, ACTING, 103.0, StepKind.LOCK),
+                ('stopped', None, locked, 103.9, StepKind.WAIT),
+                ('stopped', None, locked, 104.0, StepKind.LEAVE_STOPPED),
+                ('stopped', 'powering-on', locked, 104.0, StepKind.WAIT),
+                ('active', None, locked, 109.0, StepKind.WAIT),
+                ('active', None, locked, 110.0, StepKind.ASK)):
             self.assertEqual(what, step(
                 vm_state, task_state, terms=terms, progress=progress,
                 now=now).what)
@@ -175,20 +180,20 @@ class TestNextStep(unittest.TestCase):
     def test_asked_again_now_and_then(self):
         asked = dataclasses.replace(ACTING, asked='force_delete',
                                     asked_us=100 * SECOND)
-        for now, what in ((109.0, What.WAIT), (110.0, What.ASK)):
+        for now, what in ((109.0, StepKind.WAIT), (110.0, StepKind.ASK)):
             self.assertEqual(what, step(progress=asked, now=now).what)
 
     def test_a_server_that_ends_for_good(self):
         """To be elsewhere is no end."""
         terms = dataclasses.replace(TERMS, for_good=True)
         for host in ('here', 'there'):
-            self.assertEqual(eviction_steps.Step(What.ASK, 'force_delete'),
+            self.assertEqual(VictimStep(StepKind.ASK, 'force_delete'),
                              step(host=host, terms=terms))
-        self.assertEqual(eviction_steps.Step(What.DONE, 'shelved'), step(
+        self.assertEqual(VictimStep(StepKind.DONE, 'shelved'), step(
             'shelved_offloaded', None, None, terms, holds=False))
 
     def test_a_lock_that_was_set_in_the_notice(self):
-        kept = eviction_steps.Step(What.KEEP, 'it is locked')
+        kept = VictimStep(StepKind.KEEP, 'it is locked')
         for progress in (NOTICED, ACTING, dataclasses.replace(
                 ACTING, asked='confirm_resize', asked_us=100 * SECOND)):
             self.assertEqual(kept, step(progress=progress, locked_by='admin'))
@@ -200,41 +205,41 @@ class TestNextStep(unittest.TestCase):
 
     def test_a_lock_is_too_late(self):
         for asked in ('force_delete', 'shelve', 'stop', 'live_migrate'):
-            self.assertNotEqual(What.KEEP, step(
+            self.assertNotEqual(StepKind.KEEP, step(
                 locked_by='admin', progress=dataclasses.replace(
                     ACTING, asked=asked, asked_us=100 * SECOND)).what)
         for state in (('stopped', None, 'there'), ('active', 'shelving'),
                       ('shelved_offloaded', None, None)):
-            self.assertNotEqual(What.KEEP,
+            self.assertNotEqual(StepKind.KEEP,
                                 step(*state, locked_by='admin').what)
         # Our own: it is stopped, and locked for that.
-        self.assertEqual(What.LEAVE_STOPPED, step(
+        self.assertEqual(StepKind.LEAVE_STOPPED, step(
             'stopped', terms=dataclasses.replace(TERMS, action='stop'),
             progress=dataclasses.replace(ACTING, locked_us=90 * SECOND),
             locked_by='admin').what)
 
     def test_nobody_ends_on_a_host_that_is_down(self):
-        kept = eviction_steps.Step(What.KEEP, 'host here is down')
+        kept = VictimStep(StepKind.KEEP, 'host here is down')
         for action in ('delete', 'shelve', 'stop'):
             terms = dataclasses.replace(TERMS, action=action)
-            self.assertEqual(What.LOOK_AT_HOST,
+            self.assertEqual(StepKind.LOOK_AT_HOST,
                              step(terms=terms, host_up=None).what)
             for progress in (NOTICED, ACTING, dataclasses.replace(
                     ACTING, asked='force_delete', asked_us=100 * SECOND)):
                 self.assertEqual(kept, step(terms=terms, progress=progress,
                                             host_up=False))
-            self.assertEqual(What.ASK, step(host_up=None, terms=(
+            self.assertEqual(StepKind.ASK, step(host_up=None, terms=(
                 dataclasses.replace(terms, for_good=True))).what)
-        self.assertEqual(What.WAIT, step(progress=NOTICED, now=90.0,
-                                         host_up=None).what)
+        self.assertEqual(StepKind.WAIT, step(progress=NOTICED, now=90.0,
+                                             host_up=None).what)
 
     def test_one_that_is_shelved_is_offloaded(self):
         """That frees as much as to delete it."""
         for action in ('delete', 'shelve', 'stop'):
             terms = dataclasses.replace(TERMS, action=action)
-            self.assertEqual(eviction_steps.Step(What.ASK, 'shelve_offload'),
+            self.assertEqual(VictimStep(StepKind.ASK, 'shelve_offload'),
                              step('shelved', terms=terms))
-            self.assertEqual(What.WAIT,
+            self.assertEqual(StepKind.WAIT,
                              step('shelved', 'shelving', terms=terms).what)
 
     def test_the_longest_notice_counts_for_all(self):
@@ -285,7 +290,7 @@ class TestNextStep(unittest.TestCase):
             for state in every_state():
                 self.assertIsInstance(
                     step(*state, terms, progress, 135.0, holds=holds),
-                    eviction_steps.Step)
+                    VictimStep)
 
 
 class TestPause(unittest.TestCase):

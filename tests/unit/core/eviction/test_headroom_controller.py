@@ -21,8 +21,9 @@ class TestChoose(unittest.TestCase):
         host = Provider('uuid', 1, {
             'VCPU': Inventory(len(held)), 'CUSTOM_GPU': Inventory(gpus + 1)},
             {**held, 'normal': {'CUSTOM_GPU': 1}})
-        group = headroom_account.Group('all', headroom_account.parse(wanted),
-                                       {'host': host})
+        group = headroom_account.HostGroup('all', headroom_account.parse(
+            wanted),
+                                           {'host': host})
         policy = preemption_policy.Policy(
             eligibility.Rules(), ('delete',),
             lambda server, options: int(server.uuid.startswith('gpu')))
@@ -71,7 +72,7 @@ class TestStep(unittest.TestCase):
 
     def step(self, memory=None, ending=(), changes=None):
         host = Provider('uuid', 1, {'VCPU': Inventory(2)}, self.held)
-        group = headroom_account.Group(
+        group = headroom_account.HostGroup(
             'all', headroom_account.parse('VCPU:1'), {'host': host})
         found = headroom_controller.step(
             headroom_controller.Observed(

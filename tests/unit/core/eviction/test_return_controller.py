@@ -8,13 +8,15 @@ import unittest
 
 from nova_preempt.core import controller
 from nova_preempt.core.eviction import return_controller
+from nova_preempt.core.eviction.return_controller import ShelvedState
+from nova_preempt.core.eviction.return_controller import ShelvedVictim
 from nova_preempt.core.model import SECOND
 
 SIZE = {'VCPU': 1}
 
 
 def shelved(*uuids, **resources):
-    return [return_controller.Shelved(uuid, resources or SIZE)
+    return [ShelvedVictim(uuid, resources or SIZE)
             for uuid in uuids]
 
 
@@ -92,7 +94,7 @@ class Cloud:
 
     def sight(self, uuid):
         self.looked.append(uuid)
-        return self.sights.get(uuid, return_controller.Sight.SHELVED)
+        return self.sights.get(uuid, ShelvedState.SHELVED)
 
     def holds(self, uuid):
         return uuid in self._held
@@ -106,8 +108,8 @@ class Cloud:
 
 
 def server(uuid, tries=0, next_try_s=0, ended_s=0, **values):
-    return return_controller.Shelved(uuid, SIZE, ended_s * SECOND, tries,
-                                     next_try_s * SECOND, **values)
+    return ShelvedVictim(uuid, SIZE, ended_s * SECOND, tries,
+                                           next_try_s * SECOND, **values)
 
 
 def step(cloud, now_s=10):
@@ -163,22 +165,22 @@ class TestStep(unittest.TestCase):
 
     def test_those_on_their_way_count(self):
         cloud = Cloud(server('a', 1, 60), server('b'), server('c'), at_once=2)
-        cloud.sights['a'] = return_controller.Sight.COMING
+        cloud.sights['a'] = ShelvedState.COMING
         self.assertEqual({'Unshelve': ['b']}, step(cloud))
-        cloud.sights['a'] = return_controller.Sight.SHELVED
+        cloud.sights['a'] = ShelvedState.SHELVED
         self.assertEqual({'Unshelve': ['b', 'c']}, step(cloud))
 
     def test_those_on_their_way_take_room_they_do_not_hold_yet(self):
         for held, expected in (((), {}), ('a', {'Unshelve': ['b']})):
             cloud = Cloud(server('a', 1, 60), server('b'), room=1, held=held)
-            cloud.sights['a'] = return_controller.Sight.COMING
+            cloud.sights['a'] = ShelvedState.COMING
             self.assertEqual(expected, step(cloud))
 
     def test_who_is_gone_or_back_is_closed(self):
         cloud = Cloud(server('a'), server('b', 1, 60), server('c'), room=0)
         cloud.not_seen = ['a', 'c']
-        cloud.sights.update(a=return_controller.Sight.BACK,
-                            b=return_controller.Sight.GONE)
+        cloud.sights.update(a=ShelvedState.BACK,
+                            b=ShelvedState.GONE)
         self.assertEqual({'Close': ['a', 'b']}, step(cloud))
 
     def test_those_of_a_class_come_first_and_are_never_given_up(self):
@@ -209,36 +211,36 @@ class TestSight(unittest.TestCase):
 
     def test_what_is_seen(self):
         for status, task_state, expected in (
-                (None, None, return_controller.Sight.GONE),
-                ('SOFT_DELETED', None, return_controller.Sight.GONE),
-                ('DELETED', None, return_controller.Sight.GONE),
-                ('SHELVED', None, return_controller.Sight.SHELVED),
-                ('SHELVED', 'unshelving', return_controller.Sight.COMING),
-                ('SHELVED', 'powering-on', return_controller.Sight.BUSY),
-                ('SHELVED_OFFLOADED', None, return_controller.Sight.SHELVED),
+                (None, None, ShelvedState.GONE),
+                ('SOFT_DELETED', None, ShelvedState.GONE),
+                ('DELETED', None, ShelvedState.GONE),
+                ('SHELVED', None, ShelvedState.SHELVED),
+                ('SHELVED', 'unshelving', ShelvedState.COMING),
+                ('SHELVED', 'powering-on', ShelvedState.BUSY),
+                ('SHELVED_OFFLOADED', None, ShelvedState.SHELVED),
                 ('SHELVED_OFFLOADED', 'unshelving',
-                 return_controller.Sight.COMING),
+                 ShelvedState.COMING),
                 ('SHELVED_OFFLOADED', 'spawning',
-                 return_controller.Sight.COMING),
+                 ShelvedState.COMING),
                 ('SHELVED_OFFLOADED', 'deleting',
-                 return_controller.Sight.BUSY),
-                ('ACTIVE', 'rebooting', return_controller.Sight.BUSY),
-                ('ACTIVE', None, return_controller.Sight.BACK),
-                ('ERROR', None, return_controller.Sight.BACK)):
+                 ShelvedState.BUSY),
+                ('ACTIVE', 'rebooting', ShelvedState.BUSY),
+                ('ACTIVE', None, ShelvedState.BACK),
+                ('ERROR', None, ShelvedState.BACK)):
             with self.subTest(status=status, task_state=task_state):
                 self.assertIs(expected,
-                              return_controller.seen(status, task_state,
-                                                     None, 0))
+                              return_controller.classify(status, task_state,
+                                                         None, 0))
 
     def test_its_host_has_not_let_go_of_it(self):
-        for held_s, expected in ((0, return_controller.Sight.BUSY),
+        for held_s, expected in ((0, ShelvedState.BUSY),
                                  (return_controller.LET_GO_S - 1,
-                                  return_controller.Sight.BUSY),
+                                  ShelvedState.BUSY),
                                  (return_controller.LET_GO_S,
-                                  return_controller.Sight.SHELVED)):
-            self.assertIs(expected, return_controller.seen(
+                                  ShelvedState.SHELVED)):
+            self.assertIs(expected, return_controller.classify(
                 'SHELVED_OFFLOADED', None, 'host', held_s))
-        self.assertIs(return_controller.Sight.SHELVED, return_controller.seen(
+        self.assertIs(ShelvedState.SHELVED, return_controller.classify(
             'SHELVED', None, 'host', 0))
 
     def test_its_owner_has_shelved_it_again(self):
@@ -252,7 +254,7 @@ class TestSight(unittest.TestCase):
                 (later, later, False)):
             self.assertIs(expected, return_controller.has_run_since(
                 launched, known, ended))
-        self.assertIs(return_controller.Sight.BACK, return_controller.seen(
+        self.assertIs(ShelvedState.BACK, return_controller.classify(
             'SHELVED_OFFLOADED', None, None, 0, has_run=True))
-        self.assertIs(return_controller.Sight.COMING, return_controller.seen(
+        self.assertIs(ShelvedState.COMING, return_controller.classify(
             'SHELVED_OFFLOADED', 'spawning', None, 0, has_run=True))

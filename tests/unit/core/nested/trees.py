@@ -12,11 +12,11 @@ import random
 from nova_preempt.core.cover.candidate_keys import SHARE
 from nova_preempt.core.model import (
     Candidate,
-    Group,
     Host,
     Inventory,
     Provider,
     Request,
+    RequestGroup,
     Slot,
 )
 
@@ -156,14 +156,14 @@ def draw_request(rng: random.Random) -> Request:
         if "CUSTOM_GPU" in unsuffixed and rng.random() < 0.4
         else frozenset()
     )
-    groups = [Group(unsuffixed, required=required)]
+    groups = [RequestGroup(unsuffixed, required=required)]
     for number in range(rng.randint(0, 3)):
         suffix = f"_{number}"
         what = rng.random()
         if what < 0.7:
             traits = rng.choice((frozenset(), frozenset((KINDS[0],))))
             groups.append(
-                Group(
+                RequestGroup(
                     {"CUSTOM_GPU": 1},
                     suffix,
                     traits,
@@ -175,12 +175,12 @@ def draw_request(rng: random.Random) -> Request:
             amounts = {"SRIOV_NET_VF": 1}
             if rng.random() < 0.5:
                 amounts["NET_BW_EGR_KILOBIT_PER_SEC"] = rng.randint(1, 6)
-            groups.append(Group(amounts, suffix))
+            groups.append(RequestGroup(amounts, suffix))
     suffixes = [group.suffix for group in groups if group.suffix]
     subtree: tuple[frozenset[str], ...] = ()
     if len(suffixes) > 1 and rng.random() < 0.3:
         groups.append(
-            Group({}, "_n", required=frozenset(("HW_NUMA_ROOT",)))
+            RequestGroup({}, "_n", required=frozenset(("HW_NUMA_ROOT",)))
         )
         subtree = (
             frozenset((*rng.sample(suffixes, 2), "_n")),
@@ -198,7 +198,7 @@ def all_ways(
 ) -> Iterator[dict[Slot, int]]:
     """Yield what a request takes, by slot, wherever Placement allows it."""
     everywhere = {each.uuid: each for each in host.providers}
-    choices: list[tuple[Group, Mapping[str, int], list[Provider]]] = []
+    choices: list[tuple[RequestGroup, Mapping[str, int], list[Provider]]] = []
     for group in request.groups:
         pieces = (
             [dict(group.resources)]

@@ -150,7 +150,7 @@ class Cloud(memory_cloud.MemoryCloud):
         vcpus, memory_mb, protected = asked
         there = sorted(uuid for host in self.hosts.values()
                        for uuid in host.servers)
-        search = victim_search.Search(
+        search = victim_search.VictimSearch(
             self.answers(), Request.of(world.amounts(vcpus, memory_mb)),
             policy, self.now, rank, there[:protected], what_is_left)
         return [(plan.key, plan.victim_set) for plan in search.ranked()]
@@ -166,23 +166,23 @@ class TestFloors(unittest.TestCase):
 
     def work_out(self, vcpus=2):
         """Ask; tell of which hosts something was worked out anew."""
-        work_out = cost_bounds.Floors.work_out
+        work_out = cost_bounds.CostBounds.work_out
         hosts = []
 
         def note(of_all, host, *args):
             hosts.append(host.name)
             return work_out(of_all, host, *args)
 
-        with mock.patch.object(cost_bounds.Floors, 'work_out', note):
+        with mock.patch.object(cost_bounds.CostBounds, 'work_out', note):
             self.cloud.found(self.policy, (vcpus, 0, 0), self.memo)
         return sorted(hosts)
 
     def first(self):
         """Ask for the best host only."""
         with mock.patch.object(
-                victim_search.Search, '_bound', autospec=True,
-                side_effect=victim_search.Search._bound) as bound:
-            search = victim_search.Search(
+                victim_search.VictimSearch, '_bound', autospec=True,
+                side_effect=victim_search.VictimSearch._bound) as bound:
+            search = victim_search.VictimSearch(
                 self.cloud.answers(), Request.of({'VCPU': 8}), self.policy,
                 self.cloud.now, memo=self.memo)
             found = next(search.ranked()).host.name
@@ -194,7 +194,7 @@ class TestFloors(unittest.TestCase):
 
     @LAW
     @hypothesis.given(
-        st.sampled_from(sorted(costs.FLOORS, key=str)),
+        st.sampled_from(sorted(costs.LOWER_BOUNDS, key=str)),
         st.sampled_from((900, 3600)), st.sampled_from((0, 60)),
         st.lists(SPOTS, max_size=12), st.lists(STEPS, max_size=12))
     def test_same_order_as_of_a_full_pass(self, cost, period_s, minimum_s,
@@ -294,7 +294,7 @@ class TestFloors(unittest.TestCase):
         for rank, hosts in ((preemption_policy.NORMAL, {0, 1, 2}),
                             (self.cloud.rank('gold', 60), {0, 2})):
             known = self.memo.floors(Request.of({'VCPU': 8}), policy, rank)
-            list(victim_search.Search(
+            list(victim_search.VictimSearch(
                 self.cloud.answers(), Request.of({'VCPU': 8}), policy,
                 self.cloud.now, rank, memo=self.memo).ranked())
             self.assertEqual(hosts, {

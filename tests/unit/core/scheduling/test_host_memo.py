@@ -77,7 +77,7 @@ class TestMemo(unittest.TestCase):
                 Host('h', (dataclasses.replace(self.host.providers[0],
                                                uuid=str(number)),)),
                 {}, self.world.policy)
-        self.memo.forget_others([cloud_port.Listing('7', 'h', (), True)])
+        self.memo.forget_others([cloud_port.ListedHost('7', 'h', (), True)])
         self.assertEqual({('7', False)}, set(self.memo._entries))
 
     @LAW

@@ -37,8 +37,9 @@ def join(request: dict[str, int], used: int, ends: Ends,
         'VCPU': Inventory(8, **inventory),
         'MEMORY_MB': Inventory(8 * GIB)}, {**held, 'rest': rest}),))
     return tuple(ending.decision_uuid for ending in pending_evictions.join(
-        Request.of(request), host, pending_evictions.Releasing(tuple(
-            pending_evictions.Ending(uuid, {f'of {uuid}': 'delete'}, notice_s)
+        Request.of(request), host, pending_evictions.ReleasingHost(tuple(
+            pending_evictions.PendingEviction(uuid, {f'of {uuid}': 'delete'},
+                                              notice_s)
             for uuid, (_, notice_s) in ends.items()), waiting),
         lambda notice_s: notice_s <= longest_s))
 
@@ -88,8 +89,9 @@ class TestJoin(unittest.TestCase):
         host = Host('host', (Provider('rp', 1, {
             'VCPU': Inventory(8)}, {'other': {'VCPU': 3},
                                     'rest': {'VCPU': 5}}),))
-        releasing = pending_evictions.Releasing((pending_evictions.Ending(
-            'd', {'victim': 'delete'}, holders={'victim': 'other'}),))
+        releasing = pending_evictions.ReleasingHost((
+            pending_evictions.PendingEviction('d', {'victim': 'delete'},
+            holders={'victim': 'other'}),))
         self.assertEqual({('rp', 'VCPU'): 3},
                          releasing.held(host, 'victim'))
         self.assertEqual({('rp', 'VCPU'): 5}, releasing.held(host, 'rest'))

@@ -206,4 +206,4 @@ class TestClaiming(UnansweredTestCase):
         self.cycle = self.new_cycle(silent=self.cycle.search.silent)
         self.assertEqual('', self.order())
         self.assertEqual('away', self.cycle.refusal)
-        self.assertEqual(refusals.Why.SERVICE, self.cycle.why)
+        self.assertEqual(refusals.Reason.SERVICE, self.cycle.why)

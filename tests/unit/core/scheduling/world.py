@@ -58,12 +58,13 @@ class Answers(memory_cloud.MemoryCloudPort):
     def budgets(self) -> budgets.Budgets | None:
         return self._cloud.budget
 
-    def passing(self, trials: Sequence[cloud_port.Trial]) -> Collection[str]:
+    def passing(self,
+                trials: Sequence[cloud_port.HostTrial]) -> Collection[str]:
         return {trial.host for trial in trials
                 if self._cloud.passes(self._cloud.hosts[trial.host],
                                       trial.without)}
 
-    def _key(self, trial: cloud_port.Trial) -> tuple[Any, ...]:
+    def _key(self, trial: cloud_port.HostTrial) -> tuple[Any, ...]:
         if self._cloud.weigh is None:
             return super()._key(trial)
         return (self._cloud.weigh(
