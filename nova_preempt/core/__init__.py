@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The decisions: no I/O, no clock, no randomness, nothing of Nova."""
+"""Decision rules: no I/O, no clock, no randomness, no import of Nova."""

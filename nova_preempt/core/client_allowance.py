@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds how much time the work for one client takes, whatever it costs.
+"""Limits the processing time that each client may use.
 
-A token bucket of seconds: what a question costs is known when it is answered,
-so the client may go into debt with it, and waits until that is paid off.
+A token bucket of seconds: the cost of a query is known only after it was
+answered, so a client may overdraw its bucket and then waits until the bucket
+is positive again.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RateLimit:
-    """Limits on the work that a client may cause.
+    """Limits on the work that one client may cause.
 
-    :ivar at_once_s: seconds of work without a pause
-    :ivar share: of the time after that
-    :ivar most_running: questions at the same time
+    :ivar at_once_s: seconds of work without a pause, the size of the bucket
+    :ivar share: the fraction of time that refills the bucket
+    :ivar most_running: queries that may run at the same time
     """
 
     at_once_s: float
@@ -32,14 +33,14 @@ class _Account:
 
 
 class RateLimiter:
-    """Keeps the accounts of clients. Times are those of one clock, in s."""
+    """Token buckets by client. All times are of one clock, in seconds."""
 
     def __init__(self, terms: RateLimit) -> None:
         self._terms = terms
         self._accounts: dict[str, _Account] = {}
 
     def begin(self, client: str, now_s: float) -> float:
-        """Return 0 if a question may begin, else in how many seconds."""
+        """Return 0 if a query may begin, else the seconds to wait."""
         account = self._account(client, now_s)
         if account.running >= self._terms.most_running:
             return 1
@@ -49,13 +50,13 @@ class RateLimiter:
         return 0
 
     def end(self, client: str, began_s: float, now_s: float) -> None:
-        """Note the end of a question that began."""
+        """Charge a client for a query that has ended."""
         account = self._account(client, now_s)
         account.running -= 1
         account.left_s -= max(0, now_s - began_s)
 
     def _account(self, client: str, now_s: float) -> _Account:
-        """Return the account of a client as it is now."""
+        """Refill all buckets and return that of a client."""
         for name, item in list(self._accounts.items()):
             earned_s = max(0, now_s - item.at_s) * self._terms.share
             item.left_s = min(self._terms.at_once_s, item.left_s + earned_s)

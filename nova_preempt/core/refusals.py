@@ -27,15 +27,16 @@ class Reason(enum.Enum):
 
 _TEXTS = {
     Reason.NO_HOST: "no host can take the server, not even without the "
-    "preemptible servers that may end now.", Reason.NOBODY:
-    "there is no preemptible server that could end.", Reason.RACES:
-    "other requests were faster; try again.", Reason.STUCK:
-    "room was not made in time; try again later.", Reason.TIME:
-    "there was not enough time left to make room; try again later.",
-    Reason.BUSY: "too many requests wait for room already; try again later.",
+                    "preemptible servers that may end now.",
+    Reason.NOBODY: "there is no preemptible server that could end.",
+    Reason.RACES: "other requests were faster; try again.",
+    Reason.STUCK: "capacity was not freed in time; try again later.",
+    Reason.TIME: "too little time was left to free capacity; try again later.",
+    Reason.BUSY: "too many requests wait for capacity; try again later.",
     Reason.SERVICE: "a service that it needs did not answer as it should; try "
-    "again later.", Reason.FREE:
-    "a preemptible server takes only space that is free.",}
+                    "again later.",
+    Reason.FREE: "a preemptible server uses free capacity only.",
+}
 
 #: Of a request that an error keeps from being looked at.
 UNSERVED = ("The request could not be scheduled: a service that it needs did "

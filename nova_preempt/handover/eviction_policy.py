@@ -83,9 +83,9 @@ class Policies:
             self._preemptions = self._decisions.count_preemptions()
 
 
-def get_policy(options: cfg.ConfigOpts.GroupAttr,
-               notice_limit_s: float | None = None, **more: Any
-               ) -> preemption_policy.Policy:
+def get_policy(
+    options: cfg.ConfigOpts.GroupAttr, notice_limit_s: float | None = None,
+    **more: Any) -> preemption_policy.Policy:
     """Build the core's Policy, for the service and for simulations.
 
     :param options: [preemption] of the configuration

@@ -204,7 +204,7 @@ class TestWhatTheUserReads(PlacingTestCase):
                 side_effect=exception.NoValidHost(reason='')))
         self.assertEqual(
             'No valid host was found. Preemption could not help: a '
-            'preemptible server takes only space that is free.',
+            'preemptible server uses free capacity only.',
             str(caught.exception))
 
     def test_no_preemptible_server_is_left(self):
