@@ -133,7 +133,7 @@ def get_statistics(database, *, project_id=None, since=None, until=None):
 
 
 def get_turns(database, since):
-    """Return the latest MOST_TURNS eviction_loops.Turns after a time."""
+    """Return the latest MOST_TURNS eviction_loops.Eviction after a time."""
     victim, decision = models.Victim, models.Decision
     query = (sa.select(victim.ended_at, decision.uuid, victim.server_uuid,
                        victim.project_id, decision.server_uuid,
