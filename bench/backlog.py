@@ -144,9 +144,9 @@ class Bench:
             launcher.Launcher(options, acting, written, lambda: NOW))
 
     @staticmethod
-    def find(tags: Any, uuids: Any) -> instances.Found:
+    def find(tags: Any, uuids: Any) -> instances.FoundServers:
         """All servers are being built."""
-        return instances.Found({uuid: ObservedServer(
+        return instances.FoundServers({uuid: ObservedServer(
             uuid, 'building', project_id='p') for uuid in uuids})
 
     def fill(self, number: int) -> None:

@@ -41,7 +41,7 @@ def make_services(conf):
         figures=figure_cache.FigureCache(conf.energy, lambda: database),
         classes=known_classes, intake=submission.Submission(
             conf, database, keystone_trusts.Trusts(conf),
-            nova_as_user.UserReading(conf),
+            nova_as_user.UserLookup(conf),
             known_classes, tell=request_recorder.RequestNotifications(
                 conf, socket.gethostname()).changed))
 

@@ -51,7 +51,7 @@ class BacklogService:
 
     :param conf: nova.conf.CONF
     :param process: a nova_preempt.handover.service_context.Process
-    :param known: a nova_preempt.handover.service_context.Knowledge
+    :param known: a nova_preempt.handover.service_context.ClusterState
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param trusts: by default those of Keystone
     :param make_nova: see user_sessions.UserSessions

@@ -130,7 +130,7 @@ class Launcher:
                 hints = {**hints, 'group': group}
             reply = nova.create(body_of(request, boot, secrets, hints),
                                 request.compute_version)
-        except nova_as_user.NoGroup as exc:
+        except nova_as_user.ServerGroupNotCreated as exc:
             reply = exc.reply
         # Nova's complaint goes into records, notifications and the log.
         text = redaction.redacted(reply.text, secrets)

@@ -53,7 +53,7 @@ class Qos:
     def returning(self, parts):
         """Return the ClassReturns for engine.victim_returns.
 
-        :param parts: a nova_preempt.handover.service_context.Parts
+        :param parts: a nova_preempt.handover.service_context.ServiceContext
         """
         return class_returns.ClassReturns(parts, self.table)
 

@@ -23,7 +23,7 @@ OPERATION = 'unshelve'
 class ClassReturns:
     """Chooses among shelved servers of a class.
 
-    :param parts: a nova_preempt.handover.service_context.Parts
+    :param parts: a nova_preempt.handover.service_context.ServiceContext
     :param table: a core.classes.class_table.Table
     :ivar period_s: the time between two passes that may preempt for them, and
         after which an unshelve is retried, in seconds

@@ -45,10 +45,10 @@ class ClockKeeper:
         self._db = database
         self._names = frozenset(table.names)
         self._overheads = availability_margin.Overheads(table.overhead_us)
-        self._since = change_cursor.Since()
+        self._since = change_cursor.ChangeCursor()
         self._get_cells = get_cells
         self._cells = {}          # uuid: CellMapping
-        self._readings = readings.Readings(
+        self._readings = readings.CellReader(
             lambda: self._cells, self._refresh_cell,
             consequence='the clocks of its servers of a class stay as they '
                         'are until it can be read')

@@ -12,7 +12,7 @@ from nova_preempt.cloud import cell_calls
 LOG = logging.getLogger(__name__)
 
 
-class Readings:
+class CellReader:
     """Reads cells. What comes later than anybody waits still counts.
 
     :param get_cells: returns {uuid: CellMapping}

@@ -124,7 +124,7 @@ class _Cell:
         return {'changes-since': since - datetime.timedelta(seconds=overlap_s)}
 
 
-class Since:
+class ChangeCursor:
     """Remembers the readings of cells. One serves many threads.
 
     :param monotonic: a clock of seconds that only grow

@@ -16,7 +16,7 @@ from nova.compute import vm_states
 SETTLE_S = 30
 
 
-class Departures:
+class FreedNodeTracker:
     """Where every server was last.
 
     :param tell: called with the names of nodes that servers have left, or are

@@ -26,10 +26,10 @@ def read(context, servers):
     """
     by_uuid = {server.uuid: server for server in servers}
     found = {uuid: [] for uuid in by_uuid}
-    for uuids in parallel_calls.pieces(by_uuid):
+    for uuids in parallel_calls.batches(by_uuid):
         rows = _actions(context, uuids)
         events = collections.defaultdict(list)
-        for ids in parallel_calls.pieces(row.id for row in rows
+        for ids in parallel_calls.batches(row.id for row in rows
                                          if row.action in clock_events.RUN):
             for event in _events(context, ids):
                 events[event.action_id].append(event)

@@ -27,7 +27,7 @@ POLL_INTERVAL_S = 0.5
 _PATIENCE_S = 5.0
 
 
-class Watched:
+class WaiterCounts:
     """Counts the waiters of each server; callers lock it."""
 
     def __init__(self):
@@ -131,7 +131,7 @@ class InstancePoller:
         self._read = read or instances.read_cell
         self._clocks = monotonic, processor_time
         self._lock = threading.Lock()
-        self._watched = Watched()
+        self._watched = WaiterCounts()
         self._homes = {}          # uuid: uuid of its cell, None if it has none
         self._cells = {}          # uuid: its SharedReading
 

@@ -36,12 +36,12 @@ _FIND_S = 30
 _UNWANTED_S = 2
 
 
-class NotThere(Exception):
+class ServerNotOnHost(Exception):
     """A server is not on its host any more, or is about to leave it."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class FoundServers:
     """The servers that find() was asked for.
 
     :ivar servers: {uuid: ObservedServer}
@@ -102,13 +102,13 @@ def read(context, uuids=None, filters=PRESENT, attrs=(), make=observe):
     :param make: what is made of an Instance
     """
     queries = [filters] if uuids is None else (
-        {**filters, 'uuid': some} for some in parallel_calls.pieces(uuids))
+        {**filters, 'uuid': some} for some in parallel_calls.batches(uuids))
     return [make(instance) for query in queries
             for instance in objects.InstanceList.get_by_filters(
                 context, query, expected_attrs=list(attrs))]
 
 
-def whole(instance):
+def as_instance(instance):
     """The Instance itself, for what observe() does not tell."""
     return instance
 
@@ -166,12 +166,12 @@ def expected_allocation(cell, server):
     :param server: a core Server
     :returns: ({class: amount} without numbered groups, the uuid of the node,
         {class: amount} of what parts of a host have)
-    :raises NotThere:
+    :raises ServerNotOnHost:
     """
     try:
         return cell_calls.call(cell, _expected_allocation, server)
     except exception.NotFound as exc:
-        raise NotThere(str(exc)) from exc
+        raise ServerNotOnHost(str(exc)) from exc
 
 
 def _expected_allocation(context, server):
@@ -181,7 +181,7 @@ def _expected_allocation(context, server):
     if (instance.host, instance.node) != (server.host, server.node) or (
             not eligibility.needs_space(instance.vm_state,
                                         instance.task_state)):
-        raise NotThere(server.uuid)
+        raise ServerNotOnHost(server.uuid)
     node = objects.ComputeNode.get_by_host_and_nodename(
         context, server.host, server.node)
     return (utils.resources_from_flavor(instance, instance.flavor), node.uuid,
@@ -210,7 +210,7 @@ def find_cells(uuids):
 
 def _mappings(uuids):
     context = nova_context.get_admin_context()
-    return [mapping for some in parallel_calls.pieces(uuids) for mapping
+    return [mapping for some in parallel_calls.batches(uuids) for mapping
             in objects.InstanceMappingList.get_by_instance_uuids(
                 context, some)]
 
@@ -224,7 +224,7 @@ def requested(project_id):
             for item in objects.BuildRequestList.get_all(context)}
 
 
-def look(uuids, attrs=(), deleted=False, limit_s=None):
+def get_many(uuids, attrs=(), deleted=False, limit_s=None):
     """({uuid: ObservedServer}, {uuid: why it could not be looked at}).
 
     Nova writes a server into its cell before it says in which cell it is: in
@@ -266,13 +266,13 @@ def find_unwanted(uuids) -> set[str]:
             found.add(mapping.instance_uuid)
         elif mapping.queued_for_delete:
             marked.add(mapping.instance_uuid)
-    servers, _ = look(marked, limit_s=_UNWANTED_S) if marked else ({}, {})
+    servers, _ = get_many(marked, limit_s=_UNWANTED_S) if marked else ({}, {})
     return found | marked - {uuid for uuid, server in servers.items()
                              if not server.is_deleted}
 
 
 def find(tags=(), uuids=()):
-    """Servers that have one of these tags or uuids, as a Found.
+    """Servers that have one of these tags or uuids, as FoundServers.
 
     Those that were deleted are not there; soft-deleted ones are. A server is a
     build request until it is in its cell, and is in its cell before the build
@@ -280,7 +280,7 @@ def find(tags=(), uuids=()):
     """
     tags, uuids = set(tags), set(uuids)
     if not tags and not uuids:
-        return Found({})
+        return FoundServers({})
     context = nova_context.get_admin_context()
     found = {}
     for item in objects.BuildRequestList.get_all(context):
@@ -307,7 +307,7 @@ def find(tags=(), uuids=()):
     unsure |= {uuid for uuid, cell
                in _homes(uuids - found.keys() - unsure).items()
                if uuid not in homes or homes[uuid].uuid != cell.uuid}
-    return Found(found, frozenset(unsure), not away)
+    return FoundServers(found, frozenset(unsure), not away)
 
 
 def _homes(uuids):
@@ -320,8 +320,8 @@ def _read_tagged(context, tags, uuids):
     found = {server.uuid: server for servers in (
         read(context, uuids, attrs=['tags']),
         *(read(context, filters={**PRESENT, 'tags-any': some}, attrs=['tags'])
-          for some in parallel_calls.pieces(tags))) for server in servers}
-    for some in parallel_calls.pieces(uuid for uuid, server in found.items()
+          for some in parallel_calls.batches(tags))) for server in servers}
+    for some in parallel_calls.batches(uuid for uuid, server in found.items()
                                       if server.vm_state == 'error'):
         for fault in objects.InstanceFaultList.get_latest_by_instance_uuids(
                 context, some):

@@ -50,7 +50,7 @@ class Reply:
     server_uuid: str = ''
 
 
-class NoGroup(Exception):
+class ServerGroupNotCreated(Exception):
     """Nova has not made a server group; ``reply`` says why."""
 
     def __init__(self, reply):
@@ -105,7 +105,7 @@ class UserNova:
     def group(self, name):
         """The uuid of the anti-affinity group of this name, made if needed.
 
-        :raises NoGroup: Nova has not made it, or nobody knows
+        :raises ServerGroupNotCreated: Nova has not made it, or nobody knows
         """
         body = {'server_group': {'name': name,
                                  'policies': ['anti-affinity']}}
@@ -115,9 +115,10 @@ class UserNova:
             answer = self._call('POST', '/os-server-groups', _GROUPS,
                                 json=body)
         except (ks_exc.ClientException, nova_api.NovaError) as exc:
-            raise NoGroup(Reply(None, str(exc))) from exc
+            raise ServerGroupNotCreated(Reply(None, str(exc))) from exc
         if answer.status_code not in _OK:
-            raise NoGroup(Reply(answer.status_code, *_fault(answer)))
+            raise ServerGroupNotCreated(
+                Reply(answer.status_code, *_fault(answer)))
         return answer.json()['server_group']['id']
 
     def delete_group(self, name):
@@ -178,7 +179,7 @@ class UserNova:
             timeout=self._timeout_s, **kwargs)
 
 
-class UserReading:
+class UserLookup:
     """Looks things up as a user.
 
     :param conf: a ConfigOpts with [preemption], which says where Nova is

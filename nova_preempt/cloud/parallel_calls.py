@@ -30,7 +30,7 @@ def call(function, items):
     return [future.result() for future in futures]
 
 
-def pieces(items):
+def batches(items):
     """Yield the items in their order, as many at once as a query may name."""
     items = sorted(items)
     for start in range(0, len(items), MANY):

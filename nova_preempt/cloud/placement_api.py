@@ -55,7 +55,7 @@ class Conflict(Exception):
         self.code = code
 
     @property
-    def is_for_want_of_room(self):
+    def is_capacity_conflict(self):
         """Whether it will be refused again: the space is somebody else's.
 
         Else only what was known was old, and the next try may succeed.

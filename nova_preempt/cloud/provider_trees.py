@@ -209,7 +209,7 @@ class TreeCache:
             found[uuid] = tree if uuid in listed else ()
         return found
 
-    def around(self, wanted, roots):
+    def providers_for(self, wanted, roots):
         """{uuid: the providers of a host that a request is about}.
 
         The root alone where it needs no others, () of one that is gone.

@@ -97,7 +97,7 @@ def get_operation(context, spec_obj, instance_uuid):
             return 'create'
         found = cell_calls.call(
             mapping.cell_mapping, instances.read, [instance_uuid],
-            attrs=['flavor'], make=instances.whole)
+            attrs=['flavor'], make=instances.as_instance)
     except exception.InstanceMappingNotFound:
         return 'create'
     if not found:

@@ -123,14 +123,14 @@ class ServerCache:
     def __init__(self, cells, hinted, left=None, monotonic=time.monotonic,
                  class_of=None, devices=None):
         self._devices = devices
-        self._readings = readings.Readings(cells, self._refresh_cell,
+        self._readings = readings.CellReader(cells, self._refresh_cell,
                                            monotonic=monotonic)
         self._hinted = hinted
-        self._departures = freed_nodes.Departures(left, monotonic)
+        self._departures = freed_nodes.FreedNodeTracker(left, monotonic)
         self._monotonic = monotonic
         self._read_at = None
         self._lock = threading.Lock()
-        self._since = change_cursor.Since(monotonic)
+        self._since = change_cursor.ChangeCursor(monotonic)
         self._known = ServerIndex(class_of)
 
     def __bool__(self):
@@ -178,7 +178,7 @@ class ServerCache:
 
         :raises CellAway: its cell does not answer
         """
-        servers, unread = instances.look([uuid])
+        servers, unread = instances.get_many([uuid])
         if unread.get(uuid) is not None:
             raise unread[uuid]
         return servers.get(uuid)
@@ -254,7 +254,7 @@ class ServerCache:
         """{uuid: Server, or None if it is not (or no longer) one}."""
         found = {}
         for page in instances.pages(context, reading.changes, _ATTRS,
-                                    make=instances.whole):
+                                    make=instances.as_instance):
             reading.saw(page)
             self._departures.note(page)
             by_hint = self._hinted([instance.uuid for instance in page

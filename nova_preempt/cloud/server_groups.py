@@ -34,7 +34,7 @@ class ServerGroup:
 def find(uuids, policies):
     """{uuid: ServerGroup} of those of these that have one of the policies."""
     found = {}
-    for some in parallel_calls.pieces(uuids):
+    for some in parallel_calls.batches(uuids):
         for group_id, uuid, project_id, policy, rules in _query_named(
                 nova_context.get_admin_context(), some):
             # Groups of old have several policies, of which the first counts.
@@ -57,7 +57,7 @@ def get_groups(uuids):
     """{uuid of a server: ids of its groups} for each of these servers."""
     groups = {uuid: set() for uuid in uuids}
     member = models.InstanceGroupMember
-    for some in parallel_calls.pieces(groups):
+    for some in parallel_calls.batches(groups):
         for uuid, group_id in _read(member.instance_uuid.in_(some)):
             groups[uuid].add(group_id)
     return groups
@@ -66,7 +66,7 @@ def get_groups(uuids):
 def get_members(group_ids):
     """{id of a group: uuids of its servers, also of those now deleted}."""
     members = collections.defaultdict(set)
-    for some in parallel_calls.pieces(group_ids):
+    for some in parallel_calls.batches(group_ids):
         for uuid, group_id in _read(
                 models.InstanceGroupMember.group_id.in_(some)):
             members[group_id].add(uuid)

@@ -68,7 +68,7 @@ def make_engine(conf, cells=get_cells, clock=service_context.utcnow,
     :param monotonic: returns seconds of a clock that is never set
     :param backlog: see nova_preempt.backlog.backlog_service.BacklogService
     """
-    found = service_context.Parts(conf, conf.host,
+    found = service_context.ServiceContext(conf, conf.host,
                                   report.report_client_singleton, cells, clock)
     process, clients = found.process, found.clients
     process.start()

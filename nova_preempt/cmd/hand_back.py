@@ -53,7 +53,7 @@ def make(database, start):
         lambda: cells, lambda uuids: preemptible_hints.get(database))
     servers.refresh()
     hosts = compute_hosts.ComputeHosts(placement, lambda: cells).read()
-    return release_all.HandBack(
+    return release_all.ReleaseAll(
         db.Decisions(database), nova_api.NovaAPI(CONF), placement,
         hosts.values(), servers.servers(),
         CONF.preemption_quota.allocation_project_id, start)
@@ -67,7 +67,7 @@ def run(everything, apply):
             print(step.text)
             left += 1
             continue
-        problem = release_all.take(step)
+        problem = release_all.run_step(step)
         print(f'left: {problem}' if problem else f'done: {step.text}')
         left += bool(problem)
     if not left:

@@ -132,7 +132,7 @@ def _sync_directory(path):
 
 def existing(uuids):
     """Return which of these servers Nova has, soft-deleted ones too."""
-    servers, unread = instances.look(uuids, limit_s=cell_calls.LONG_S)
+    servers, unread = instances.get_many(uuids, limit_s=cell_calls.LONG_S)
     for why in unread.values():
         if why is not None:
             raise why

@@ -199,7 +199,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 '[preemption]max_waiting_requests is '
                 f'{options.max_waiting_requests}, not below [DEFAULT]'
                 f'executor_thread_pool_size, {threads}.')
-        waiting, threads = request_deadline.get_crowd(self._conf)
+        waiting, threads = request_deadline.get_waiting_limits(self._conf)
         if waiting >= threads:
             return _warning(
                 'With [preemption]max_waiting_requests in each worker up to '

@@ -41,7 +41,7 @@ class Evictions:
     :param process: a nova_preempt.handover.service_context.Process
     :param handover: a nova_preempt.handover.handover.Handover
     :param placement: a nova_preempt.cloud.placement_api.Placement
-    :param budgets: a nova_preempt.handover.budget_reader.Budgets
+    :param budgets: a nova_preempt.handover.budget_reader.BudgetReader
     :param threads: how many decisions are stepped at once
     :param left: called with the names of the nodes that servers have left,
         before their decision is closed
@@ -170,7 +170,7 @@ class _Eviction:
                             item.server_uuid
                             for item in self._decision.victims)})
             try:
-                self._handover.give_back([self._decision], str(exc))
+                self._handover.roll_back([self._decision], str(exc))
             finally:
                 self._close()
             return None

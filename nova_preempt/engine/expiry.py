@@ -141,7 +141,7 @@ class Expiry:
 
     def _give_back(self, decision_uuid, victim, server):
         uuid = victim.server_uuid
-        if not victim_allocations.give_back(
+        if not victim_allocations.restore_stopped(
                 self._clients.placement, self._clients.nova, victim, server):
             self._tell(retention_controller.Intent.GIVE_BACK, uuid,
                        server.host)

@@ -25,7 +25,7 @@ class HeadroomKeeper:
     """Evicts preemptible servers until enough capacity is free.
 
     :param process: a nova_preempt.handover.service_context.Process
-    :param known: a nova_preempt.handover.service_context.Knowledge
+    :param known: a nova_preempt.handover.service_context.ClusterState
     :param stuck: returns the uuids of victims whose eviction failed lately
     :param ends: a nova_preempt.engine.evictions.Evictions
     """

@@ -92,7 +92,7 @@ class Janitor:
         try:
             resources, node_uuid, _ = instances.expected_allocation(
                 self._clients.get_cells()[server.cell_uuid], server)
-        except (instances.NotThere, cell_calls.CellAway):
+        except (instances.ServerNotOnHost, cell_calls.CellAway):
             return False          # deleted, moved, or its cell is down
         placement = self._clients.placement
         state = placement.get_provider_state(node_uuid)
@@ -107,7 +107,7 @@ class Janitor:
                 consumer.user_id or server.user_id)])
         except placement_api.Conflict as exc:
             # NOTE: on a generation conflict the next audit tries again.
-            if (not exc.is_for_want_of_room or self._was_started(uuid)
+            if (not exc.is_capacity_conflict or self._was_started(uuid)
                     or self._ends.why_not(server)):
                 return False
             try:

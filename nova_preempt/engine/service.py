@@ -79,7 +79,7 @@ class Leadership:
 class Engine:
     """Runs all tasks of nova-preempt-engine.
 
-    :param parts: a nova_preempt.handover.service_context.Parts
+    :param parts: a nova_preempt.handover.service_context.ServiceContext
     :param options: [preemption_engine] of the configuration
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param leadership: a Leadership

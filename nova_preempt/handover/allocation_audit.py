@@ -185,7 +185,7 @@ class Audit:
             try:
                 needs, _node, more = instances.expected_allocation(
                     self._cells()[server.cell_uuid], server)
-            except (instances.NotThere, cell_calls.CellAway):
+            except (instances.ServerNotOnHost, cell_calls.CellAway):
                 continue          # it is gone, has moved, or nobody knows
             if is_nested:
                 needs = {**needs, **{

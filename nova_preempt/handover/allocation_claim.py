@@ -64,12 +64,12 @@ class Claims:
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param decisions: a nova_preempt.db.Decisions
     :param owner: the nova_preempt.handover.process_owner.Owner of this process
-    :param budgets: a nova_preempt.handover.budget_reader.Budgets
+    :param budgets: a nova_preempt.handover.budget_reader.BudgetReader
     """
 
     def __init__(self, placement: placement_api.Placement,
                  decisions: decisions.Decisions, owner: process_owner.Owner,
-                 budgets: budget_reader.Budgets,
+                 budgets: budget_reader.BudgetReader,
                  monotonic: Callable[[], float] = time.monotonic,
                  sleep: Callable[[float], None] = time.sleep) -> None:
         self._placement = placement
@@ -194,7 +194,7 @@ class Claims:
                 failure = exc
             pause_s = wait.pause_s(self._monotonic(), left_s())
             if isinstance(failure, placement_api.Conflict) and (
-                    failure.is_for_want_of_room or not pause_s):
+                    failure.is_capacity_conflict or not pause_s):
                 raise ClaimLost(str(failure)) from failure
             if not pause_s:
                 raise failure

@@ -20,7 +20,7 @@ from nova_preempt.core.scheduling import eviction_budgets
 from nova_preempt.db import decisions
 
 
-class Budgets:
+class BudgetReader:
     """The budgets that are set; False if none is.
 
     :param options: [preemption] of the configuration

@@ -17,7 +17,7 @@ from nova_preempt.handover import victim_allocations
 from nova_preempt.handover.victim_allocations import resources
 
 
-class Reversal:
+class ClaimReversal:
     """Computes what undoes decisions.
 
     :param placement: a nova_preempt.cloud.placement_api.Placement

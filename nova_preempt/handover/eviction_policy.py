@@ -29,7 +29,7 @@ from nova_preempt.db import decisions
 _CLASSES = 'nova_preempt.classes', 'qos'
 
 
-class Promised(Protocol):
+class ClassPromises(Protocol):
     """Tells what classes of service promise to servers.
 
     The classes may not be installed: see load_classes().
@@ -45,7 +45,7 @@ class Promised(Protocol):
     def promises(self) -> preemption_policy.Classes: ...
 
 
-class Policies:
+class PolicyBuilder:
     """Builds the core's Policy for each decision.
 
     :param options: [preemption] of the configuration
@@ -57,7 +57,7 @@ class Policies:
 
     def __init__(self, options: cfg.ConfigOpts.GroupAttr,
                  decisions: db.Decisions, notice_limit_s: float | None = None,
-                 promised: Promised | None = None) -> None:
+                 promised: ClassPromises | None = None) -> None:
         self._promised = promised
         self._options = options
         self._decisions = decisions

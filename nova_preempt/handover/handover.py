@@ -42,7 +42,7 @@ STUCK_S = 600
 KEPT_S = 60
 
 
-class Limit(Protocol):
+class Deadline(Protocol):
     """Until when who asked waits for an answer."""
 
     began: float
@@ -76,13 +76,13 @@ class Handover:
     :param host: whom notifications come from
     :param process: a nova_preempt.handover.service_context.Process
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param budgets: a nova_preempt.handover.budget_reader.Budgets
+    :param budgets: a nova_preempt.handover.budget_reader.BudgetReader
     :param headroom: a nova_preempt.headroom.Headroom
     """
 
     def __init__(self, conf: cfg.ConfigOpts, host: str,
                  process: service_context.Process,
-                 clients: clients.Clients, budgets: budget_reader.Budgets,
+                 clients: clients.Clients, budgets: budget_reader.BudgetReader,
                  headroom: headrooms.Headroom) -> None:
         options = process.options
 
@@ -111,7 +111,7 @@ class Handover:
                 reservations=reservations.Reservations(process.db, clock)),
             process.decisions, process.owner, options, self.events,
             halt=self._halt)
-        self.outcomes = outcome_poller.Outcomes(process.db, clients)
+        self.outcomes = outcome_poller.OutcomePoller(process.db, clients)
         self._stuck: dict[str, float] = {}          # server uuid: until when
 
     def _halt(self, operation: str) -> None:
@@ -125,7 +125,7 @@ class Handover:
         return set(self._stuck)
 
     def finish(self, decisions: Sequence[db_decisions.Decision],
-               limit: Limit | None = None) -> int:
+               limit: Deadline | None = None) -> int:
         """End the victims of these claims; return when they are gone.
 
         :param limit: of the request, None where nobody waits for an answer
@@ -146,7 +146,7 @@ class Handover:
 
     def settle(self, decisions: Sequence[db_decisions.Decision],
                ended: eviction_values.Memory,
-               limit: Limit | None = None) -> int:
+               limit: Deadline | None = None) -> int:
         """Give these claims to their servers, and close them.
 
         :param ended: what became of their victims, a
@@ -177,7 +177,7 @@ class Handover:
     def _close_all(self, decisions: Iterable[db_decisions.Decision]) -> None:
         """All or none: a request fails with all of its servers.
 
-        :raises LostDecision, DBError: give_back() takes the others back
+        :raises LostDecision, DBError: roll_back() takes the others back
         """
         closed = []
         try:
@@ -226,23 +226,23 @@ class Handover:
                     raise
                 LOG.exception('Cannot close preemption %s yet.', decision.uuid)
 
-    def give_back(self, decisions: Iterable[db_decisions.Decision], reason: str
+    def roll_back(self, decisions: Iterable[db_decisions.Decision], reason: str
                   ) -> None:
         """Take claims back: the request that they were for has failed.
 
         What cannot be taken back now the recovery takes back later.
         """
         for decision in decisions:
-            _take_back(self.recovery.roll_back, decision.uuid, reason)
+            _try(self.recovery.roll_back, decision.uuid, reason)
 
-    def take_back_lost(self, uuids: Iterable[str], reason: str) -> None:
+    def roll_back_lost(self, uuids: Iterable[str], reason: str) -> None:
         """The same for decisions that may be somebody else's by now.
 
         Their recovery may have looked before the space was taken, and not
         look again.
         """
         for uuid in uuids:
-            _take_back(self.recovery.take_back, uuid, reason)
+            _try(self.recovery.reopen_and_roll_back, uuid, reason)
 
     def repair(self) -> int:
         """Finish what schedulers that died have left behind.
@@ -254,10 +254,10 @@ class Handover:
         return repaired
 
 
-def _take_back(take_back: Callable[[str, str], object], uuid: str, reason: str
+def _try(roll_back: Callable[[str, str], object], uuid: str, reason: str
                ) -> None:
     try:
-        take_back(uuid, reason)
+        roll_back(uuid, reason)
     except Exception:
         # There may be others, and servers that needed no victims.
         LOG.exception('Cannot take preemption %s back yet.', uuid)

@@ -26,18 +26,18 @@ from nova_preempt.handover import victim_allocations
 LOG = logging.getLogger(__name__)
 
 
-class Outcomes:
+class OutcomePoller:
     """Notes outcomes.
 
     :param db: a nova_preempt.db.Database
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param look: see nova_preempt.cloud.instances.look
+    :param look: see nova_preempt.cloud.instances.get_many
     """
 
     def __init__(
             self, db: db.Database, clients: clients.Clients,
             look: Callable[..., tuple[Mapping[str, ObservedServer],
-                                      Collection[str]]] = instances.look
+                                      Collection[str]]] = instances.get_many
     ) -> None:
         self._db = db
         self._clients = clients

@@ -77,7 +77,8 @@ class Recovery:
         self._owner = owner
         self._options = options
         self._active = active
-        self._reversal = claim_reversal.Reversal(placement, nova, decisions)
+        self._reversal = claim_reversal.ClaimReversal(placement, nova,
+                                                      decisions)
 
     def repair(self) -> int:
         """Roll back what dead schedulers left. Returns how many decisions."""
@@ -141,7 +142,7 @@ class Recovery:
             return False
         return self._roll_back(decision, reason)
 
-    def take_back(self, decision_uuid: str, reason: str) -> bool:
+    def reopen_and_roll_back(self, decision_uuid: str, reason: str) -> bool:
         """Take a decision back that others may have taken for left behind.
 
         They may have rolled it back just before its space was taken. What
@@ -200,7 +201,7 @@ class Recovery:
             except placement_api.Conflict as exc:
                 conflict = exc
         else:
-            if not conflict.is_for_want_of_room:
+            if not conflict.is_capacity_conflict:
                 raise conflict
             LOG.warning('Preemption %(uuid)s cannot be taken back as a '
                         'whole: %(exc)s',
@@ -241,10 +242,10 @@ class Recovery:
 
     def _without_claimed(self, decision: decisions.Decision
                          ) -> decisions.Decision:
-        """The same Decision, not for victims that later open ones have, too.
+        """Return the Decision without victims that later open ones share.
 
-        Where it is opened again, see take_back(), these end, or get their
-        space back, by the later one.
+        If it was reopened, see reopen_and_roll_back(), the later decision
+        evicts these victims, or restores their allocations.
         """
         found = self._decisions.get_decisions(statuses=decisions.OPEN)
         uuids = [each.uuid for each in found]
@@ -327,7 +328,7 @@ class Recovery:
                 self._post(self._reversal.part(
                     decision, victim, consumers[victim.server_uuid]))
             except placement_api.Conflict as exc:
-                if not exc.is_for_want_of_room:
+                if not exc.is_capacity_conflict:
                     failure = exc
                     continue
                 try:

@@ -27,7 +27,7 @@ _NOT_THERE = {retention_controller.Intent.GONE: decisions.GONE,
 _TRIES = 3
 
 
-class Left(Exception):
+class ManualStepNeeded(Exception):
     """Why something has to be done by hand."""
 
 
@@ -43,7 +43,7 @@ class Step:
     do: Callable[[], object] | None = None
 
 
-class HandBack:
+class ReleaseAll:
     """Finds what there is to give back.
 
     :param decisions: a nova_preempt.db.Decisions
@@ -101,9 +101,9 @@ class HandBack:
             found = _NOT_THERE[left]
             self._decisions.update_victim(decision_uuid, uuid, found)
             return
-        if not victim_allocations.give_back(self._placement, self._nova,
+        if not victim_allocations.restore_stopped(self._placement, self._nova,
                                             victim, server):
-            raise Left(
+            raise ManualStepNeeded(
                 'its host has no room for it any more; make room, or migrate '
                 'it with "openstack server migrate", and try again')
         if self._start and server.vm_state == 'stopped' and (
@@ -158,7 +158,7 @@ class HandBack:
             project_id=server.project_id)])
 
 
-def take(step: Step) -> str:
+def run_step(step: Step) -> str:
     """Do it. Returns what is left to be done by hand, '' if nothing is."""
     if step.do is None:
         return step.text
@@ -169,7 +169,8 @@ def take(step: Step) -> str:
             return ''
         except placement_api.Conflict as exc:
             why = exc  # somebody was faster: what is known is read again
-        except (Left, nova_api.NovaError, placement_api.PlacementError) as exc:
+        except (ManualStepNeeded, nova_api.NovaError,
+                placement_api.PlacementError) as exc:
             why = exc
             break
     return f'{step.text}: {why}'

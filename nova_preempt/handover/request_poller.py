@@ -47,7 +47,7 @@ class RequestPoller:
         self.are_hosts_emptied = are_hosts_emptied
         self.now = clock
         self._lock = threading.Lock()
-        self._watched = instance_poller.Watched()
+        self._watched = instance_poller.WaiterCounts()
         self._reading = instance_poller.SharedReading(
             'which requests still exist',
             lambda uuids, now: dict.fromkeys(find(uuids), True),

@@ -90,18 +90,19 @@ class Process:
         self.owner.close()
 
 
-class Knowledge:
+class ClusterState:
     """Servers, providers, and what bounds the end of servers.
 
     :param process: a Process
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param notice_limit_s: see eviction_policy.Policies
-    :param promised: see eviction_policy.Policies
+    :param notice_limit_s: see eviction_policy.PolicyBuilder
+    :param promised: see eviction_policy.PolicyBuilder
     """
 
     def __init__(self, process: Process, clients: clients.Clients,
                  notice_limit_s: float | None = None,
-                 promised: eviction_policy.Promised | None = None) -> None:
+                 promised: eviction_policy.ClassPromises | None = None
+                 ) -> None:
         self._db = process.db
         self.providers = provider_cache.ProviderCache(clients.placement)
         self.trees = provider_trees.TreeCache(clients.placement,
@@ -114,9 +115,9 @@ class Knowledge:
             clients.get_cells, self._hinted, self.providers.left,
             class_of=promised.class_of if promised else None,
             devices=one_time_devices.OneTimeDevices(clients.placement))
-        self.budgets = budget_reader.Budgets(process.options,
+        self.budgets = budget_reader.BudgetReader(process.options,
                                              process.decisions, self.servers)
-        self._policies = eviction_policy.Policies(
+        self._policies = eviction_policy.PolicyBuilder(
             process.options, process.decisions, notice_limit_s, promised)
 
     def policy(self) -> preemption_policy.Policy:
@@ -146,7 +147,7 @@ class Knowledge:
             self.providers.refresh(nodes)
 
 
-class Parts:
+class ServiceContext:
     """The four, for whoever makes a service of them to give out.
 
     :param conf: nova.conf.CONF
@@ -168,7 +169,7 @@ class Parts:
             get_cells)
         # What servers of a class were promised, None if there are no classes.
         self.qos = eviction_policy.load_classes(conf)
-        self.known = Knowledge(
+        self.known = ClusterState(
             self.process, self.clients, notice_limit_s,
             self.qos and self.qos.promised(self.process.db, clock))
         self.clients.nova.is_away = self.known.servers.is_away

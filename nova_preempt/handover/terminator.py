@@ -106,16 +106,16 @@ class Terminator:
 
     def begin(self, decisions: Sequence[db_decisions.Decision],
               check: Callable[[], None] | None = None,
-              chosen_at: float | None = None) -> Work:
+              chosen_at: float | None = None) -> EvictionRun:
         """Give notice to all victims of these decisions.
 
-        :returns: a Work, whose step() is called until it returns True, and
-            then close()
+        :returns: an EvictionRun: call its step() until it returns True, then
+            close()
         """
-        return Work(self, decisions, check or (lambda: None), chosen_at)
+        return EvictionRun(self, decisions, check or (lambda: None), chosen_at)
 
 
-class Work:
+class EvictionRun:
     """The victims of some decisions, on their way out.
 
     :ivar memory: how far they are, a eviction_values.Memory
@@ -348,17 +348,17 @@ class Work:
 #: What is done again in the next round, where that cannot be done now.
 _AGAIN = (eviction_values.ReadAllocation, eviction_values.CallNova,
           eviction_values.LockVictim, eviction_values.CloseVictim)
-_ACTS: dict[type, Callable[[Work, Any], None]] = {
-    eviction_values.GiveNotice: Work._give_notice,
-    eviction_values.ReadServer: Work._look,
+_ACTS: dict[type, Callable[[EvictionRun, Any], None]] = {
+    eviction_values.GiveNotice: EvictionRun._give_notice,
+    eviction_values.ReadServer: EvictionRun._look,
     eviction_values.ReadAllocation:
         lambda work, intent: work._view.look_at_allocation(intent),
     eviction_values.CheckHost:
         lambda work, intent: work._view.look_at_host(intent),
     eviction_values.CheckClaim:
         lambda work, intent: work._view.look_at_claim(work.memory.unwanted),
-    eviction_values.CallNova: Work._ask,
-    eviction_values.LockVictim: Work._lock,
-    eviction_values.CloseVictim: Work._close,
-    eviction_values.SpareVictim: Work._spare,
+    eviction_values.CallNova: EvictionRun._ask,
+    eviction_values.LockVictim: EvictionRun._lock,
+    eviction_values.CloseVictim: EvictionRun._close,
+    eviction_values.SpareVictim: EvictionRun._spare,
 }

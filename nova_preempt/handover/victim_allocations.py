@@ -58,7 +58,7 @@ def leave_stopped(placement: placement_api.Placement, uuid: str) -> None:
         placement.post_allocations([left])
 
 
-def give_back(placement: placement_api.Placement, nova: nova_api.NovaAPI,
+def restore_stopped(placement: placement_api.Placement, nova: nova_api.NovaAPI,
               victim: decisions.Victim, server: ObservedServer) -> bool:
     """Let a victim that was stopped be its owner's again, with its space.
 
@@ -74,7 +74,7 @@ def give_back(placement: placement_api.Placement, nova: nova_api.NovaAPI,
             placement.post_allocations(
                 [as_it_was(victim, consumer.generation)])
         except placement_api.Conflict as exc:
-            if not exc.is_for_want_of_room:
+            if not exc.is_capacity_conflict:
                 raise
             return False
     if is_locked_by_us(server):

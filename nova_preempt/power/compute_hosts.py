@@ -28,11 +28,11 @@ class ComputeHosts:
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param get_cells: returns {uuid: CellMapping} of the cells to look into
     :param monotonic: a clock of seconds
-    :param readings: see nova_preempt.cloud.cells.Readings
+    :param readings: see nova_preempt.cloud.cells.CellReader
     """
 
     def __init__(self, placement, get_cells, monotonic=time.monotonic,
-                 readings=cells.Readings):
+                 readings=cells.CellReader):
         self._monotonic = monotonic
         self._read = None, None
         self._readings = readings(

@@ -26,7 +26,7 @@ class HostOccupancy:
 
     def __init__(self, cells, view, left=None, monotonic=time.monotonic):
         self._cells = cells
-        self._readings = readings.Readings(
+        self._readings = readings.CellReader(
             cells, self._refresh_cell, monotonic=monotonic,
             consequence='its hosts stay as they are for reservations')
         self._view = view
@@ -36,7 +36,7 @@ class HostOccupancy:
         # One reading at a time; who comes meanwhile waits for it.
         self._reading = threading.Lock()
         self._read_at = None
-        self._since = change_cursor.Since(monotonic)
+        self._since = change_cursor.ChangeCursor(monotonic)
         self._residents = {}      # uuid: ObservedServer
         self._by_node = {}        # node: set of uuids
         self._hints = {}          # uuid: ids of its reservations

@@ -36,7 +36,7 @@ class ReservationReader:
     """Reads hosts, and what is on them.
 
     :param process: a nova_preempt.handover.service_context.Process
-    :param known: a nova_preempt.handover.service_context.Knowledge
+    :param known: a nova_preempt.handover.service_context.ClusterState
     :param options: [reservation] of the configuration
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param migration: a nova_preempt.reservation.migration.Migration

@@ -65,7 +65,7 @@ class ReservationService:
     :param conf: nova.conf.CONF
     :param process: a nova_preempt.handover.service_context.Process
     :param clients: a nova_preempt.cloud.clients.Clients
-    :param known: a nova_preempt.handover.service_context.Knowledge
+    :param known: a nova_preempt.handover.service_context.ClusterState
     :param ends: a nova_preempt.engine.evictions.Evictions
     :param hosts: an Inventory
     :param sight: see healing.Healing

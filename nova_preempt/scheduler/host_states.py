@@ -33,7 +33,7 @@ def without(host_state, servers, pci_devices=None):
 
     :param host_state: a nova.scheduler.host_manager.HostState
     :param servers: cloud.server_cache.CachedServers
-    :param pci_devices: {uuid: see give_back()} of those that matter
+    :param pci_devices: {uuid: see free_devices()} of those that matter
     """
     state = copy.copy(host_state)
     # Nova may share this dict with its tracking of instances: never change
@@ -46,7 +46,7 @@ def without(host_state, servers, pci_devices=None):
     freed = [item for server in servers
              for item in (pci_devices or {}).get(server.uuid, ())]
     if freed:
-        state.pci_stats = give_back(state.pci_stats, freed)
+        state.pci_stats = free_devices(state.pci_stats, freed)
     return state
 
 
@@ -57,7 +57,7 @@ def remove(host_state, servers, pci_devices=None):
 
 
 @dataclasses.dataclass(frozen=True)
-class Mark:
+class PreemptionMark:
     """What a host needs to serve the request: our one attribute of a state.
 
     :ivar victims: uuids of the servers that end, () where there is room
@@ -70,11 +70,11 @@ class Mark:
     filtered_as: object = None
 
 
-_NO_MARK = Mark()
+_NO_MARK = PreemptionMark()
 
 
 def mark_of(state):
-    """The Mark of a host state."""
+    """Return the PreemptionMark of a host state."""
     return getattr(state, 'preemption', _NO_MARK)
 
 
@@ -83,8 +83,8 @@ def set_mark(state, trial, view=None):
 
     :param view: of on_trial(), where servers end
     """
-    state.preemption = Mark(_uuids(trial.without), trial.cost_us, view) if (
-        trial.without) else _NO_MARK
+    state.preemption = _NO_MARK if not trial.without else PreemptionMark(
+        _uuids(trial.without), trial.cost_us, view)
 
 
 def on_trial(state, trial, candidates, pci_devices=None):
@@ -93,7 +93,7 @@ def on_trial(state, trial, candidates, pci_devices=None):
     :param candidates: the allocation requests that would claim it then
     """
     view = without(state, trial.without, pci_devices)
-    view.preemption = Mark(_uuids(trial.without))
+    view.preemption = PreemptionMark(_uuids(trial.without))
     view.allocation_candidates = candidates
     return view
 
@@ -153,7 +153,7 @@ def _unconsume(state, server):
 # -- PCI devices, as Nova's tracker has them ------------------------------
 
 
-def give_back(pci_stats, devices):
+def free_devices(pci_stats, devices):
     """A copy of the PciDeviceStats of a host with these devices free.
 
     A pool of which nothing was free is not known to Nova's scheduler: it is

@@ -21,7 +21,7 @@ _UNKNOWN = (), False
 class HostTrees:
     """Of one request.
 
-    :param preemption: a nova_preempt.scheduler.scheduler_context.Preemption
+    :param preemption: a scheduler_context.SchedulerContext
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
     :param wanted: a core Request
     :ivar search: the core's Search, of whoever decides
@@ -83,12 +83,12 @@ class HostTrees:
         self._providers[uuid] = providers
         return providers
 
-    def around(self, roots):
+    def providers_for(self, roots):
         """{uuid: the same}, their own ones being known.
 
         :param roots: core Providers
         """
-        return self._preemption.known.trees.around(self._wanted, roots)
+        return self._preemption.known.trees.providers_for(self._wanted, roots)
 
     # -- what is claimed -------------------------------------------------
 

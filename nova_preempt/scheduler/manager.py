@@ -129,13 +129,13 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
                       'for Nova no preemptible server can be ended, and this '
                       'scheduler behaves as nova-scheduler.')
             return
-        self.preemption = scheduler_context.Preemption(
+        self.preemption = scheduler_context.SchedulerContext(
             CONF, self.host, self.host_manager,
             report.report_client_singleton, lambda: self.clock(),
             lambda: self.monotonic())
         self.preemption.process.start()
-        self.placing = retry_loop.Placing(self.preemption, self.observers)
-        self.placing.start()
+        self.retry_loop = retry_loop.RetryLoop(self.preemption, self.observers)
+        self.retry_loop.start()
         self.multi_create = multi_create_decision.load(
             CONF.preemption, self.host_manager.get_weighed_hosts)
         weights.check(self.host_manager.weighers)
@@ -150,7 +150,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
     def _refresh_preemptible_servers(self, context):
         if self.preemption is not None:
             self.preemption.known.refresh()
-            self.placing.corrector.run()
+            self.retry_loop.corrector.run()
 
     @periodic_task.periodic_task(spacing=service_context.REPAIR_S)
     def _repair_preemptions(self, context):
@@ -191,7 +191,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         reservation_filter.admit(asked)
         if self.preemption is None or not instance_uuids:
             return select(asked)
-        return self.placing.serve(dataclasses.replace(
+        return self.retry_loop.serve(dataclasses.replace(
             asked, deadline=self.preemption.deadline(),
             chosen=self._batch_claim(asked)), select)
 
@@ -229,27 +229,27 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         try:
             selections = schedule()
             cycle.stop_choosing()
-            if cycle.taken.claims and self.preemption.handover.finish(
-                    cycle.taken.claims, cycle.asked.deadline) == count:
+            if cycle.made.claims and self.preemption.handover.finish(
+                    cycle.made.claims, cycle.asked.deadline) == count:
                 raise handover.NotWanted
             return selections
         except Exception as exc:  # noqa: BLE001 (raised again)
             with excutils.save_and_reraise_exception():
-                self._take_back(context, cycle, exc)
+                self._roll_back(context, cycle, exc)
 
-    def _take_back(self, context, cycle, exc):
+    def _roll_back(self, context, cycle, exc):
         """All or nothing: no server of the request keeps a claim."""
         cycle.stop_choosing()
         try:
-            self.preemption.handover.take_back_lost(cycle.taken.lost, str(exc))
-            self.preemption.handover.give_back(cycle.taken.claims, str(exc))
+            self.preemption.handover.roll_back_lost(cycle.made.lost, str(exc))
+            self.preemption.handover.roll_back(cycle.made.claims, str(exc))
         finally:
-            if (cycle.taken.claims or cycle.taken.lost) and not isinstance(
+            if (cycle.made.claims or cycle.made.lost) and not isinstance(
                     exc, exception.NoValidHost):
                 # For NoValidHost Nova has done it, for other errors it does
                 # not; and a request for which nobody had to end fails as it
                 # does with Nova.
-                self._cleanup_allocations(context, cycle.taken.free)
+                self._cleanup_allocations(context, cycle.made.free)
 
     def _get_all_host_states(self, context, spec_obj, provider_summaries):
         if request_context.current().cycle is None or (
@@ -303,7 +303,7 @@ class PreemptibleSchedulerManager(manager.SchedulerManager):
         if cycle is not None and instance_uuids:
             # Those that took victims are taken back in _schedule, together
             # with what their victims had.
-            claimed = {decision.server_uuid for decision in cycle.taken.claims}
+            claimed = {decision.server_uuid for decision in cycle.made.claims}
             instance_uuids = [uuid for uuid in instance_uuids
                               if uuid not in claimed]
         super()._cleanup_allocations(context, instance_uuids)

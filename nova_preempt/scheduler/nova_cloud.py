@@ -58,7 +58,7 @@ class _Look:
 class NovaCloud:
     """A core.scheduling.cloud_port.CloudPort, for one pass of one request.
 
-    :param preemption: a nova_preempt.scheduler.scheduler_context.Preemption
+    :param preemption: a scheduler_context.SchedulerContext
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
     :param resources: what Placement was asked for, a
         nova.scheduler.utils.ResourceRequest

@@ -277,7 +277,7 @@ class ProjectServers:
         for uuid, answer in cell_calls.gather(
                 self._get_cells().values(), instances.read, filters={
                     'project_id': project_id, 'deleted': False},
-                attrs=['flavor'], make=instances.whole).items():
+                attrs=['flavor'], make=instances.as_instance).items():
             if isinstance(answer, Exception):
                 LOG.warning('Cannot read the servers of cell %(cell)s: '
                             '%(exc)s. For quotas the preemptible ones that '

@@ -106,13 +106,13 @@ def read_headroom(preemption):
     known.headroom.refresh(cloud_port.MAX_AGE_S)
 
 
-def terms(preemption, asked, project_id=''):
+def with_terms(preemption, asked, project_id=''):
     """Return a RequestContext with the terms on which it is placed.
 
     Whoever only asks how it would be asks here, too. For a preemptible one
     read_headroom() comes before.
 
-    :param preemption: a nova_preempt.scheduler.scheduler_context.Preemption
+    :param preemption: a scheduler_context.SchedulerContext
     :param asked: the RequestContext as it came
     :param project_id: the project that preemptible ones claim for, '' for
         the server's own

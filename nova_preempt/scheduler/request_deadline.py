@@ -67,7 +67,7 @@ def get_threads(conf):
     return get_messaging_option(conf, 'executor_thread_pool_size')
 
 
-def get_crowd(conf):
+def get_waiting_limits(conf):
     """How many requests the workers of a host can have waiting together.
 
     :returns: (that, how many threads the workers of a conductor there have),

@@ -45,10 +45,10 @@ _FAILURES = (exception.NoValidHost, request_deadline.TimeIsUp,
              *connection.ERRORS, exceptions.Paused)
 
 
-class Placing:
+class RetryLoop:
     """Serves requests: quotas, hints, retries, and what a refusal says.
 
-    :param preemption: a nova_preempt.scheduler.scheduler_context.Preemption
+    :param preemption: a scheduler_context.SchedulerContext
     :param observers: called with a dict after each request, see
         make_report()
     :ivar corrector: an allocation_project.Corrector, once it has started
@@ -105,7 +105,7 @@ class Placing:
             preemptible_hints.add(database, asked.server_uuids)
         try:
             with self._quotas.admitted(asked, preemptible=True):
-                asked = request_context.terms(
+                asked = request_context.with_terms(
                     preemption, asked,
                     CONF.preemption_quota.allocation_project_id)
                 if asked.rank.claim is not None:
@@ -155,7 +155,7 @@ class Placing:
             except _FAILURES as exc:
                 left -= 1
                 if poll_backoff.should_retry(
-                        _failure(exc), conflicts=cycle.taken.conflicts,
+                        _failure(exc), conflicts=cycle.made.conflicts,
                         outdated=self._is_outdated(cycle, exc),
                         attempts_left=left, left_s=asked.deadline.left_s()):
                     asked = again
@@ -166,7 +166,7 @@ class Placing:
                 raise error from exc
             finally:
                 self._preemption.handover.claims.active.difference_update(
-                    cycle.taken.decisions)
+                    cycle.made.decisions)
             self._observe(asked, cycle, selections)
             return selections
 
@@ -224,7 +224,7 @@ class Placing:
             return None
         if not servers:
             return Reason.NOBODY
-        if cycle.taken.conflicts:
+        if cycle.made.conflicts:
             return (Reason.TIME if cycle.asked.deadline.is_over()
                     else Reason.RACES)
         return (Reason.BUSY if cycle.asked.deadline.is_refused
@@ -234,7 +234,7 @@ class Placing:
 def place_free(asked, select):
     """What Nova answers to a request that never preempts.
 
-    For the parameters see Placing.serve().
+    For the parameters see RetryLoop.serve().
 
     :raises NoValidHost: and why nobody ends for it
     """
@@ -287,7 +287,7 @@ def make_report(asked, cycle, selections, error):
         cost_us}], considered: [{host, node, victims, cost_us}]}
     """
     claims = {} if cycle is None else {
-        decision.server_uuid: decision for decision in cycle.taken.claims}
+        decision.server_uuid: decision for decision in cycle.made.claims}
     placements = []
     for server_uuid, selection in zip(asked.server_uuids, selections or (),
                                       strict=False):

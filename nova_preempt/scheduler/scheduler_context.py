@@ -65,7 +65,7 @@ class SelectionLock:
                 self._changed.notify()
 
 
-class Preemption(service_context.Parts):
+class SchedulerContext(service_context.ServiceContext):
     """The parts, and those that only a scheduler has.
 
     :param conf: nova.conf.CONF

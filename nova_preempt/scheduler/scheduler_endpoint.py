@@ -183,7 +183,7 @@ class QueryEndpoint:
                               availability_zone, host)
         if request_kind.is_preemptible(spec_obj):
             request_context.read_headroom(self._preemption)
-        asked = request_context.terms(
+        asked = request_context.with_terms(
             self._preemption, request_context.RequestContext(
                 context, spec_obj, (spec_obj.instance_uuid,),
                 deadline=self._preemption.deadline(waits=False)))
@@ -301,7 +301,7 @@ class QueryEndpoint:
             provider for provider in known.providers.list(
                 request_kind.provider_query(resources))
             if zone in (None, self._zone(provider.name)))
-        trees = cloud.trees.around(roots.values())
+        trees = cloud.trees.providers_for(roots.values())
         found = {name: search.count(name, trees[state.uuid])
                  for name, state in in_time(roots.items())
                  if trees[state.uuid]}

@@ -55,12 +55,12 @@ class ClaimsMade:
 class SchedulingCycle:
     """One pass.
 
-    :param preemption: a nova_preempt.scheduler.scheduler_context.Preemption
+    :param preemption: a scheduler_context.SchedulerContext
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
     :ivar cloud: what the core asks, a nova_cloud.NovaCloud
     :ivar decision: the core's Cycle, None until Placement has been asked, as
         the cloud is
-    :ivar taken: its ClaimsMade
+    :ivar made: its ClaimsMade
     :ivar resources: {class: amount} that each server asks for
     """
 
@@ -68,7 +68,7 @@ class SchedulingCycle:
         self.preemption = preemption
         self.asked = asked
         self.cloud = self.decision = None
-        self.taken = ClaimsMade()
+        self.made = ClaimsMade()
         self.resources = {}
         self._began = preemption.monotonic()
         self._unanswered = ''
@@ -240,7 +240,7 @@ class SchedulingCycle:
         else:
             done = self._preempt(state, server_uuid, project_id, user_id,
                                  alloc_request)
-        self.taken.conflicts += not done
+        self.made.conflicts += not done
         return done
 
     def _preempt(self, state, server_uuid, project_id, user_id, alloc_request):
@@ -250,7 +250,7 @@ class SchedulingCycle:
             self._lost(state)
             return False
         self.preemption.known.providers.changed(state.uuid)
-        self.taken.claims.append(claim)
+        self.made.claims.append(claim)
         return True
 
     def _confirm(self, state, server_uuid, project_id, user_id, alloc_request):
@@ -305,19 +305,20 @@ class SchedulingCycle:
         if self.asked.deadline.longest_notice_s() < max(
                 victim.notice_s for victim in decision.victims):
             raise request_deadline.TimeIsUp('end preemptible servers')
-        self.taken.decisions.append(decision.uuid)
+        self.made.decisions.append(decision.uuid)
         try:
             with metrics.PHASES.labels('claim').time():
                 claimed = handover.claims.claim(
                     plan, decision, alloc_request['allocations'])
         except allocation_claim.OutcomeUnknown as exc:
-            self.taken.lost.append(decision.uuid)
-            if not handover.recovery.take_back(decision.uuid, str(exc)):
+            self.made.lost.append(decision.uuid)
+            if not handover.recovery.reopen_and_roll_back(
+                    decision.uuid, str(exc)):
                 raise
-            self.taken.lost.remove(decision.uuid)
+            self.made.lost.remove(decision.uuid)
             raise placement_api.PlacementError(str(exc)) from exc
         except (decisions.LostDecision, db_exc.DBError):
-            self.taken.lost.append(decision.uuid)
+            self.made.lost.append(decision.uuid)
             raise
         decision_records.log(claimed)
         handover.events.start(claimed)
@@ -333,7 +334,7 @@ class SchedulingCycle:
     def _claim_room(self, state, real_claim, server_uuid):
         done = real_claim()
         if done:
-            self.taken.free.append(server_uuid)
+            self.made.free.append(server_uuid)
         return done
 
     # -- afterwards ------------------------------------------------------

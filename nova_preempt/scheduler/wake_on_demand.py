@@ -33,7 +33,7 @@ class WakeOnDemand:
     """Has hosts woken and waits for them. Nobody's lock is held meanwhile.
 
     :param conf: nova.conf.CONF
-    :param preemption: a nova_preempt.scheduler.scheduler_context.Preemption
+    :param preemption: a scheduler_context.SchedulerContext
     :param engine: a nova_preempt.rpc.EngineClient
     :param sleep: waits, by the clock of requests
     """
@@ -150,7 +150,8 @@ class WakeOnDemand:
         Those that have not changed are not read again.
         """
         roots = self._preemption.known.providers.get_all(listed)
-        trees = self._preemption.known.trees.around(wanted, roots.values())
+        trees = self._preemption.known.trees.providers_for(
+            wanted, roots.values())
         numbers = {
             name: host_requirements.count(
                 wanted, model.Host(name, trees[root.uuid]), {})

@@ -207,7 +207,7 @@ class TestEachCall(test.TestCase):
         except (db_decisions.LostDecision, db_exc.DBError,
                 allocation_claim.OutcomeUnknown) as exc:
             with contextlib.suppress(db_exc.DBError):
-                undo.take_back(decision.uuid, str(exc))
+                undo.reopen_and_roll_back(decision.uuid, str(exc))
             return False
         except (placement_api.PlacementError, placement_api.Conflict):
             return False

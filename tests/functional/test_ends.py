@@ -368,7 +368,7 @@ class TestActions(EndsTestCase):
         self.scheduler.preemption.handover.outcomes.note()
         failed = self.boot('c', self.create_flavor('huge', 99, 1024, 10))
         self.assertRaises(embedded_cloud.CloudError, self.wait, failed)
-        found = outcome_poller.Outcomes(self.db, None)._look(
+        found = outcome_poller.OutcomePoller(self.db, None)._look(
             {*servers, failed}, deleted=True)[0]
         self.assertEqual({'served'}, {
             queries.get_preemption(self.db, decision.uuid).outcome

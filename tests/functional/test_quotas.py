@@ -27,7 +27,7 @@ class QuotaTestCase(base.PreemptionTestCase):
         for name in ('servers', 'vcpus', 'memory_mb', 'project_limits'):
             CONF.clear_override(name, group='preemption_quota')
         self.flags(group='preemption_quota', driver=driver, **values)
-        self.scheduler.placing.start()
+        self.scheduler.retry_loop.start()
 
     def refuse(self, flavor, **kwargs):
         """Boot in vain; return what the user sees."""

@@ -410,7 +410,7 @@ class TestHungCell(TwoCellsTestCase):
             objects.Instance, 'get_by_uuid', classmethod(get_by_uuid)))
         self.useFixture(fixtures.MockPatchObject(
             cells, 'Readings', functools.partial(
-                cells.Readings, limit_s=0.5)))
+                cells.CellReader, limit_s=0.5)))
 
     def short_limits(self):
         self.useFixture(fixtures.MockPatchObject(cell_calls, 'LONG_S', 0.5))

@@ -139,7 +139,7 @@ class Engine:
         del self._servers[uuid]
 
     def find(self, tags=(), uuids=()):
-        return instances.Found({
+        return instances.FoundServers({
             uuid: observed_server.ObservedServer(
                 uuid, state, project_id='p', tags=(tag,),
                 fault='No valid host was found.' if state == 'error' else '',

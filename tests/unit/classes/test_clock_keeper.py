@@ -168,7 +168,7 @@ class TestKeeper(unittest.TestCase):
             self.actions['a'] = [dataclasses.replace(
                 asked, done_us=60_000_000)]
             if whole:
-                self.keeper._since = change_cursor.Since()
+                self.keeper._since = change_cursor.ChangeCursor()
             self.look()
             self.assertEqual({'a': Kind.RUNNING, 'b': Kind.ALLOCATING},
                              self.kinds())

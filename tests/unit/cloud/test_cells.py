@@ -30,7 +30,7 @@ class TestReadings(unittest.TestCase):
                                   mock.MagicMock())
         patch.start()
         self.addCleanup(patch.stop)
-        self.readings = cells.Readings(
+        self.readings = cells.CellReader(
             lambda: self.mappings, self.read, 10, lambda: self.now,
             self.start, self.wait)
 

@@ -28,7 +28,7 @@ class Cell:
         self.true_s = 1000.0
         self.ahead_s = ahead_s
         self.nova_ahead_s = 0
-        self.since = change_cursor.Since(lambda: self.true_s)
+        self.since = change_cursor.ChangeCursor(lambda: self.true_s)
         self.changed_s = {}       # server: when it was changed last
         self.known_s = {}         # the same, as it was read
         self.counts = []          # how many were read each time

@@ -18,7 +18,7 @@ class TestDepartures(unittest.TestCase):
         super().setUp()
         self.now = 0.0
         self.told = set()
-        self.departures = freed_nodes.Departures(self.told.update,
+        self.departures = freed_nodes.FreedNodeTracker(self.told.update,
                                                  lambda: self.now)
 
     def note(self, *servers, after=1000):

@@ -66,11 +66,11 @@ class TestSought(unittest.TestCase):
 
     def test_deleted(self):
         for home in A, None:
-            self.assertEqual(instances.Found({}), self.find(home))
+            self.assertEqual(instances.FoundServers({}), self.find(home))
 
     def test_resized_into_another_cell_meanwhile(self):
         """Nova hides it where it was once it is where it went."""
-        self.assertEqual(instances.Found({}, frozenset('s')),
+        self.assertEqual(instances.FoundServers({}, frozenset('s')),
                          self.find(A, B, there=[B]))
 
 

@@ -44,7 +44,7 @@ class TestPost(unittest.TestCase):
                 with self.assertRaises(placement_api.Conflict) as caught:
                     self.post(code, text)
                 self.assertEqual(is_room,
-                                 caught.exception.is_for_want_of_room)
+                                 caught.exception.is_capacity_conflict)
 
 
 class TestRoom(unittest.TestCase):

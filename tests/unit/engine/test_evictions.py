@@ -43,7 +43,7 @@ class FakeTerminator:
         self.noticed.append(decision.uuid)
         if len(self.noticed) == self._expected:
             self.all_noticed.set()
-        work = mock.Mock(spec=terminator.Work,
+        work = mock.Mock(spec=terminator.EvictionRun,
                          memory=eviction_values.Memory({}, 0))
         work.step.side_effect = self.step
         work.pause_s.return_value = 0.001
@@ -79,7 +79,7 @@ class TestEnds(testtools.TestCase):
         self.handover = mock.Mock(terminator=self.terminator)
         self.handover.claims.active = set()
         self.handover.settle.side_effect = settle
-        self.handover.give_back.side_effect = give_back
+        self.handover.roll_back.side_effect = give_back
         made = evictions.Evictions(process, self.handover, mock.Mock(),
                                    mock.Mock(), threads, self.note_left)
         made._make_victim = lambda server, *_args: types.SimpleNamespace(

@@ -142,7 +142,7 @@ class TestGoneMeanwhile(unittest.TestCase):
 
     def expected(self, cell, server):
         if server.uuid == 'a':
-            raise instances.NotThere('a')
+            raise instances.ServerNotOnHost('a')
         return {'VCPU': 1}, 'node', {}
 
     def test_nova_has_it_no_more(self):

@@ -152,13 +152,14 @@ class RollBackTestCase(unittest.TestCase):
                                 status=status) for status in later]
         return self.again()
 
-    def again(self, take_back=False, honored_locks='admin'):
+    def again(self, reopen=False, honored_locks='admin'):
         """The same for a decision that is there.
 
-        :param take_back: whether it may be closed already
+        :param reopen: whether it may be closed already
         """
         found = self.make_recovery(honored_locks)
-        (found.take_back if take_back else found.roll_back)('d', 'test')
+        (found.reopen_and_roll_back if reopen
+         else found.roll_back)('d', 'test')
         return self.statuses()
 
     def make_recovery(self, honored_locks='admin', leases=None):

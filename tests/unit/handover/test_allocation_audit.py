@@ -161,7 +161,7 @@ class TestExpected(unittest.TestCase):
                             ('host', None), ('task_state', 'migrating'),
                             ('vm_state', 'shelved_offloaded')):
             with mock.patch.object(self.instance, name, value):
-                self.assertRaises(instances.NotThere, self.expected)
+                self.assertRaises(instances.ServerNotOnHost, self.expected)
 
     def test_it_gets_nothing_where_it_was(self):
         clients = mock.Mock(**{'get_cells.return_value': {

@@ -48,7 +48,7 @@ class BudgetsTestCase(unittest.TestCase):
     def make(self, project_budget=0, group_budget=0, budget_window_s=0):
         self.decisions = mock.Mock()
         self.decisions.get_ending.side_effect = lambda since: dict(self.ending)
-        return budget_reader.Budgets(
+        return budget_reader.BudgetReader(
             types.SimpleNamespace(
                 project_budget=project_budget, group_budget=group_budget,
                 budget_window_s=budget_window_s),
@@ -67,7 +67,7 @@ class TestOptions(BudgetsTestCase):
         nova_preempt.conf.register_opts(conf)
         conf(['--config-file', str(path)])
         self.make()
-        found = budget_reader.Budgets(conf.preemption, self.decisions,
+        found = budget_reader.BudgetReader(conf.preemption, self.decisions,
                                       types.SimpleNamespace(
                                           servers=lambda: self.servers))
         self.assertFalse(found)

@@ -38,7 +38,7 @@ class TestOutcomes(test_decisions.TestSQLite):
                 'rp': {'resources': {'VCPU': 1}}}, 1))
         self.nova = mock.Mock(spec=nova_api.NovaAPI)
         self.nova.get.side_effect = self.show
-        self.outcomes = outcome_poller.Outcomes(
+        self.outcomes = outcome_poller.OutcomePoller(
             self.db, clients.Clients(self.nova, self.placement, None),
             self.look)
 

@@ -161,7 +161,7 @@ class TestInParts(roll_back.RollBackTestCase):
             self.placement.give('held', 2)
             self.claim(status, 'a')
             self.assertEqual({db_decisions.KEPT},
-                             set(self.again(take_back=True).values()))
+                             set(self.again(reopen=True).values()))
             self.assertEqual([], self.nova.calls)
             self.assert_space(**{'a': 0, 'b': 1, 'held of later': 1})
             self.assertEqual(db_decisions.ROLLED_BACK,
@@ -170,7 +170,7 @@ class TestInParts(roll_back.RollBackTestCase):
     def test_a_later_decision_that_is_closed_has_nobody(self):
         self.claim(db_decisions.ROLLED_BACK, 'a')
         self.placement.delete_allocations('held of later')
-        self.again(take_back=True)
+        self.again(reopen=True)
         self.assert_space(a=1, b=1)
 
     def test_an_earlier_decision_that_was_opened_again_has_nobody(self):
@@ -184,7 +184,7 @@ class TestInParts(roll_back.RollBackTestCase):
                                       status=db_decisions.ROLLING_BACK)
         self.decisions.get_decisions = lambda statuses, **kwargs: [
             earlier, self.decisions.decision]
-        self.again(take_back=True)
+        self.again(reopen=True)
         self.assert_space(a=1, b=1)
 
     # -- what nobody else gets meanwhile -------------------------------

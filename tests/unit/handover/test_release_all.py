@@ -50,7 +50,7 @@ class TestHandBack(unittest.TestCase):
         """(exit status, lines)."""
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
-            status = cmd.run(release_all.HandBack(
+            status = cmd.run(release_all.ReleaseAll(
                 self.decisions, self.nova, self.placement, self.hosts,
                 self.servers,
                 **values), apply)

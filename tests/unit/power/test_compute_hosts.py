@@ -42,7 +42,7 @@ class TestCells(unittest.TestCase):
         nova.ComputeNodeList.get_all.side_effect = self.nodes
         self.hosts = compute_hosts.ComputeHosts(
             None, lambda: self.cells, lambda: self.now, functools.partial(
-                cells.Readings, start=self.start, wait=self.wait))
+                cells.CellReader, start=self.start, wait=self.wait))
 
     def start(self, run):
         if run.args[1].cell.uuid in self.hanging:

@@ -319,7 +319,7 @@ class Cloud:
                 tzinfo=datetime.timezone.utc))
 
     def known(self):
-        """What stands in for a handover.service_context.Knowledge."""
+        """What stands in for a handover.service_context.ClusterState."""
         view = SimpleNamespace(get=lambda uuid: self.get_preemptible(uuid))
         budgets = SimpleNamespace(read=lambda: SimpleNamespace(
             caps=lambda servers: self.caps))

@@ -29,20 +29,20 @@ class TestGiveBack(unittest.TestCase):
              'address': '0000:01:00.0', 'devices': []}]
 
     def test_a_pool_that_has_some(self):
-        found = host_states.give_back(self.stats, [(device(1, 'rp1'), {})])
+        found = host_states.free_devices(self.stats, [(device(1, 'rp1'), {})])
         self.assertEqual([2], [pool['count'] for pool in found.pools])
         # The host's own state is as it was.
         self.assertEqual(1, self.stats.pools[0]['count'])
 
     def test_a_pool_of_which_nothing_was_free(self):
-        found = host_states.give_back(self.stats, [(device(2, 'rp2'), {})])
+        found = host_states.free_devices(self.stats, [(device(2, 'rp2'), {})])
         self.assertEqual(['rp1', 'rp2'],
                          [pool['rp_uuid'] for pool in found.pools])
         self.assertEqual(0, found.pools[1]['numa_node'])
         self.assertEqual(1, found.pools[1]['count'])
 
     def test_the_physical_network_that_was_asked_for(self):
-        found = host_states.give_back(self.stats, [(
+        found = host_states.free_devices(self.stats, [(
             device(3, parent='0000:09:00.0'),
             {'physical_network': 'physnet1', 'remote_managed': 'False'})])
         self.assertEqual('physnet1', found.pools[1]['physical_network'])

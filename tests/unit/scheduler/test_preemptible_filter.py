@@ -29,7 +29,8 @@ def make_host(servers, preemption, victims):
         ('preemptible:allow_servers', servers),
         ('preemptible:allow_preemption', preemption)) if value is not None}
     return types.SimpleNamespace(
-        preemption=host_states.Mark(('v',) * victims), host='h', nodename='h',
+        preemption=host_states.PreemptionMark(('v',) * victims), host='h',
+        nodename='h',
         aggregates=[types.SimpleNamespace(metadata=metadata)])
 
 

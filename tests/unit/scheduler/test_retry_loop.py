@@ -32,7 +32,7 @@ class Cycle:
     resources = {'VCPU': 3}
 
     def __init__(self):
-        self.taken = scheduling_pass.ClaimsMade()
+        self.made = scheduling_pass.ClaimsMade()
 
     def __enter__(self):
         return self
@@ -41,7 +41,7 @@ class Cycle:
         pass
 
 
-class PlacingTestCase(unittest.TestCase):
+class RetryLoopTestCase(unittest.TestCase):
 
     def setUp(self):
         self.now = 0
@@ -52,7 +52,7 @@ class PlacingTestCase(unittest.TestCase):
         self.preemption.handover.claims.active = set()
         self.find_room = self.preemption.known.providers.find_room
         self.find_room.return_value = False
-        self.placing = retry_loop.Placing(self.preemption)
+        self.retry_loop = retry_loop.RetryLoop(self.preemption)
         self.cycle = Cycle()
         self.enterContext(mock.patch.object(
             scheduling_pass, 'SchedulingCycle', self.make_cycle))
@@ -74,11 +74,11 @@ class PlacingTestCase(unittest.TestCase):
         self.outcomes = list(outcomes)
         self.deadline = request_deadline.Deadline(
             TIMES, None, lambda: self.now)
-        return self.placing.place(request_context.RequestContext(
+        return self.retry_loop.place(request_context.RequestContext(
             None, {}, ('s',), deadline=self.deadline), self.select)
 
 
-class TestTrials(PlacingTestCase):
+class TestTrials(RetryLoopTestCase):
 
     def test_stuck_victims(self):
         stuck = handover.VictimsStuck(['v'])
@@ -92,7 +92,7 @@ class TestTrials(PlacingTestCase):
         self.assertEqual([0, 30, 60, 90], self.passes)
 
     def test_lost_races_take_time_too(self):
-        self.cycle.taken.conflicts = 1
+        self.cycle.made.conflicts = 1
         self.assertRaises(exception.NoValidHost, self.place,
                           *5 * [exception.NoValidHost(reason='')], 'there')
         self.assertEqual([0, 30, 60, 90], self.passes)
@@ -111,7 +111,7 @@ class TestTrials(PlacingTestCase):
         self.assertEqual({'d'}, self.deadline.waited)
 
 
-class TestWhatTheUserReads(PlacingTestCase):
+class TestWhatTheUserReads(RetryLoopTestCase):
     """The message of the fault, and what only operators read."""
 
     def refused(self, exc, **cycle):

@@ -242,7 +242,7 @@ class TestChances(DevicesTestCase):
         root = model.Provider('uuid', 1, {}, {})
         known.providers.get_all.side_effect = lambda listed: {
             provider.name: root for provider in listed}
-        known.trees.around.return_value = {'uuid': (root,)}
+        known.trees.providers_for.return_value = {'uuid': (root,)}
         known.headroom = mock.MagicMock()
         known.headroom.__bool__.return_value = False
         # It reads aggregates.
@@ -316,7 +316,7 @@ class TestChances(DevicesTestCase):
         """It is one, where another flavor has none."""
         self.use_flavors(none={}, odd={'pci_passthrough:alias': 'unknown:1'})
         self.preemption.known.providers.list.return_value = []
-        self.preemption.known.trees.around.return_value = {}
+        self.preemption.known.trees.providers_for.return_value = {}
         with self.assertLogs('nova_preempt.scheduler.scheduler_endpoint'):
             self.assertEqual([(None, None)], self.chances('odd', 'none'))
 

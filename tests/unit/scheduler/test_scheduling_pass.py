@@ -52,7 +52,8 @@ class TestClaim(unittest.TestCase):
         self.cycle = scheduling_pass.SchedulingCycle(self.preemption, asked)
         self.cycle._take = mock.Mock()
         state = types.SimpleNamespace(
-            uuid='uuid', host='h', preemption=host_states.Mark(('victim',)))
+            uuid='uuid', host='h',
+            preemption=host_states.PreemptionMark(('victim',)))
         self.cycle.cloud = mock.Mock(states={'uuid': state})
         self.decision = self.cycle.decision = mock.Mock()
         self.decision.plan_of.return_value.joins = ()
@@ -78,12 +79,12 @@ class TestClaim(unittest.TestCase):
     def test_made(self):
         self.assertTrue(self.claim())
         self.assertEqual([self.cycle._take.return_value],
-                         self.cycle.taken.claims)
-        self.assertEqual((0, 0), (self.races, self.cycle.taken.conflicts))
+                         self.cycle.made.claims)
+        self.assertEqual((0, 0), (self.races, self.cycle.made.conflicts))
 
     def test_others_were_faster(self):
         self.assertFalse(self.claim(placement_api.Conflict('409')))
-        self.assertEqual((1, 1), (self.races, self.cycle.taken.conflicts))
+        self.assertEqual((1, 1), (self.races, self.cycle.made.conflicts))
         self.decision.lost.assert_called_once_with('uuid')
         self.decision.leave.assert_not_called()
         self.outdated.assert_called_once_with()
@@ -91,14 +92,14 @@ class TestClaim(unittest.TestCase):
     def test_not_what_it_was(self):
         self.decision.confirm.return_value = None
         self.assertFalse(self.claim())
-        self.assertEqual((1, 1), (self.races, self.cycle.taken.conflicts))
+        self.assertEqual((1, 1), (self.races, self.cycle.made.conflicts))
 
     def test_placement_fails(self):
         """The host is left out; others may be tried now, and anew."""
         with self.assertLogs('nova_preempt.scheduler', 'WARNING') as logs:
             self.assertFalse(self.claim(placement_api.PlacementError('500')))
         self.assertIn('host h', logs.output[0])
-        self.assertEqual((0, 1), (self.races, self.cycle.taken.conflicts))
+        self.assertEqual((0, 1), (self.races, self.cycle.made.conflicts))
         (host, exc), _ = self.decision.leave.call_args
         self.assertEqual(('uuid', '500', 60), (host, str(exc), exc.after_s))
         self.outdated.assert_not_called()
@@ -117,8 +118,9 @@ class TestOutcomeUnknown(unittest.TestCase):
                                                       'decision_records'))
         decision = records.decision.return_value
         decision.uuid, decision.victims = 'd', [mock.Mock(notice_s=0)]
-        self.handover = self.preemption.handover
-        self.handover.claims.claim.side_effect = (
+        handover = self.preemption.handover
+        self.roll_back = handover.recovery.reopen_and_roll_back
+        handover.claims.claim.side_effect = (
             allocation_claim.OutcomeUnknown('500'))
         deadline = mock.Mock()
         deadline.longest_notice_s.return_value = 0
@@ -129,22 +131,22 @@ class TestOutcomeUnknown(unittest.TestCase):
     def take(self, error):
         with self.assertRaises(error) as caught:
             self.cycle._take(None, None, 's', 'p', 'u', {'allocations': {}})
-        self.handover.recovery.take_back.assert_called_once_with('d', '500')
+        self.roll_back.assert_called_once_with('d', '500')
         return caught.exception
 
     def test_taken_back(self):
-        self.handover.recovery.take_back.return_value = True
+        self.roll_back.return_value = True
         self.assertNotIsInstance(self.take(placement_api.PlacementError),
                                  allocation_claim.OutcomeUnknown)
-        self.assertEqual([], self.cycle.taken.lost)
+        self.assertEqual([], self.cycle.made.lost)
 
     def test_not_yet(self):
         """It is tried again when the request has failed."""
-        self.handover.recovery.take_back.return_value = False
+        self.roll_back.return_value = False
         self.take(allocation_claim.OutcomeUnknown)
-        self.assertEqual(['d'], self.cycle.taken.lost)
+        self.assertEqual(['d'], self.cycle.made.lost)
 
     def test_database_away(self):
-        self.handover.recovery.take_back.side_effect = db_exc.DBError
+        self.roll_back.side_effect = db_exc.DBError
         self.take(db_exc.DBError)
-        self.assertEqual(['d'], self.cycle.taken.lost)
+        self.assertEqual(['d'], self.cycle.made.lost)

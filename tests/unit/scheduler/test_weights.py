@@ -22,9 +22,8 @@ CONF = nova.conf.CONF
 def host(name, victims=(), cost_us=0, **values):
     return types.SimpleNamespace(**{
         'host': name, 'nodename': name,
-        'preemption': host_states.Mark(victims, cost_us), 'free_ram_mb': 0,
-        'failed_builds': 0,
-        'aggregates': [], **values})
+        'preemption': host_states.PreemptionMark(victims, cost_us),
+        'free_ram_mb': 0, 'failed_builds': 0, 'aggregates': [], **values})
 
 
 class TestWeighers(unittest.TestCase):
