@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one room that reads and calls Nova and Placement."""
+"""Clients and readers of Nova, Placement, Keystone and their databases."""

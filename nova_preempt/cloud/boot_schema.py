@@ -2,9 +2,9 @@
 
 """Nova's own JSON Schema of the body of POST /servers.
 
-The schemas are those of the Nova that is installed. Much of nova-api comes
-with them: load() imports it before workers are forked, which share it. Up to
-Nova 2025.2 it would have eventlet patch the process.
+The schemas are those of the installed Nova. They import much of nova-api:
+load() does so before workers are forked, so that workers share it. Up to Nova
+2025.2 the import would make eventlet patch the process.
 """
 
 import functools
@@ -14,15 +14,14 @@ import re
 
 import jsonschema.exceptions
 
-#: The engine marks servers with a tag as it asks for them, which is newer
-#: than older versions.
+#: The engine tags servers when it boots them, which needs this version.
 OLDEST = '2.52'
-#: Where a user names none: the latest that has a schema of its own.
+#: The version if a user names none: the latest with a schema of its own.
 DEFAULT = '2.94'
-#: Nova allows 50 for a server, and one is the engine's.
+#: Nova allows 50 tags for a server; the engine uses one.
 MAX_TAGS = 49
 
-# Characters of a complaint.
+# Characters of an error text.
 _MAX_SHOWN = 300
 
 _SERVERS = 'nova.api.openstack.compute.schemas.servers'
@@ -35,9 +34,9 @@ _VERSION = re.compile(r'([0-9])\.(0|[1-9][0-9]{0,3})')
 class InvalidBody(Exception):
     """Nova would refuse the body.
 
-    :ivar path: of the field that is wrong, such as ".server.networks"; '' for
-        the body as a whole
-    :ivar text: what is wrong, without the field's value, which may be secret
+    :ivar path: of the invalid field, such as ".server.networks"; '' for the
+        whole body
+    :ivar text: the error, without the field's value, which may be secret
     """
 
     def __init__(self, path, text):
@@ -47,16 +46,15 @@ class InvalidBody(Exception):
 
 
 def load():
-    """Read the schemas, which check() otherwise does when it is asked."""
+    """Import the schemas; otherwise check() imports them."""
     newest_version()
     _schemas()
     _module(_VALIDATORS)
 
 
 def check_version(text):
-    """Complain about a microversion of Nova that cannot be asked for.
+    """Return why a microversion of Nova cannot be used, '' if it can.
 
-    :returns: what is wrong, '' if nothing is
     """
     oldest, newest = _parsed(OLDEST), newest_version()
     found = _VERSION.fullmatch(text) and _parsed(text)
@@ -68,13 +66,13 @@ def check_version(text):
 
 @functools.cache
 def newest_version():
-    """The latest microversion that the installed Nova knows, (2, number)."""
+    """Return the latest microversion of the installed Nova, (2, number)."""
     found = _module(_VERSIONS).max_api_version()
     return found.ver_major, found.ver_minor
 
 
 def check(body, version):
-    """Refuse a body as nova-api with this microversion would.
+    """Validate a body as nova-api does with this microversion.
 
     :raises InvalidBody:
     """
@@ -102,26 +100,26 @@ def _complaint(error):
 
 
 def _schema(version):
-    """The schema of the latest version up to this one, a pair of numbers."""
+    """Return the latest schema up to a version, a pair of numbers."""
     known = _schemas()
     return known[max(since for since in known if since <= version)]
 
 
 @functools.cache
 def _schemas():
-    """{microversion since when: schema}, as Nova calls them."""
+    """Return {first microversion: schema} of Nova's schemas."""
     found = {}
     for name, value in vars(_module(_SERVERS)).items():
         match = _NAME.fullmatch(name)
         if match:
-            # "create" is of the first version, 2.1; "create_v20" of none.
+            # "create" is the schema of 2.1; "create_v20" does not match.
             found[tuple(map(int, match.groups()))
                   if match[1] else (2, 1)] = value
     return found
 
 
 def _module(name):
-    """A module of nova.api, without eventlet."""
+    """Import a module of nova.api without eventlet."""
     os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'true')
     return importlib.import_module(name)
 

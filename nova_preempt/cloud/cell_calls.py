@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only way to the database of a cell, with a time limit.
+"""Calls functions with a cell's database, with a time limit.
 
-A database that hangs is not one that refuses: Nova's objects wait for it
-without end. Each call runs in a thread of its own, and the caller waits for no
-longer than the limit. While a call to a cell hangs, other calls to it fail at
-once; now and then one of them runs all the same, and nobody waits for it.
-Nova's scatter-gather has a limit as well, but each caller waits for all of it,
-and the calls that hang fill a pool that Nova's own scheduling uses.
+All access to cell databases goes through this module. Nova's objects wait
+without end for a database that hangs. So each call runs in a thread of its
+own, and the caller waits up to the limit. While a call to a cell hangs, other
+calls to it fail at once, except for a trial call now and then, whose result no
+caller waits for. Nova's scatter-gather has a limit as well, but each caller
+waits for all of it, and hanging calls fill a pool that Nova's own scheduling
+uses.
 
 The periodic readings of whole cells are in nova_preempt.cloud.cells.
 """
@@ -26,30 +27,28 @@ LOG = logging.getLogger(__name__)
 # Long for a query by uuid, short enough for a request that needs several.
 LIMIT_S = 10
 
-# For what reads much and has nobody wait: the limit of Nova's own lists.
+# For long readings in the background: the limit of Nova's own lists.
 LONG_S = 60
 
-# How long after a call that hangs one of the others runs, twice as long each
-# time, and how many do at most: each keeps a thread and a connection of Nova's
-# pool.
+# The pause before a trial call to a cell that hangs, doubled with each trial,
+# and the most trials: each keeps a thread and a connection of Nova's pool.
 PAUSE_S = 30
 LONGEST_PAUSE_S = 600
 MOST_TRIALS = 8
 
-
-# How long a processor was busy for calls of the current thread, in others.
+# The processor time of the current thread's calls, which run in other threads.
 _elsewhere = threading.local()
 
 
 def processor_time():
-    """time.thread_time() with what the calls of this thread have taken."""
+    """Return time.thread_time() plus the time of this thread's cell calls."""
     return time.thread_time() + getattr(_elsewhere, 'took_s', 0.0)
 
 
 class CellAway(exception.NovaException):
     """A cell does not answer in time.
 
-    Not Nova's CellTimeout, which is a NotFound: nothing is known to be gone.
+    Nova's CellTimeout is not used, for it is a NotFound.
     """
 
     msg_fmt = 'Cell %(cell)s does not answer within %(limit)s s'
@@ -57,7 +56,7 @@ class CellAway(exception.NovaException):
 
 @contextlib.contextmanager
 def opened(cell, read_deleted='no'):
-    """An administrator's context for this cell, without any time limit."""
+    """Yield an admin context for a cell, without a time limit."""
     context = nova_context.get_admin_context(read_deleted=read_deleted)
     with nova_context.target_cell(context, cell) as cell_context:
         yield cell_context
@@ -71,9 +70,9 @@ def start_thread(run):
 class _Call:
     """A call that runs in a thread.
 
-    :ivar late: from when on its cell counts as one that hangs
-    :ivar is_trial: whether its cell hangs, and nobody waits for the answer
-    :ivar took_s: that it has kept a processor busy
+    :ivar late: the time from which its cell counts as hanging
+    :ivar is_trial: whether its cell hangs, and no caller waits for the answer
+    :ivar took_s: its processor time
     """
 
     cell: object
@@ -87,11 +86,11 @@ class _Call:
 
 @dataclasses.dataclass
 class _State:
-    """The calls to one cell and whether it answers.
+    """The state of one cell.
 
     :ivar running: the calls that have not returned
-    :ivar answered: when the last one began that was answered
-    :ivar told: whether the log says that the cell hangs
+    :ivar answered: when the last answered call began
+    :ivar told: whether the hanging cell was logged
     """
 
     running: list = dataclasses.field(default_factory=list)
@@ -100,13 +99,13 @@ class _State:
 
 
 class CellCalls:
-    """Calls functions for cells.
+    """Calls functions for cells in threads, with a time limit.
 
     :param limit_s: how long a caller waits at most
     :param monotonic: the clock
     :param start: runs a function in a thread
     :param wait: waits for a threading.Condition for so many seconds
-    :param consequence: what it means that a cell hangs, for the log
+    :param consequence: the effect of a hanging cell, for the log
     """
 
     def __init__(self, limit_s=LIMIT_S, monotonic=time.monotonic,
@@ -122,10 +121,10 @@ class CellCalls:
 
     def call(self, cell, function, *args, limit_s=None, read_deleted='no',
              **kwargs):
-        """Call a function with the context of a cell; return its result.
+        """Return the result of a function, called with a cell's context.
 
         :param args, kwargs, limit_s: see gather()
-        :raises CellAway: it does not return in time
+        :raises CellAway: the function does not return in time
         :raises Exception: what the function raises
         """
         answer, = self.ask(
@@ -137,11 +136,11 @@ class CellCalls:
 
     def gather(self, cells, function, *args, limit_s=None, read_deleted='no',
                **kwargs):
-        """{uuid of a cell: what the function returns there, or its error}.
+        """Return {cell uuid: the function's result there, or its exception}.
 
-        :param args, kwargs: of the function, after the context
-        :param limit_s: how long is waited for all of them together, None for
-            as long as usual
+        :param args, kwargs: arguments of the function, after the context
+        :param limit_s: the time limit of all calls together, None for the
+            default
         """
         cells = {cell.uuid: cell for cell in cells}
         answers = self.ask(
@@ -157,11 +156,11 @@ class CellCalls:
 
     def ask(self, cells, function, limit_s=None, read_deleted='no',
             ended=lambda cell, answer: None):
-        """Return the same as gather(), without a word in the log.
+        """Return the same as gather(), without logging errors.
 
-        :param function: given a cell and its context
-        :param ended: given a cell and what the function has returned, or its
-            error, whenever that is
+        :param function: called with a cell and its context
+        :param ended: called with a cell and the function's result or exception
+            when it returns, even after the time limit
         """
         limit_s = limit_s or self._limit_s
         changed = threading.Condition()
@@ -190,14 +189,14 @@ class CellCalls:
         return answers
 
     def _begin(self, cell, limit_s):
-        """The _Call, None if none is to be made now."""
+        """Return a new _Call, None if the cell must not be called now."""
         with self._lock:
             now = self._monotonic()
             state = self._states.setdefault(cell.uuid, _State())
             hangs = self._hangs(state, now)
             if hangs and not self._is_trial_due(state, now):
                 return None
-            # A caller in a hurry does not judge the cell.
+            # A shorter limit of one caller does not make the cell hang.
             call = _Call(cell, now, now + max(limit_s, self._limit_s), hangs)
             state.running.append(call)
             return call
@@ -210,14 +209,14 @@ class CellCalls:
             call.began for call in state.running)
 
     def hanging(self):
-        """Return the uuids of cells that do not answer."""
+        """Return uuids of cells that do not answer."""
         with self._lock:
             now = self._monotonic()
             return {uuid for uuid, state in self._states.items()
                     if self._hangs(state, now)}
 
     def _hangs(self, state, now):
-        """Whether it owes an answer for too long, and has given none since."""
+        """Return whether a call is late and no later call was answered."""
         return any(now >= call.late and call.began >= state.answered
                    for call in state.running)
 
@@ -253,14 +252,14 @@ class CellCalls:
             state.running.remove(call)
             now = self._monotonic()
             if failed and now >= call.late:
-                return            # its connection broke: no sign of life
+                return            # its connection broke: this is no answer
             state.answered = max(state.answered, call.began)
             if state.told and not self._hangs(state, now):
                 state.told = False
                 LOG.info('Cell %s answers again.', call.cell.identity)
 
 
-# Its state is of the process: what hangs for one caller hangs for all.
+# Shared by the process: a cell that hangs for one caller hangs for all.
 _OF_PROCESS = CellCalls()
 
 call = _OF_PROCESS.call

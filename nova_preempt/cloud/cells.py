@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads something of each cell, none of which may hold up the others."""
+"""Reads all cells; a slow cell does not delay the others."""
 
 import functools
 import threading
@@ -13,13 +13,13 @@ LOG = logging.getLogger(__name__)
 
 
 class CellReader:
-    """Reads cells. What comes later than anybody waits still counts.
+    """Reads cells periodically; an answer after the time limit still counts.
 
     :param get_cells: returns {uuid: CellMapping}
-    :param read: called with a context and a CellMapping; what it raises is
-        logged, once as long as it says the same
+    :param read: called with a context and a CellMapping; its errors are
+        logged, each once while it stays the same
     :param limit_s, monotonic, start, wait: see cell_calls.CellCalls
-    :param consequence: what it means that a cell cannot be read, for the log
+    :param consequence: the effect of an unreadable cell, for the log
     """
 
     def __init__(self, get_cells, read, limit_s=cell_calls.LIMIT_S,
@@ -33,13 +33,13 @@ class CellReader:
         self._calls = cell_calls.CellCalls(limit_s, monotonic, start, wait,
                                            consequence)
         self._reading = threading.Lock()
-        self._begun = 0           # how many rounds of readings
+        self._begun = 0           # number of reading rounds begun
         self._lock = threading.Lock()
-        # uuid: (the round of its last reading, why that failed, '' if not)
+        # uuid: (round of its last reading, its failure or '')
         self._cells = {}
 
     def read(self):
-        """Read all cells now, or share what somebody begins to read now."""
+        """Read all cells, or share a round that begins after this call."""
         asked = self._begun
         with self._reading:
             if self._begun > asked:
@@ -55,7 +55,7 @@ class CellReader:
                 ended=functools.partial(self._note, self._begun))
 
     def unreadable(self):
-        """Return the uuids of cells whose last reading failed, or hangs."""
+        """Return uuids of cells whose last reading failed, or hangs."""
         with self._lock:
             failed = {uuid for uuid, (_round, failure) in self._cells.items()
                       if failure}
@@ -66,16 +66,16 @@ class CellReader:
         return self._calls.hanging() & self._cells.keys()
 
     def _note(self, number, cell, answer):
-        """Note how a reading has ended.
+        """Record the result of a reading, and log it if it is new.
 
-        A record that Nova cannot read fails each time, which is each second.
+        A record that Nova cannot read fails in each round, every second.
         """
         failure = f'{type(answer).__name__}: {answer}' if isinstance(
             answer, Exception) else ''
         with self._lock:
             last, before = self._cells.get(cell.uuid, (number + 1, ''))
             if number < last:
-                return            # the cell is gone, or was read since
+                return            # the cell is gone, or was read again
             self._cells[cell.uuid] = number, failure
         if failure == before:
             return

@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Up to when the servers of each cell have been read.
+"""Cursor of the changes that were read of each cell.
 
-A cell is read once as a whole, then it is asked for what has changed since.
-What was deleted and archived after the last reading shows up in no list of
-changes: after a pause, and now and then, it is looked for.
+A cell is read as a whole once, then for changes since the last reading.
+Servers that were deleted and archived after that are in no list of changes:
+whole readings after a pause, and periodically, detect them.
 
-Nova's services date changes by their own clocks. A clock of ours that is ahead
-of them would skip changes, and one that is set back would put a new reading
-before an old one. So readings are in the order in which they begin, and are
-dated by the changes that they have read: a server that was changed at a
-certain time was read later, so by the clock that has dated it at least as much
-time has passed since as by a clock of ours that only goes on. Where one
-service of Nova is ahead of all others our own clock is the bound. A clock of
-ours that was set anew counts as if it had always been so: those of Nova's
-services on the same host were set with it.
+Nova's services date changes by their own clocks. If our clock is ahead of
+theirs it would skip changes, and if it is set back a new reading would be
+dated before an old one. So readings are ordered by their beginning and dated
+by the changes that they have read: a server that was changed at a certain time
+was read later, so at least as much time has passed by the clock that dated the
+change as by our monotonic clock. If the clock of one Nova service is ahead of
+all others, our own clock is the bound. If our clock was set, it is taken to
+have always been so: the clocks of Nova's services on the same host were set
+with it.
 
-Where clocks of Nova's services differ by more than the overlap, changes are
-skipped at first. The next reading as a whole looks back for longer and finds
-them.
+If clocks of Nova's services differ by more than the overlap, changes are
+skipped at first. The next whole reading has a longer overlap and finds them.
 """
 
 import dataclasses
@@ -29,54 +28,54 @@ from oslo_utils import timeutils
 
 from nova_preempt.cloud import instances
 
-# Changes are read from a little before the last reading, since what a clock
-# of another host dates may be late by this much.
+# Changes are read from this long before the last reading, since clocks of
+# other hosts may be late, in seconds.
 OVERLAP_S = 30
 
-# After a pause of this length, in seconds, it is looked for what is gone. And
-# so often in any case: an archive takes what was deleted just before, too.
+# A whole reading, which detects archived servers, follows a pause of GAP_S. It
+# is also due WHOLE_S after the last one, for "archive_deleted_rows" may take
+# rows that were deleted just before.
 GAP_S = 120
 WHOLE_S = 3600
 
-# A reading as a whole looks back so long before the last one of its kind.
+# The overlap of a whole reading with the last one, in seconds.
 WHOLE_OVERLAP_S = 3600
 
 
 @dataclasses.dataclass(frozen=True)
 class _Moment:
-    """A moment by both clocks of ours.
+    """A moment by both of our clocks.
 
-    :ivar wall: a naive datetime in UTC, which may jump
-    :ivar steady_s: seconds that only grow
+    :ivar wall: the wall clock, a naive datetime in UTC, which may jump
+    :ivar steady_s: the monotonic clock
     """
 
     wall: datetime.datetime
     steady_s: float
 
     def is_within(self, seconds, earlier):
-        """Whether it is no longer after an earlier one, by either clock.
+        """Return whether an earlier moment is this close by both clocks.
 
-        A machine that was suspended tells by the one, a clock that was set by
-        the other.
+        The clocks differ if the machine was suspended or its clock was set.
         """
         return (self.steady_s - earlier.steady_s <= seconds and abs(
             (self.wall - earlier.wall).total_seconds()) <= seconds)
 
     def then(self, earlier):
-        """Return an earlier time as the wall clock, set as now, tells it."""
+        """Return the wall time of an earlier moment by the present clock."""
         return self.wall - datetime.timedelta(
             seconds=self.steady_s - earlier.steady_s)
 
 
 @dataclasses.dataclass
 class Reading:
-    """One reading of a cell that begins.
+    """A reading of a cell.
 
-    :ivar number: of the readings that begin later it is higher
-    :ivar changes: filters of what has changed; of all for the first reading
-    :ivar is_first: whether nothing is known of the cell
-    :ivar whole: whether what was known may be gone without a trace
-    :ivar latest: when the latest change was made that it has read
+    :ivar number: grows with each reading
+    :ivar changes: filters of the changes; of all servers if it is the first
+    :ivar is_first: whether the cell was not read before
+    :ivar whole: whether known servers may have been archived since
+    :ivar latest: the time of the latest change that it has read
     """
 
     cell_uuid: str
@@ -88,7 +87,7 @@ class Reading:
     latest: datetime.datetime | None = None
 
     def saw(self, instances):
-        """Learn the Instances that were read."""
+        """Note the Instances that were read."""
         for instance in instances:
             changed_at = instance.updated_at or instance.created_at
             if changed_at is not None:
@@ -99,13 +98,13 @@ class Reading:
 
 @dataclasses.dataclass
 class _Cell:
-    """How far a cell was read.
+    """The last readings of a cell.
 
-    :ivar last: when the last Reading began that has succeeded
-    :ivar number: of that one
-    :ivar whole: the same of the last one as a whole
-    :ivar zero: by the clock of the cell it was at least that late when our
-        steady clock was at 0; None while nothing tells
+    :ivar last: when the last successful Reading began
+    :ivar number: its number
+    :ivar whole: when the last successful whole Reading began
+    :ivar zero: the earliest time of the cell's clock when our monotonic clock
+        was at 0, None if unknown
     """
 
     last: _Moment
@@ -114,7 +113,7 @@ class _Cell:
     zero: datetime.datetime | None = None
 
     def changes(self, now, whole):
-        """The filters of what may not have been read."""
+        """Return the filters of changes that may be unread."""
         if self.zero is None:
             return instances.PRESENT
         last, overlap_s = ((self.whole, WHOLE_OVERLAP_S) if whole
@@ -125,9 +124,9 @@ class _Cell:
 
 
 class ChangeCursor:
-    """Remembers the readings of cells. One serves many threads.
+    """Remembers the readings of cells. Thread-safe.
 
-    :param monotonic: a clock of seconds that only grow
+    :param monotonic: a monotonic clock in seconds
     """
 
     def __init__(self, monotonic=time.monotonic):
@@ -136,11 +135,11 @@ class ChangeCursor:
         self._cells = {}          # uuid: _Cell
 
     def __bool__(self):
-        """Whether any cell has been read."""
+        """Return whether any cell has been read."""
         return bool(self._cells)
 
     def begin(self, cell_uuid):
-        """The Reading that begins now."""
+        """Begin a Reading of a cell."""
         now = _Moment(timeutils.utcnow(), self._monotonic())
         cell = self._cells.get(cell_uuid)
         if cell is None:
@@ -153,27 +152,27 @@ class ChangeCursor:
             is_first=False, whole=whole)
 
     def age_s(self, reading):
-        """How long ago a Reading began."""
+        """Return how long ago a Reading began."""
         return self._monotonic() - reading.began.steady_s
 
     def forget(self, others):
-        """Forget the cells that are none of these: one may come back."""
+        """Forget all cells but these."""
         for cell_uuid in self._cells.keys() - others:
             del self._cells[cell_uuid]
 
     def is_outdated(self, reading):
-        """Whether one that began later has succeeded meanwhile."""
+        """Return whether a reading that began later has succeeded."""
         cell = self._cells.get(reading.cell_uuid)
         return cell is not None and cell.number > reading.number
 
     def done(self, reading):
-        """Go on from this Reading: it has succeeded."""
+        """Note that a Reading has succeeded."""
         old = self._cells.get(reading.cell_uuid)
         zero = old and old.zero
         if reading.latest is not None:
             latest = reading.latest - datetime.timedelta(
                 seconds=self._monotonic())
-            # A clock of Nova that was set back counts once all is read.
+            # A Nova clock that was set back counts after a whole reading.
             zero = latest if zero is None or reading.whole else max(
                 zero, latest)
         self._cells[reading.cell_uuid] = _Cell(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services that everybody calls."""
+"""Clients of Nova and Placement that a service shares."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nova_preempt.cloud import placement_api
 
 @dataclasses.dataclass(frozen=True)
 class Clients:
-    """Where Nova and Placement are reached.
+    """The clients of a service.
 
-    :ivar get_cells: returns {uuid: CellMapping} to look for servers in
+    :ivar get_cells: returns {uuid: CellMapping} of the cells with servers
     """
 
     nova: nova_api.NovaAPI

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extra specs and the hint that make a server preemptible.
+"""Extra specs and the scheduler hint that make a server preemptible.
 
-By its flavor: the extra spec ``preemptible:enabled`` or Blazar's
-``blazar:preemptible``. By a scheduler hint ``preemptible`` where the operator
-allows it.
+The extra spec is ``preemptible:enabled`` or Blazar's ``blazar:preemptible``,
+the hint ``preemptible``, where the operator allows it.
 """
 
 import re
@@ -20,7 +19,7 @@ RESTORE = 'preemptible:restore'
 LADDER = 'preemptible:ladder'
 CLASS = 'preemptible:class'
 HINT = 'preemptible'
-#: Of extra specs.
+#: Namespace of our extra specs.
 NAMESPACE = 'preemptible'
 
 # resources:VGPU, resources1:VGPU, resources_gpu:VGPU
@@ -33,7 +32,7 @@ def flavor_is_preemptible(extra_specs):
 
 
 def hint_is_preemptible(scheduler_hints):
-    """Whether the hint asks for it; Nova keeps hints as lists of strings."""
+    """Return whether the hint is true; Nova keeps hints as string lists."""
     value = (scheduler_hints or {}).get(HINT)
     if isinstance(value, list | tuple):
         value = value[0] if value else None
@@ -41,39 +40,39 @@ def hint_is_preemptible(scheduler_hints):
 
 
 def minimum_runtime_s(extra_specs):
-    """The flavor's promise in seconds, 0 where it gives none."""
+    """Return the guaranteed run time in seconds, 0 if there is none."""
     return _seconds(extra_specs, MINIMUM_RUNTIME) or 0
 
 
 def maximum_runtime_s(extra_specs):
-    """After how many seconds servers of the flavor end, None if never."""
+    """Return the maximum run time in seconds, None if there is none."""
     return _seconds(extra_specs, MAXIMUM_RUNTIME)
 
 
 def notice_s(extra_specs):
-    """How long before their end they are told, None if it does not say."""
+    """Return the notice in seconds, None if the flavor does not set it."""
     return _seconds(extra_specs, NOTICE)
 
 
 def action(extra_specs):
-    """What their end is, '' if the flavor does not say."""
+    """Return the eviction action, '' if the flavor does not set it."""
     return extra_specs.get(ACTION, '')
 
 
 def restore(extra_specs):
-    """Whether they come back once there is room."""
+    """Return whether evicted servers are restored once there is capacity."""
     return strutils.bool_from_string(extra_specs.get(RESTORE))
 
 
 def ladder(extra_specs):
-    """Of which ladder of flavors it is a rung, '' if of none."""
+    """Return the name of the flavor's ladder, '' if it has none."""
     return extra_specs.get(LADDER, '')
 
 
 def class_name(extra_specs):
-    """Of which class its servers are, '' if of none.
+    """Return the class of service of the flavor's servers, '' if none.
 
-    Only preemptible ones are of any: nobody ends others.
+    Only preemptible servers have a class.
     """
     if not flavor_is_preemptible(extra_specs):
         return ''
@@ -81,7 +80,7 @@ def class_name(extra_specs):
 
 
 def resource_classes(extra_specs):
-    """The resource classes that a flavor names beside Nova's own."""
+    """Return the resource classes that a flavor requests by extra specs."""
     classes = {match[1] for match in map(_RESOURCES.match, extra_specs)
                if match}
     if extra_specs.get('accel:device_profile'):
@@ -90,7 +89,7 @@ def resource_classes(extra_specs):
 
 
 def resource_amounts(extra_specs):
-    """{resource class: amount} that a flavor names, of all its groups."""
+    """Return {resource class: amount} of the extra specs of all groups."""
     found = {}
     for key, value in extra_specs.items():
         match = _RESOURCES.match(key)
@@ -100,10 +99,10 @@ def resource_amounts(extra_specs):
 
 
 def _seconds(extra_specs, key):
-    """nova-api refuses anything but a number (see
-    nova_preempt.extra_spec_validators).
+    """Return a number of seconds, None if it is unset or no number.
 
-    But only with microversion 2.86 or later; what is none counts as unset.
+    nova-api refuses other values since microversion 2.86, see
+    nova_preempt.extra_spec_validators.
     """
     try:
         return max(0, int(extra_specs[key]))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds nodes whose space has become free since the last look.
+"""Finds nodes on which Nova has freed allocations.
 
-Placement does not count the deletion of a consumer's allocations as a change
-of the provider, so it is told by Nova's records of all servers, normal ones
-too: those that are deleted, that have moved, and those whose resize is over.
+Placement does not raise a provider's generation when a consumer's allocations
+are deleted. So Nova's records of all servers, preemptible or not, are read for
+servers that were deleted, have moved, or whose resize is over.
 """
 
 import threading
@@ -11,16 +11,16 @@ import time
 
 from nova.compute import vm_states
 
-# For how long after a server has moved it is looked for space that is free
-# again: Nova frees it a moment later.
+# How long a node is reported after a server has moved away, in seconds: Nova
+# frees the allocation a moment later.
 SETTLE_S = 30
 
 
 class FreedNodeTracker:
-    """Where every server was last.
+    """Remembers the node of each server to report the nodes it leaves.
 
-    :param tell: called with the names of nodes that servers have left, or are
-        just leaving
+    :param tell: called with the names of nodes that servers have left or are
+        leaving
     :param monotonic: a clock, in seconds
     """
 
@@ -29,17 +29,17 @@ class FreedNodeTracker:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._nodes = {}          # server uuid: node
-        self._resized = {}        # server uuid: node that it may go back to
+        self._resized = {}        # server uuid: node a revert returns it to
         self._gone = {}           # server uuid: when it was seen deleted
-        self._until = {}          # node: how long it is still looked at
+        self._until = {}          # node: until when it is reported
 
     def note(self, instances):
-        """Tell which nodes servers have left by this.
+        """Report the nodes that servers have left by these changes.
 
-        The last ones that have changed come again for a while; a deletion is
-        told of once after its end, when Nova has freed its space.
+        Moves are reported repeatedly for SETTLE_S; a deletion once more after
+        its end, when Nova has freed the allocation.
 
-        :param instances: Instances that have changed since the last time
+        :param instances: Instances that have changed since the last call
         """
         with self._lock:
             now = self._monotonic()
@@ -70,12 +70,12 @@ class FreedNodeTracker:
         return last
 
     def _moved(self, instance):
-        """The nodes that a server that lives has left."""
+        """Return the nodes that an existing server has left."""
         uuid = instance.uuid
         last, self._nodes[uuid] = self._nodes.get(uuid), instance.node
         left = {last} - {None, instance.node}
         if instance.vm_state == vm_states.RESIZED:
-            # It keeps its space there until it is confirmed.
+            # It keeps its allocation there until it is confirmed.
             if left:
                 self._resized[uuid], = left
         elif uuid in self._resized:

@@ -24,7 +24,7 @@ class ComputeHost:
     :param name: of the node
     :param host: of the service
     :param seen_at: when the service has reported last, None if never
-    :param servers: how many the service has counted there
+    :param servers: the number of servers that the service has counted
     """
 
     name: str
@@ -43,13 +43,13 @@ class ComputeHost:
 
     @property
     def is_ours(self):
-        """Whether we have disabled it."""
+        """Whether nova_preempt has disabled its service."""
         return self.disabled and self.disabled_reason.startswith(
             power_steps.REASON)
 
     @property
     def is_operators(self):
-        """Whether somebody else has."""
+        """Whether an operator has disabled its service."""
         return self.disabled and not self.is_ours
 
 
@@ -59,7 +59,7 @@ def _service_group():
 
 
 def is_up(service):
-    """Whether a service reports, and nobody has said that it is down.
+    """Return whether a service reports and is not forced down.
 
     :param service: Nova's Service, or its dict in a HostState
     """
@@ -67,14 +67,14 @@ def is_up(service):
 
 
 def host_is_up(server_uuid, host):
-    """Whether the compute service of a host is up.
+    """Return whether the compute service of a host is up.
 
-    :param server_uuid: of a server there: it tells in which cell to look
-    :raises NovaError: nobody can tell
+    :param server_uuid: a server on the host, by which its cell is found
+    :raises NovaError: that cannot be read
     """
     try:
         cell = instances.find_cells([server_uuid]).get(server_uuid)
-        # Without a cell there is no server any more that could end.
+        # A server without a cell is gone and cannot be evicted.
         return cell is None or is_up(cell_calls.call(
             cell, objects.Service.get_by_compute_host, host))
     except exception.ComputeHostNotFound:
@@ -85,9 +85,9 @@ def host_is_up(server_uuid, host):
 
 
 def read_hosts(context, cell_uuid):
-    """[ComputeHost] in the cell of a context, without their aggregates.
+    """Return [ComputeHost] of a context's cell, without their aggregates.
 
-    Hosts of several nodes, as of Ironic, are not there.
+    Hosts with several nodes, such as those of Ironic, are excluded.
     """
     services = objects.ServiceList.get_by_binary(
         context, 'nova-compute', include_disabled=True)
@@ -116,13 +116,13 @@ def _state(service):
 
 
 def reread(cell, host):
-    """A ComputeHost with its service as it is now."""
+    """Return a ComputeHost with the current state of its service."""
     return dataclasses.replace(host, **_state(cell_calls.call(
         cell, objects.Service.get_by_uuid, host.service_uuid)))
 
 
 def users(cell, host):
-    """(servers on a ComputeHost, servers that come or leave): their uuids."""
+    """Return uuids of (servers on a host, servers migrating to or from it)."""
     servers = cell_calls.call(
         cell, objects.InstanceList.get_uuids_by_host, host.host)
     migrations = cell_calls.call(
@@ -133,19 +133,19 @@ def users(cell, host):
 
 
 def list_hosts(cell):
-    """The names of a cell's hosts, as Nova's API database has them."""
+    """Return the names of a cell's hosts by Nova's API database."""
     return {mapping.host for mapping in objects.HostMappingList.get_by_cell_id(
         nova_context.get_admin_context(), cell.id)}
 
 
 def list_nodes(cell):
-    """The names of a cell's compute nodes."""
+    """Return the names of a cell's compute nodes."""
     return {node.hypervisor_hostname for node in cell_calls.call(
         cell, objects.ComputeNodeList.get_all, limit_s=cell_calls.LONG_S)}
 
 
 def list_aggregates(key=None):
-    """Nova's Aggregates; only those with this key of metadata, if any."""
+    """Return Nova's Aggregates, optionally only those with a metadata key."""
     context = nova_context.get_admin_context()
     return list(objects.AggregateList.get_all(context) if key is None else
                 objects.AggregateList.get_by_metadata_key(context, key))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Nova's records of actions on servers.
+"""Reads Nova's instance actions of many servers.
 
-Nova's objects read that of one server at a time, and the events of one action:
-with thousands of servers that takes minutes.
+Nova's objects read the actions of a single server, and the events of a single
+action: with thousands of servers that takes minutes.
 """
 
 import collections
@@ -14,13 +14,13 @@ from nova_preempt.cloud import parallel_calls
 from nova_preempt.core.classes import clock_events
 from nova_preempt.core.times import microseconds
 
-# By what an instance comes to run on a host, and since when, say these.
+# Events that tell when an instance began to run on a host.
 _EVENTS = ('compute__do_build_and_run_instance', 'compute_start_instance',
            'compute_unshelve_instance')
 
 
 def read(context, servers):
-    """{uuid: [core.classes.clock_events.Action]} of these ObservedServers.
+    """Return {uuid: [core.classes.clock_events.Action]} of ObservedServers.
 
     :param context: of their cell
     """
@@ -71,13 +71,13 @@ def _action(server, row, events):
 
 
 def _run(server, row, events):
-    """When a host got it, when it ran there or failed, and whether it did."""
+    """Return (when placed, when running or failed, whether it failed)."""
     ours = [event for event in events if event.event in _EVENTS]
     placed_us = min((_us(event.start_time) for event in ours
                      if event.start_time), default=None)
     good = [_us(event.finish_time) for event in ours
             if event.finish_time and event.result == 'Success']
-    # A host that has sent it on to another one counts as a success, too.
+    # A reschedule to another host counts as a success, too.
     if good and server.launched_at is not None:
         return placed_us, max(good), False
     bad = [_us(event.finish_time) for event in events
@@ -88,5 +88,5 @@ def _run(server, row, events):
 
 
 def _us(at):
-    """Microseconds since the epoch, None for None."""
+    """Return microseconds since the epoch, None for None."""
     return at and microseconds(at)

@@ -2,10 +2,10 @@
 
 """Polls the state of servers that a caller waits for.
 
-Hundreds of requests may wait for their victims at once: they share one query
-of a cell at a time, and the more there is to read, the longer that serves.
-Each cell is read by itself: one that cannot be read, or not in time, holds up
-nobody whose victims are in others.
+Hundreds of requests may wait for their victims at once. They share one query
+per cell, which runs less often the longer it takes. Each cell is read by
+itself: an unreadable or slow cell does not delay requests whose victims are in
+other cells.
 """
 
 import collections
@@ -18,17 +18,16 @@ from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
 from nova_preempt.core import poll_backoff
 
-#: The longest pause between two looks whether a victim is gone, in seconds.
-#: The first ones after Nova was asked for something come sooner. All who wait
-#: share what is read.
+#: The longest pause between two readings of a victim, in seconds. Pauses after
+#: a call to Nova begin shorter.
 POLL_INTERVAL_S = 0.5
 
-# How long a reading by another thread is waited for.
+# How long to wait for a reading by another thread, in seconds.
 _PATIENCE_S = 5.0
 
 
 class WaiterCounts:
-    """Counts the waiters of each server; callers lock it."""
+    """Counts the waiters of each server. Not thread-safe."""
 
     def __init__(self):
         self.uuids = collections.Counter()
@@ -37,18 +36,18 @@ class WaiterCounts:
         self.uuids.update(uuids)
 
     def remove(self, uuids):
-        """Returns those of them that nobody waits for any more."""
+        """Remove waiters; return the servers without any waiter."""
         self.uuids -= collections.Counter(uuids)
         return set(uuids) - self.uuids.keys()
 
 
 class SharedReading:
-    """Keeps the last reading of the servers that were added.
+    """Caches a reading of the added servers for all threads.
 
-    New ones are read at once, and all again when that is due.
+    New servers are read at once, all servers when a reading is due.
 
-    :param what: it is, for messages
-    :param read: given uuids and the time, returns {uuid: what it is}
+    :param what: a name of the reading, for messages
+    :param read: given uuids and the time, returns {uuid: result}
     :param monotonic, processor_time: the clocks to measure by
     """
 
@@ -61,7 +60,7 @@ class SharedReading:
         self._uuids = set()
         self._unread = set()
         self._found = {}
-        self._last = None         # the core's Reading
+        self._last = None         # a poll_backoff.Reading
 
     def add(self, uuids):
         with self._lock:
@@ -76,9 +75,9 @@ class SharedReading:
                 self._found.pop(uuid, None)
 
     def get(self, uuid, max_age_s):
-        """Return a server as it was read, None if it was not found.
+        """Return a server's result, None if it was not found.
 
-        :param max_age_s: how old that may be
+        :param max_age_s: its maximum age
         :raises NovaError: it could not be read
         """
         if not self._reading.acquire(timeout=_PATIENCE_S):
@@ -117,10 +116,10 @@ class SharedReading:
 
 
 class InstancePoller:
-    """Reads the records of the servers that somebody waits for.
+    """Reads the records of servers that requests wait for. Thread-safe.
 
     :param find: given uuids, returns {uuid: CellMapping, None if it has no
-        cell} of those that Nova knows
+        cell} of existing servers
     :param read: given a CellMapping and uuids, returns {uuid: ObservedServer}
     :param monotonic, processor_time: the clocks to measure by
     """
@@ -147,9 +146,9 @@ class InstancePoller:
                     cell.remove([uuid])
 
     def get(self, uuid, max_age_s=None):
-        """The ObservedServer of a server that was added, None if it is gone.
+        """Return the ObservedServer of an added server, None if it is gone.
 
-        :param max_age_s: how old it may be
+        :param max_age_s: its maximum age
         :raises NovaError: it could not be read
         """
         if max_age_s is None:
@@ -157,7 +156,7 @@ class InstancePoller:
         cell = self._cell_of(uuid)
         state = cell and cell.get(uuid, max_age_s)
         if cell is not None and state is None:
-            # Perhaps it has moved to another cell.
+            # It may have moved to another cell.
             with self._lock:
                 self._look_up([uuid])
                 other = self._cells.get(self._homes[uuid])
@@ -190,7 +189,7 @@ class InstancePoller:
 
 
 def _make_reading(cell, read, clocks):
-    """The SharedReading of a cell; see InstancePoller."""
+    """Make the SharedReading of a cell."""
     def read_states(uuids, now):
         return {uuid: dataclasses.replace(server, read_us=round(now * 1e6))
                 for uuid, server in read(cell, uuids).items()}

@@ -2,8 +2,8 @@
 
 """Reads servers from the databases of Nova's cells.
 
-Nova's API would wait a minute for a cell that is down, and leaves out what is
-there once tags are asked for; so the cells themselves are read, with the time
+Nova's API waits a minute for a cell that is down, and omits that cell's
+servers in queries by tag. So the cells themselves are read, with the time
 limits of nova_preempt.cloud.cell_calls.
 """
 
@@ -23,29 +23,29 @@ from nova_preempt.cloud import parallel_calls
 from nova_preempt.core import eligibility
 from nova_preempt.core import observed_server
 
-#: Filters: servers that exist, soft-deleted ones too.
+#: Filters of existing servers, including soft-deleted ones.
 PRESENT = {'deleted': False, 'soft_deleted': True}
 
-# Servers are read in pages of this size: what Nova makes of each is large.
+# Servers are read in pages of this size, for Nova's objects are large.
 PAGE = 1000
 
 # How long find() waits for the cells, in seconds.
 _FIND_S = 30
 
-# And find_unwanted(), for which requests wait.
+# The same for find_unwanted(), for which requests wait.
 _UNWANTED_S = 2
 
 
 class ServerNotOnHost(Exception):
-    """A server is not on its host any more, or is about to leave it."""
+    """A server has left its host, or is leaving it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class FoundServers:
-    """The servers that find() was asked for.
+    """The result of find().
 
     :ivar servers: {uuid: ObservedServer}
-    :ivar unsure: uuids of servers that may be where nobody can look
+    :ivar unsure: uuids of servers that may be in an unreadable cell
     :ivar is_whole: whether all cells could be read
     """
 
@@ -55,7 +55,7 @@ class FoundServers:
 
 
 def observe(instance, fault=''):
-    """The ObservedServer of an Instance, as far as that was loaded."""
+    """Return the ObservedServer of an Instance, with its loaded fields."""
     def get(name, default=None):
         return getattr(instance, name) if name in instance else default
 
@@ -78,15 +78,15 @@ def observe(instance, fault=''):
 
 
 def locked_by(instance):
-    """'owner' or 'admin', '' if it is not locked."""
+    """Return 'owner' or 'admin', '' if the Instance is not locked."""
     if 'locked' not in instance or not instance.locked:
         return ''
-    # Records of old releases do not say it.
+    # Records of old releases have no locked_by.
     return instance.locked_by or 'admin'
 
 
 def extra_specs_of(flavor):
-    """The extra specs of a Flavor."""
+    """Return the extra specs of a Flavor."""
     return (flavor.extra_specs if 'extra_specs' in flavor else None) or {}
 
 
@@ -94,12 +94,12 @@ def extra_specs_of(flavor):
 
 
 def read(context, uuids=None, filters=PRESENT, attrs=(), make=observe):
-    """[ObservedServer] of the servers in the cell of a context.
+    """Return [ObservedServer] of the servers in a context's cell.
 
     :param uuids: of the servers to read; None for all that pass
     :param filters: Nova's, see nova.objects.InstanceList
-    :param attrs: what is loaded with each, such as 'flavor'
-    :param make: what is made of an Instance
+    :param attrs: attributes to load, such as 'flavor'
+    :param make: converts an Instance to a result
     """
     queries = [filters] if uuids is None else (
         {**filters, 'uuid': some} for some in parallel_calls.batches(uuids))
@@ -109,20 +109,20 @@ def read(context, uuids=None, filters=PRESENT, attrs=(), make=observe):
 
 
 def as_instance(instance):
-    """The Instance itself, for what observe() does not tell."""
+    """Return the Instance itself, for fields that observe() omits."""
     return instance
 
 
 def check(cell):
-    """Fail where a cell does not answer."""
+    """Raise an exception if a cell does not answer."""
     cell_calls.call(cell, objects.InstanceList.get_by_filters,
                     {'deleted': False}, limit=1, expected_attrs=[])
 
 
 def read_cell(cell, uuids, attrs=(), deleted=False):
-    """{uuid: ObservedServer} of those of these servers that are in a cell.
+    """Return {uuid: ObservedServer} of the servers that are in a cell.
 
-    :param deleted: whether to read deleted ones, too
+    :param deleted: whether to include deleted servers
     """
     return {server.uuid: server for server in cell_calls.call(
         cell, read, uuids, **_which(deleted), attrs=attrs)}
@@ -136,8 +136,8 @@ def _which(deleted):
 def pages(context, filters, attrs, make=observe):
     """Yield the servers that pass, a page at a time, at least once.
 
-    :param attrs: what is loaded with each
-    :param make: what is made of an Instance
+    :param attrs: attributes to load
+    :param make: converts an Instance to a result
     """
     def page(key, marker=None):
         return objects.InstanceList.get_by_filters(
@@ -145,8 +145,8 @@ def pages(context, filters, attrs, make=observe):
             sort_dir='asc', limit=PAGE, marker=marker)
 
     if 'changes-since' in filters:
-        # Mostly few, which the index of this column finds. In no other order
-        # is it certain that all are seen while they change.
+        # Mostly few servers, which the index of this column finds. Pages in
+        # another order could miss servers that change meanwhile.
         found = page('updated_at')
         if len(found) < PAGE:
             yield [make(instance) for instance in found]
@@ -161,11 +161,11 @@ def pages(context, filters, attrs, make=observe):
 
 
 def expected_allocation(cell, server):
-    """Return what Nova would claim for a preemptible server on its host.
+    """Return the allocation that Nova would claim for a server on its host.
 
     :param server: a core Server
-    :returns: ({class: amount} without numbered groups, the uuid of the node,
-        {class: amount} of what parts of a host have)
+    :returns: ({class: amount} of the flavor without numbered groups, the uuid
+        of the node, {class: amount} of the flavor's extra specs)
     :raises ServerNotOnHost:
     """
     try:
@@ -177,7 +177,7 @@ def expected_allocation(cell, server):
 def _expected_allocation(context, server):
     instance = objects.Instance.get_by_uuid(
         context, server.uuid, expected_attrs=['flavor'])
-    # What is known of it may be from before it moved or began to.
+    # The cached server may be from before a move.
     if (instance.host, instance.node) != (server.host, server.node) or (
             not eligibility.needs_space(instance.vm_state,
                                         instance.task_state)):
@@ -189,7 +189,7 @@ def _expected_allocation(context, server):
 
 
 def read_migrations(context, uuids):
-    """The Migrations of a cell among these uuids."""
+    """Return the Migrations with these uuids in a context's cell."""
     found = []
     for uuid in uuids:
         try:
@@ -203,7 +203,7 @@ def read_migrations(context, uuids):
 
 
 def find_cells(uuids):
-    """{uuid: CellMapping, or None while it has none} of Nova's servers."""
+    """Return {uuid: CellMapping, or None before it has a cell} of servers."""
     return {mapping.instance_uuid: mapping.cell_mapping
             for mapping in _mappings(uuids)}
 
@@ -216,8 +216,8 @@ def _mappings(uuids):
 
 
 def requested(project_id):
-    """The uuids of a project's servers that are in no cell yet, as a set."""
-    # A context that is not an admin's: of this project only.
+    """Return uuids of a project's servers that have no cell yet, as a set."""
+    # A context without admin rights sees only this project.
     context = nova_context.RequestContext(project_id=project_id,
                                           is_admin=False)
     return {item.instance_uuid
@@ -225,12 +225,12 @@ def requested(project_id):
 
 
 def get_many(uuids, attrs=(), deleted=False, limit_s=None):
-    """({uuid: ObservedServer}, {uuid: why it could not be looked at}).
+    """Return ({uuid: ObservedServer}, {uuid: why it could not be read}).
 
-    Nova writes a server into its cell before it says in which cell it is: in
-    this order none is missed. None stands for a server without a cell.
+    The reason is None for a server without a cell. Nova writes a server into
+    its cell before its instance mapping, so this order misses none.
 
-    :param deleted: whether to read deleted ones, too
+    :param deleted: whether to include deleted servers
     """
     cells, wanted, unread = {}, collections.defaultdict(list), {}
     for uuid, cell in find_cells(uuids).items():
@@ -252,11 +252,11 @@ def get_many(uuids, attrs=(), deleted=False, limit_s=None):
 
 
 def find_unwanted(uuids) -> set[str]:
-    """The uuids of those of these servers that are to be nowhere, as a set.
+    """Return uuids of the servers that need no host any more, as a set.
 
-    A server that is being deleted is marked so where its cell is named, and
-    one that Nova has given up is in cell 0. The mark stays where a deletion
-    has failed, so the cells of marked servers are read; it is trusted where a
+    The instance mapping of a server that is being deleted is marked, and a
+    server without a valid host is in cell 0. The mark remains if a deletion
+    has failed, so the cells of marked servers are read; the mark counts if a
     cell does not answer.
     """
     found, marked = set(), set()
@@ -272,11 +272,11 @@ def find_unwanted(uuids) -> set[str]:
 
 
 def find(tags=(), uuids=()):
-    """Servers that have one of these tags or uuids, as FoundServers.
+    """Return the FoundServers that have one of these tags or uuids.
 
-    Those that were deleted are not there; soft-deleted ones are. A server is a
-    build request until it is in its cell, and is in its cell before the build
-    request goes: in this order none is missed.
+    Excludes deleted servers, but not soft-deleted ones. Nova writes a server
+    into its cell before it deletes the build request, so this order misses
+    none.
     """
     tags, uuids = set(tags), set(uuids)
     if not tags and not uuids:
@@ -289,7 +289,7 @@ def find(tags=(), uuids=()):
         if server.uuid in uuids or tags.intersection(server.tags):
             found[server.uuid] = server
     homes = _homes(uuids)
-    # Cell 0 too: there are those for which no host was found.
+    # Cell 0, too: it has the servers without a valid host.
     cells = {cell.uuid: cell for cell in [
         *homes.values(),
         *(objects.CellMappingList.get_all(context) if tags else ())]}
@@ -303,7 +303,7 @@ def find(tags=(), uuids=()):
     for cell_uuid in answers.keys() - away:
         found.update(answers[cell_uuid])
     unsure = {uuid for uuid, cell in homes.items() if cell.uuid in away}
-    # After a resize into another cell Nova hides them in the one before.
+    # A cross-cell resize hides the server in its former cell.
     unsure |= {uuid for uuid, cell
                in _homes(uuids - found.keys() - unsure).items()
                if uuid not in homes or homes[uuid].uuid != cell.uuid}
@@ -311,7 +311,7 @@ def find(tags=(), uuids=()):
 
 
 def _homes(uuids):
-    """{uuid: CellMapping} of the servers that have a cell."""
+    """Return {uuid: CellMapping} of the servers that have a cell."""
     return {uuid: cell for uuid, cell in find_cells(uuids).items()
             if cell is not None}
 
@@ -334,13 +334,12 @@ def _read_tagged(context, tags, uuids):
 
 
 def recorded(cells, page=PAGE):
-    """Yield the ObservedServers of cells, deleted ones too, the oldest first.
+    """Yield all ObservedServers, including deleted ones, the oldest first.
 
-    A page of each cell is read. Those of which Nova has deleted even the
-    flavor, as an archive does, are not there any more.
+    Excludes archived servers, which have no flavor any more.
 
     :param cells: {uuid: CellMapping}
-    :param page: how many are read of a cell at once
+    :param page: the number of servers to read of a cell at once
     """
     return heapq.merge(*(_recorded_in(cell, page) for cell in cells.values()),
                        key=lambda server: (server.created_at, server.uuid))
@@ -364,13 +363,13 @@ def _recorded_in(cell, page):
 
 
 def _has_flavor(instance):
-    # The other half of a resize to another cell is the same server.
+    # A hidden instance is the other half of a cross-cell resize.
     return (not instance.hidden and instance.obj_attr_is_set('flavor')
             and instance.flavor is not None)
 
 
 def _resources(instance):
-    """As Nova has them of a flavor alone, without ports or devices."""
+    """Return {class: amount} of a flavor, without ports and devices."""
     spec = objects.RequestSpec(flavor=instance.flavor,
                                is_bfv=not instance.image_ref)
     return dict(utils.ResourceRequest.from_request_spec(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Trusts of Keystone: acting as a user who has asked for it.
+"""Keystone trusts, by which the engine acts as a user.
 
-The user's token makes one, as with Heat: the trustee is the user in
-[preemption], who with it gets tokens that are the user's, with the roles that
-the token had, in its project. Such a token cannot be used for another trust.
+As in Heat, a trust is made with the user's token. The trustee is the user in
+[preemption], who gets tokens of the trustor with the roles and project of the
+original token. Such a token cannot be used to make another trust.
 """
 
 import contextlib
@@ -19,32 +19,32 @@ from nova_preempt.core import credential_masking
 
 LOG = logging.getLogger(__name__)
 
-# Of [preemption]: with a trust it is Keystone that says which project it is.
+# Options of [preemption] that a trust replaces: it determines the project.
 _SCOPE = ('project_id', 'project_name', 'project_domain_id',
           'project_domain_name', 'domain_id', 'domain_name', 'system_scope')
 _ENDPOINT = {'service_type': 'identity', 'version': '3',
              'interface': ks_plugin.AUTH_INTERFACE}
-# How Keystone says no to who may not do something, or is nobody any more.
+# Keystone's refusals of users without permission, or that are gone.
 _NO = (ks_exc.Unauthorized, ks_exc.Forbidden, ks_exc.NotFound)
 
 
 class KeystoneError(Exception):
-    """Keystone cannot be asked, or does not know us."""
+    """Keystone does not answer, or does not accept our credentials."""
 
 
 class TrustRefused(Exception):
-    """No trust can be made of this token; says why, and what helps."""
+    """A token cannot make a trust; the text says why, and what helps."""
 
 
 class TrustGone(Exception):
-    """User, project, role or trust is no more; with Keystone's words."""
+    """The user, project, role or trust is gone; has Keystone's words."""
 
 
 class Trusts:
     """Makes, uses and deletes trusts.
 
-    :param conf: a ConfigOpts with [preemption], whose auth_type has to be one
-        with a password: nothing else can use a trust
+    :param conf: a ConfigOpts with [preemption], whose auth_type must use a
+        password: no other credentials can use a trust
     """
 
     def __init__(self, conf):
@@ -52,13 +52,13 @@ class Trusts:
         self._service = None
 
     def create(self, auth_token, project_id, user_id, roles, expires_at=None):
-        """Let the user in [preemption] act as this one, and return the id.
+        """Create a user's trust for the user in [preemption]; return its id.
 
-        :param auth_token: the user's, of the project
-        :param roles: names of those that it has
+        :param auth_token: the user's token of the project
+        :param roles: names of the token's roles
         :param expires_at: naive, in UTC and in whole seconds
-        :raises TrustRefused: the token is no good for that
-        :raises KeystoneError: nobody knows whether anything was made
+        :raises TrustRefused: the token cannot make a trust
+        :raises KeystoneError: it is unknown whether a trust was made
         """
         with _errors('The service user cannot log in'):
             session = self._own()
@@ -80,10 +80,10 @@ class Trusts:
         return answer.json()['trust']['id']
 
     def session(self, trust_id):
-        """A keystoneauth1 Session that is the user, in the user's project.
+        """Return a keystoneauth1 Session as the user, in the user's project.
 
-        :raises TrustGone:
-        :raises KeystoneError: nobody knows
+        :raises TrustGone: the trust cannot be used any more
+        :raises KeystoneError: Keystone does not answer
         """
         session = self._session(trust_id=trust_id, **dict.fromkeys(_SCOPE))
         with _errors('The trust cannot be used'):
@@ -91,7 +91,7 @@ class Trusts:
                 session.get_token()
             except _NO as exc:
                 self.check()
-                # Keystone does not tell which of these it is.
+                # Keystone does not tell which of the two cases it is.
                 raise TrustGone(
                     'Keystone lets nobody act as the user any more: a role of '
                     'the user in the project was taken away, or the user, the '
@@ -99,16 +99,16 @@ class Trusts:
         return session
 
     def delete(self, trust_id):
-        """Delete a trust, as the user. Fine if it is gone.
+        """Delete a trust as the user, if it exists.
 
-        :raises KeystoneError: it stays, or nobody knows
+        :raises KeystoneError: it may still exist
         """
         try:
             session = self.session(trust_id)
         except TrustGone as exc:
-            # Of no use as it is, but with the user's role it would be again:
-            # one that we may not delete is not done with.
-            LOG.info('Trust %(trust)s is of no use any more: %(exc)s',
+            # It would work again with the user's role, so a trust that we may
+            # not delete is not forgotten.
+            LOG.info('Trust %(trust)s cannot be used any more: %(exc)s',
                      {'trust': trust_id, 'exc': exc})
             session = self._own()
         with (_errors(f'Trust {trust_id} stays in Keystone'),
@@ -117,11 +117,11 @@ class Trusts:
                            endpoint_filter=_ENDPOINT)
 
     def list(self):
-        """All trusts of which we are the trustee, as Keystone has them.
+        """Return all trusts of which we are the trustee, as Keystone's dicts.
 
-        These are many: it is not for every day.
+        There may be very many.
 
-        :raises KeystoneError: nobody knows
+        :raises KeystoneError: Keystone does not answer
         """
         with _errors('Trusts cannot be listed'):
             session = self._own()
@@ -131,15 +131,15 @@ class Trusts:
                 endpoint_filter=_ENDPOINT).json()['trusts']
 
     def _own(self):
-        """A session of the service user."""
+        """Return a session of the service user."""
         if self._service is None:
             self._service = self._session()
         return self._service
 
     def check(self):
-        """Whether it is us whom Keystone does not know, or does not answer.
+        """Log in as the service user.
 
-        :raises KeystoneError: it is
+        :raises KeystoneError: Keystone refuses the user, or does not answer
         """
         with _errors('The service user cannot log in'):
             self._own().invalidate()
@@ -151,16 +151,16 @@ class Trusts:
                 auth = ks_loading.load_auth_from_conf_options(
                     self._conf, preemption.GROUP, **values)
             except TypeError as exc:
-                # Some kinds of credentials know nothing of trusts.
+                # Some kinds of credentials do not support trusts.
                 raise ks_exc.ClientException(str(exc)) from exc
             return ks_loading.load_session_from_conf_options(
                 self._conf, preemption.GROUP, auth=auth)
 
 
 def marked(listed, user_id, expires_at):
-    """The ids of the trusts of a user that expire at this second.
+    """Return the ids of a user's trusts that expire at this second.
 
-    :param listed: what Trusts.list() returned
+    :param listed: the result of Trusts.list()
     :param expires_at: as for Trusts.create()
     """
     return [item['id'] for item in listed if item['trustor_user_id'] == user_id
@@ -185,7 +185,7 @@ def _words(exc):
 
 @contextlib.contextmanager
 def _errors(what):
-    """Raise KeystoneError where keystoneauth fails."""
+    """Raise KeystoneError when keystoneauth fails."""
     try:
         yield
     except ks_exc.ClientException as exc:

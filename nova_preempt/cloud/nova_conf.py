@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads nova.conf for a program, or says why not."""
+"""Reads nova.conf for a program."""
 
 from nova import config
 import nova.conf
@@ -12,18 +12,18 @@ CONF = nova.conf.CONF
 MISSING = ('there is no nova.conf where Nova looks for it, such as in '
            '/etc/nova: name it with --config-file')
 
-# A file that is not there, one without sense, a directory, and another
-# encoding than UTF-8.
+# Raised for a missing or invalid file, a directory, and an encoding other than
+# UTF-8.
 BAD = (cfg.Error, OSError, UnicodeDecodeError)
 
 
 def read(conf, arguments, **kwargs):
-    """Read what a command line names, or what Nova would.
+    """Read the files that a command line names, or Nova's default ones.
 
     :param conf: nova.conf.CONF
     :param arguments: the command line, with the program's name
     :param kwargs: those of nova.config.parse_args()
-    :raises InvalidConfiguration: there is none, or it cannot be read
+    :raises InvalidConfiguration: there is no file, or it cannot be read
     """
     try:
         config.parse_args(arguments, **kwargs)
@@ -34,11 +34,11 @@ def read(conf, arguments, **kwargs):
 
 
 def describe(exc):
-    """A sentence for what oslo.config has raised."""
+    """Return the text of an error of oslo.config."""
     return (str(exc) if isinstance(exc, cfg.Error)
             else f'the configuration cannot be read: {exc}')
 
 
 def is_there(conf):
-    """Whether anything was read."""
+    """Return whether any file was read."""
     return bool(conf.config_file or conf.config_dir)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds servers with PCI devices that can be used only once.
+"""Finds servers with one-time-use PCI devices.
 
 With ``one_time_use`` in ``[pci]device_spec`` (Nova 2025.2) a device stays
-reserved after its use, until somebody has cleaned it. To shelve such a server
-frees nothing of it, and its return takes another one.
+reserved after its use until an operator has cleaned it. Shelving such a server
+does not free its device, and unshelving it takes another device.
 """
 
 import threading
@@ -18,17 +18,17 @@ LOG = logging.getLogger(__name__)
 
 TRAIT = 'HW_PCI_ONE_TIME_USE'
 
-# How long the list of devices holds, and how long nothing is asked for after
-# Placement has failed, in seconds.
+# How long the list of devices is valid, and how long to wait before the next
+# attempt after Placement has failed, in seconds.
 MAX_AGE_S = 60
 RETRY_S = 10
 
-# What so many servers have is asked for before it is remembered.
+# Servers read before the results are stored.
 _PIECE = 100
 
 
 class OneTimeDevices:
-    """Remembers it of each server while it is on one node.
+    """Remembers which servers have such a device, per node.
 
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param monotonic: a clock, in seconds
@@ -42,14 +42,13 @@ class OneTimeDevices:
         self._listed_until = self._retry_at = float('-inf')
         self._by_node = {}        # node: uuids of providers of such devices
         self._servers = {}        # uuid: (node, flavor)
-        self._has = {}            # uuid: whether it has one, if that is known
+        self._has = {}            # uuid: whether it has a device, if known
 
     def may_have(self, uuid, node, flavor):
-        """Whether a server with PCI devices has such a one, or may have.
+        """Return whether a server with PCI devices may have such a device.
 
-        Asks nobody: see ask().
-
-        :param node, flavor: as long as these are the same, so is the answer
+        Does no I/O, see refresh(). The answer is reset when node or flavor
+        change.
         """
         with self._lock:
             if self._servers.get(uuid) != (node, flavor):
@@ -58,18 +57,18 @@ class OneTimeDevices:
             return self._has.get(uuid, True)
 
     def forget(self, uuid):
-        """This server is gone."""
+        """Forget a server that is gone."""
         with self._lock:
             self._servers.pop(uuid, None)
             self._has.pop(uuid, None)
 
-    def ask(self):
-        """Find out what is not known, or may have changed.
+    def refresh(self):
+        """Read unknown or outdated answers from Placement.
 
-        :returns: uuids of the servers that may_have() tells something new of
+        :returns: uuids of the servers for which may_have() was updated
         """
         told, now = set(), self._monotonic()
-        # Who comes while another thread asks goes on with what is known.
+        # While another thread reads, callers use the known answers.
         if (not self._servers or now < self._retry_at
                 or not self._asking.acquire(blocking=False)):
             return told
@@ -81,15 +80,15 @@ class OneTimeDevices:
         except placement_api.PlacementError as exc:
             self._retry_at = now + RETRY_S
             LOG.warning(
-                'Cannot tell which servers have PCI devices that can be used '
-                'once only; those of which it is not known count as having '
-                'some, and are not shelved: %s', exc)
+                'Cannot tell which servers have one-time-use PCI devices; '
+                'servers without an answer count as having such a device, '
+                'and are not shelved: %s', exc)
         finally:
             self._asking.release()
         return told
 
     def _list_devices(self):
-        """{node: uuids of the providers of such devices}."""
+        """Return {node: uuids of the providers of such devices}."""
         # Older releases do not know the trait.
         if TRAIT not in self._placement.list_traits():
             return {}

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same call for many: several at the same time, or some in each.
+"""Runs one call for many items in parallel, or in batches.
 
-What is asked of Nova and Placement for each of many servers takes as long as
-all the answers together if it is asked in a row.
+Calls to Nova and Placement for many servers take too long one after another.
 """
 
 import concurrent.futures
@@ -10,15 +9,15 @@ import contextvars
 
 THREADS = 8
 
-# A query of a database names at most so many uuids, or tags.
+# The most uuids, or tags, that a database query names.
 MANY = 500
 
 
 def call(function, items):
-    """What the function returns for each item, in the order of the items.
+    """Return the function's results, in the order of the items.
 
-    :raises Exception: what it raises for the first item for which it does;
-        it is called for the others all the same
+    :raises Exception: the first one that the function raises, once it was
+        called for all items
     """
     items = list(items)
     if len(items) < 2:
@@ -31,7 +30,7 @@ def call(function, items):
 
 
 def batches(items):
-    """Yield the items in their order, as many at once as a query may name."""
+    """Yield the items sorted, in batches as large as a query may name."""
     items = sorted(items)
     for start in range(0, len(items), MANY):
         yield items[start:start + MANY]

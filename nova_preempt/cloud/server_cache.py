@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cache of the cloud's preemptible servers.
 
-Loaded once for each cell, then kept fresh by asking each cell for what has
-changed since (Nova has an index for that). This needs no messages from the
-computes, which an operator may have switched off
-([filter_scheduler]track_instance_changes) and which do not reach the
-scheduler where cells have message queues of their own.
+Each cell is read as a whole once, then only for changes (Nova has an index for
+that). It does not depend on messages of the compute services, which an
+operator may have switched off ([filter_scheduler]track_instance_changes) and
+which do not reach the scheduler if cells have message queues of their own.
 """
 
 import dataclasses
@@ -31,20 +30,20 @@ _ATTRS = ['flavor', 'numa_topology', 'pci_requests', 'resources']
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CachedServer(Server):
-    """A preemptible server with what Nova's filters need to know of it.
+    """A preemptible server with the details that Nova's filters need.
 
-    :ivar numa_topology: Nova's, None if it has none
+    :ivar numa_topology: an InstanceNUMATopology, None if it has none
     """
 
     numa_topology: object = dataclasses.field(default=None, compare=False)
 
 
 class ServerIndex:
-    """The preemptible servers that are known. Whoever shares it locks it.
+    """Indexes the known preemptible servers. Not thread-safe.
 
-    :param class_of: given the uuid of one and the name of the class of
-        service that its flavor has, returns that of its own, '' if it has none
-    :ivar had_any: whether there have been some
+    :param class_of: given a server's uuid and the class of service of its
+        flavor, returns the server's own class, '' if it has none
+    :ivar had_any: whether there has ever been a server
     """
 
     def __init__(self, class_of=None):
@@ -52,24 +51,24 @@ class ServerIndex:
         self._class_of = class_of or (lambda uuid, by_flavor: '')
         self._servers = {}        # uuid: Server
         self._by_flavor = {}      # uuid: Server as its flavor has it
-        # node: {uuid: Server}, replaced and not changed: others keep it
+        # node: {uuid: Server}; copied on write, for callers keep it
         self._by_node = {}
 
     def __len__(self):
         return len(self._servers)
 
     def get(self, uuid):
-        """The Server, None if it is none of them."""
+        """Return a Server, None if it is unknown."""
         return self._servers.get(uuid)
 
     def find(self, passes):
-        """The Servers that pass."""
+        """Return the Servers that pass."""
         return [server for server in self._servers.values() if passes(server)]
 
     def by_node(self, unreadable):
-        """{name of a node: {uuid: Server}} of those that have some.
+        """Return {name of a node: {uuid: Server}}, without empty nodes.
 
-        :param unreadable: uuids of cells, whose servers are left out
+        :param unreadable: uuids of cells, whose servers are excluded
         """
         if not unreadable:
             return dict(self._by_node)
@@ -80,12 +79,12 @@ class ServerIndex:
         return found
 
     def change(self, uuids, make=lambda server: server):
-        """Keep what is made of those of these Servers that are known."""
+        """Replace known Servers by the results of a function."""
         self.update({uuid: make(self._by_flavor[uuid])
                      for uuid in uuids & self._by_flavor.keys()})
 
     def update(self, found):
-        """Keep what was found of servers, None of one that is none of them."""
+        """Store {uuid: Server, or None if it is not preemptible}."""
         for uuid, server in found.items():
             old = self._servers.pop(uuid, None)
             self._by_flavor.pop(uuid, None)
@@ -106,17 +105,16 @@ class ServerIndex:
 
 
 class ServerCache:
-    """The preemptible servers, by node.
+    """Cache of the preemptible servers of all cells. Thread-safe.
 
-    :param cells: returns {uuid: CellMapping} of the cells to look into
-    :param hinted: given uuids, returns the set of those that are preemptible
-        by a hint
-    :param left: called with the names of nodes that servers, normal ones too,
-        have left
-    :param monotonic: the clock by which a reading is recent
-    :param class_of: given the uuid of one and the name of the class of
-        service that its flavor has, returns that of its own, '' if it has none
-    :param devices: a one_time_devices.OneTimeDevices; without one nobody has
+    :param cells: returns {uuid: CellMapping} of the cells to read
+    :param hinted: given uuids, returns those of servers that a hint makes
+        preemptible, as a set
+    :param left: called with the names of nodes that servers have left,
+        preemptible or not
+    :param monotonic: the clock that dates readings
+    :param class_of: see ServerIndex
+    :param devices: a one_time_devices.OneTimeDevices, None if no server has
         such a device
     """
 
@@ -134,26 +132,26 @@ class ServerCache:
         self._known = ServerIndex(class_of)
 
     def __bool__(self):
-        """Whether there may be preemptible servers, as far as is known."""
+        """Return whether there may be preemptible servers."""
         return bool(self._known) or not self._since
 
     @property
     def had_any(self):
-        """Whether there have been some since this process began."""
+        """Whether there was a preemptible server since the process started."""
         return self._known.had_any
 
     def by_node(self):
-        """{name of a node: {uuid: Server}} of those that have some.
+        """Return {name of a node: {uuid: Server}}, without empty nodes.
 
-        Without those of cells that cannot be read: what is known of them may
-        be out of date, and nobody ends by that.
+        Excludes servers of unreadable cells: their records may be outdated,
+        so they must not be evicted.
         """
         unreadable = self._readings.unreadable()
         with self._lock:
             return self._known.by_node(unreadable)
 
     def servers(self):
-        """All of them, the oldest first; as above, those that may end."""
+        """Return the Servers of readable cells, the oldest first."""
         unreadable = self._readings.unreadable()
         with self._lock:
             return sorted(
@@ -169,12 +167,12 @@ class ServerCache:
                 and server.cell_uuid in cells)
 
     def get(self, uuid):
-        """The Server, None if it is none of them."""
+        """Return a Server, None if it is unknown."""
         with self._lock:
             return self._known.get(uuid)
 
     def find(self, uuid):
-        """The ObservedServer of any server, None if there is none.
+        """Read the ObservedServer of any server, None if it does not exist.
 
         :raises CellAway: its cell does not answer
         """
@@ -184,7 +182,7 @@ class ServerCache:
         return servers.get(uuid)
 
     def is_away(self, uuid):
-        """Whether any server is in a cell that hangs, as far as is known."""
+        """Return whether a server is in a cell that is known to hang."""
         hanging = self._readings.hanging()
         if not hanging:
             return False
@@ -195,19 +193,18 @@ class ServerCache:
         return cell is not None and cell.uuid in hanging
 
     def refresh(self, max_age_s=0):
-        """Read what has changed in each cell.
+        """Read the changes of each cell.
 
-        A cell that cannot be read, or not soon, keeps what was known of it;
-        see by_node().
+        An unreadable or slow cell keeps its known servers; see by_node().
 
-        :param max_age_s: how old what is known may be, in seconds
+        :param max_age_s: the age up to which the cache is not refreshed
         """
         now = self._monotonic()
         if max_age_s and self._read_at and now - self._read_at <= max_age_s:
             return
         self._readings.read()
         if self._devices:
-            told = self._devices.ask()
+            told = self._devices.refresh()
             with self._lock:
                 self._known.change(told, lambda server: dataclasses.replace(
                     server, one_time=self._may_have_device(
@@ -233,9 +230,9 @@ class ServerCache:
                     self._devices.forget(uuid)
 
     def _gone(self, context, cell, found):
-        """The uuids of those of a cell that are no longer there.
+        """Return {uuid: node} of cached servers that left a cell's database.
 
-        :param found: uuids of those that have just been read
+        :param found: uuids of servers that have just been read
         """
         with self._lock:
             gone = {server.uuid: server.node for server in self._known.find(
@@ -251,7 +248,7 @@ class ServerCache:
         return gone
 
     def _read(self, context, cell, reading):
-        """{uuid: Server, or None if it is not (or no longer) one}."""
+        """Return {uuid: Server, or None if it is not preemptible}."""
         found = {}
         for page in instances.pages(context, reading.changes, _ATTRS,
                                     make=instances.as_instance):
@@ -267,7 +264,7 @@ class ServerCache:
         return found
 
     def note_classes(self, uuids):
-        """Look again of which class these are: class_of has changed."""
+        """Recompute the classes of servers after class_of has changed."""
         with self._lock:
             self._known.change(uuids)
 
@@ -278,10 +275,11 @@ def _is_marked(instance):
 
 
 def _is_pinned(instance, extra_specs):
-    """Whether Nova frees some of it only once it is deleted or offloaded.
+    """Return whether stopping a server would keep some of its resources.
 
-    NUMA cells (with pinned processors and huge pages), PCI devices, and what
-    its flavor has of other resource classes, such as virtual GPUs.
+    Nova frees NUMA cells (with pinned CPUs and huge pages), PCI devices and
+    other resource classes, such as virtual GPUs, only when a server is deleted
+    or offloaded.
     """
     return bool(
         instance.numa_topology is not None or _has_pci_devices(instance)
@@ -295,13 +293,13 @@ def _has_pci_devices(instance):
 
 
 def _server(instance, cell_uuid, by_hint, may_have_device):
-    """The Server of an Instance, None if it is not a preemptible one."""
+    """Return the CachedServer of an Instance, None if not preemptible."""
     flavor = instance.flavor
     extra_specs = instances.extra_specs_of(flavor)
     if not (by_hint or _is_marked(instance)) or (
             instance.deleted or not instance.node):
         return None
-    # What many servers have in common is kept once.
+    # Strings that many servers share are interned.
     return CachedServer(
         uuid=instance.uuid, host=_shared(instance.host),
         node=_shared(instance.node), cell_uuid=cell_uuid,

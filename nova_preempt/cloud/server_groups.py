@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's server groups: who is in which.
+"""Reads the members of Nova's server groups.
 
-Nova's own object reads a group with all that belongs to it; who is in the
-same group as any of many servers takes one query of its table.
+Nova's object loads each group with all its details. One query of the table is
+enough to find the groups of many servers.
 """
 
 import collections
@@ -20,7 +20,7 @@ from nova_preempt.cloud import parallel_calls
 class ServerGroup:
     """A server group.
 
-    :ivar max_server_per_host: its rule; 1, as Nova has it, if there is none
+    :ivar max_server_per_host: its rule, by default 1 as in Nova
     :ivar members: uuids of its servers, also of those now deleted
     """
 
@@ -32,12 +32,12 @@ class ServerGroup:
 
 
 def find(uuids, policies):
-    """{uuid: ServerGroup} of those of these that have one of the policies."""
+    """Return {uuid: ServerGroup} of the groups with one of the policies."""
     found = {}
     for some in parallel_calls.batches(uuids):
         for group_id, uuid, project_id, policy, rules in _query_named(
                 nova_context.get_admin_context(), some):
-            # Groups of old have several policies, of which the first counts.
+            # Old groups have several policies, of which the first counts.
             found.setdefault(uuid, (group_id, project_id, policy, rules))
     found = {uuid: row for uuid, row in found.items() if row[2] in policies}
     members = get_members({row[0] for row in found.values()})
@@ -48,13 +48,13 @@ def find(uuids, policies):
 
 
 def _most(rules):
-    """The max_server_per_host of some rules, which are JSON or None."""
+    """Return max_server_per_host of rules, which are JSON or None."""
     return int((jsonutils.loads(rules) if rules else {}).get(
         'max_server_per_host', 1))
 
 
 def get_groups(uuids):
-    """{uuid of a server: ids of its groups} for each of these servers."""
+    """Return {server uuid: ids of its groups}."""
     groups = {uuid: set() for uuid in uuids}
     member = models.InstanceGroupMember
     for some in parallel_calls.batches(groups):
@@ -64,7 +64,7 @@ def get_groups(uuids):
 
 
 def get_members(group_ids):
-    """{id of a group: uuids of its servers, also of those now deleted}."""
+    """Return {group id: uuids of its servers, including deleted ones}."""
     members = collections.defaultdict(set)
     for some in parallel_calls.batches(group_ids):
         for uuid, group_id in _read(

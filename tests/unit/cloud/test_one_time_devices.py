@@ -41,7 +41,7 @@ class TestOneTimeDevices(unittest.TestCase):
 
     def has(self, uuid, node='h', flavor='spot'):
         self.devices.may_have(uuid, node, flavor)
-        self.devices.ask()
+        self.devices.refresh()
         return self.devices.may_have(uuid, node, flavor)
 
     def test_who_holds_one(self):
@@ -52,19 +52,19 @@ class TestOneTimeDevices(unittest.TestCase):
 
     def test_counts_as_having_one_until_it_is_known(self):
         self.assertTrue(self.devices.may_have('gpu', 'h', 'spot'))
-        self.assertEqual({'gpu'}, self.devices.ask())
+        self.assertEqual({'gpu'}, self.devices.refresh())
         self.assertFalse(self.devices.may_have('gpu', 'h', 'spot'))
         self.assertTrue(self.devices.may_have('gpu', 'h', 'other'))
 
     def test_the_devices_are_listed_once_a_minute(self):
         for number in range(1000):
             self.devices.may_have(f'{number}', 'h2', 'spot')
-        self.assertEqual(1000, len(self.devices.ask()))
+        self.assertEqual(1000, len(self.devices.refresh()))
         self.now = one_time_devices.MAX_AGE_S - 1
         self.assertFalse(self.has('new', 'h2'))
         self.placement.list_traits.assert_called_once_with()
         self.now += 1
-        self.devices.ask()
+        self.devices.refresh()
         self.assertEqual(2, self.placement.list_traits.call_count)
         # Where there are no such devices nobody is asked for.
         self.placement.get_consumer.assert_not_called()
@@ -82,7 +82,7 @@ class TestOneTimeDevices(unittest.TestCase):
         self.placement.list_all_providers.assert_not_called()
         self.placement.list_traits.return_value = [one_time_devices.TRAIT]
         self.now += one_time_devices.MAX_AGE_S
-        self.assertEqual({'nvme'}, self.devices.ask())
+        self.assertEqual({'nvme'}, self.devices.refresh())
         self.assertTrue(self.has('nvme'))
 
     def test_where_nobody_knows(self):
@@ -105,7 +105,7 @@ class TestOneTimeDevices(unittest.TestCase):
     def test_without_such_servers_nobody_is_asked(self):
         self.devices.may_have('nvme', 'h', 'spot')
         self.devices.forget('nvme')
-        self.assertEqual(set(), self.devices.ask())
+        self.assertEqual(set(), self.devices.refresh())
         self.placement.list_traits.assert_not_called()
 
 

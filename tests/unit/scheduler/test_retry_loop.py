@@ -221,7 +221,7 @@ class TestWhatTheUserReads(RetryLoopTestCase):
     def test_races(self):
         text, _note = self.refused(exception.NoValidHost(reason=''),
                                    has_begun=True,
-                                   taken=scheduling_pass.ClaimsMade(
+                                   made=scheduling_pass.ClaimsMade(
                                        conflicts=1))
         self.assertIn('others', text.replace('other requests', 'others'))
         self.assertIn('try again', text)
