@@ -140,7 +140,7 @@ class TestServers(unittest.TestCase):
         self.view.refresh()
         self.assertTrue(self.view.get('nvme').one_time)
         # What is said of servers that are gone changes nothing.
-        self.devices.ask.return_value = {'nvme', 'gone'}
+        self.devices.refresh.return_value = {'nvme', 'gone'}
         self.devices.may_have.return_value = False
         self.found = {}
         self.view.refresh()
