@@ -231,9 +231,8 @@ class NovaAPI:
             for migration in migrations.list(uuid):
                 migrations.live_migration_abort(uuid, migration.id)
 
-    def cold_migrate(self, uuid):
-        """Move a stopped one; confirm_resize() then lets go of its host."""
-        self._call('migrate', uuid)
+    # Of a stopped server; confirm_resize() frees its old host.
+    cold_migrate = functools.partialmethod(_call, 'migrate')
 
     # -- hosts; as dicts of what Nova's API has --------------------------
 
@@ -248,13 +247,11 @@ class NovaAPI:
             marker = page[-1]['id']
         return found
 
-    def list_compute_services(self):
-        return self._list('services', binary='nova-compute')
-
-    def list_aggregates(self):
-        return self._list('aggregates')
-
     def _list(self, what, **kwargs):
         with _errors(f'list of {what}'):
             manager = getattr(self._get_client(), what)
             return [item.to_dict() for item in manager.list(**kwargs)]
+
+    list_compute_services = functools.partialmethod(
+        _list, 'services', binary='nova-compute')
+    list_aggregates = functools.partialmethod(_list, 'aggregates')

@@ -59,7 +59,11 @@ class OutcomePoller:
             if not item.is_placed and not item.in_vain])
         for item in unknown:
             if item.is_placed and item.server_uuid not in unread:
-                self._note(item, servers.get(item.server_uuid))
+                found = rollback.preemptor_outcome(
+                    servers.get(item.server_uuid), item.host, item.operation,
+                    item.flavor)
+                if found is not None:
+                    self._set(item, found)
             elif item.in_vain and not item.is_placed:
                 self._set(item, '')
         were_alive, self._alive = self._alive, set()
@@ -95,13 +99,6 @@ class OutcomePoller:
             self._clients.nova.clear_notice(uuid)
         self._decisions.update_victim(decision_uuid, uuid, status,
                                       ended_at=timeutils.utcnow())
-
-    def _note(self, item: unresolved_decisions.Unknown,
-              server: ObservedServer | None) -> None:
-        found = rollback.preemptor_outcome(
-            server, item.host, item.operation, item.flavor)
-        if found is not None:
-            self._set(item, found)
 
     def _set(self, item: unresolved_decisions.Unknown, found: str) -> None:
         if not unresolved_decisions.set_outcome(self._db, item.uuid, found):

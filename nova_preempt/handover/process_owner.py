@@ -68,7 +68,7 @@ class Owner:
                  monotonic: Callable[[], float] = time.monotonic) -> None:
         self._db = db
         self._host = host
-        self._lease_s = lease_s
+        self.lease_s = lease_s
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._files = LockFiles(directory)
@@ -80,10 +80,6 @@ class Owner:
     def name(self) -> str:
         """The name of the lease that was begun last."""
         return self._name
-
-    @property
-    def lease_s(self) -> float:
-        return self._lease_s
 
     def acquire(self) -> str:
         """The name under which to write a decision: its lease lasts.
@@ -99,7 +95,7 @@ class Owner:
         """A lease that nobody had before: what ran out stays so."""
         since = self._monotonic()
         name = f'{self._host}/{os.getpid()}-{uuid.uuid4().hex}'
-        decision_owners.add(self._db, name, self._lease_s)
+        decision_owners.add(self._db, name, self.lease_s)
         self._files.hold(name)
         if self._name:
             LOG.error('The lease of %(old)s has run out before it could be '
@@ -107,7 +103,7 @@ class Owner:
                       'this process goes on as %(new)s.',
                       {'old': self._name, 'new': name})
         self._name = name
-        self._until = since + self._lease_s - _MARGIN_S
+        self._until = since + self.lease_s - _MARGIN_S
 
     def renew(self) -> None:
         """Go on living.
@@ -117,8 +113,8 @@ class Owner:
         with self._lock:
             since = self._monotonic()
             if since < self._until and decision_owners.renew(
-                    self._db, self._name, self._lease_s):
-                self._until = since + self._lease_s - _MARGIN_S
+                    self._db, self._name, self.lease_s):
+                self._until = since + self.lease_s - _MARGIN_S
             else:
                 self._begin()
 

@@ -98,8 +98,8 @@ class ReleaseAll:
         server = self._nova.get(uuid)
         left = retention_controller.having_left(server)
         if left in _NOT_THERE:
-            found = _NOT_THERE[left]
-            self._decisions.update_victim(decision_uuid, uuid, found)
+            self._decisions.update_victim(decision_uuid, uuid,
+                                          _NOT_THERE[left])
             return
         if not victim_allocations.restore_stopped(self._placement, self._nova,
                                             victim, server):

@@ -83,13 +83,6 @@ class HostTrees:
         self._providers[uuid] = providers
         return providers
 
-    def providers_for(self, roots):
-        """{uuid: the same}, their own ones being known.
-
-        :param roots: core Providers
-        """
-        return self._preemption.known.trees.providers_for(self._wanted, roots)
-
     # -- what is claimed -------------------------------------------------
 
     def allocation_requests(self, uuid, name, victims):

@@ -301,7 +301,7 @@ class QueryEndpoint:
             provider for provider in known.providers.list(
                 request_kind.provider_query(resources))
             if zone in (None, self._zone(provider.name)))
-        trees = cloud.trees.providers_for(roots.values())
+        trees = known.trees.providers_for(wanted, roots.values())
         found = {name: search.count(name, trees[state.uuid])
                  for name, state in in_time(roots.items())
                  if trees[state.uuid]}

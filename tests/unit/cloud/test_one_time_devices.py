@@ -114,7 +114,7 @@ class TestServers(unittest.TestCase):
     def setUp(self):
         self.devices = mock.Mock(
             spec=one_time_devices.OneTimeDevices,
-            **{'may_have.return_value': True, 'ask.return_value': set()})
+            **{'may_have.return_value': True, 'refresh.return_value': set()})
         self.cell = SimpleNamespace(uuid='cell', identity='cell')
         self.view = server_cache.ServerCache(lambda: {'cell': self.cell},
                                              lambda uuids: set(uuids),
