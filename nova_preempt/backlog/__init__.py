@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that wait: what users ask for, and what is done about it."""
+"""The backlog: requests that wait for capacity, and their dispatch."""

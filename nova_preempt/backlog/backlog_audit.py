@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares waiting requests with their servers and their trusts."""
+"""Audits waiting requests against their servers and trusts."""
 
 import collections
 import datetime
@@ -21,40 +21,40 @@ NO_REQUEST = 'trust_without_request'
 UNCLEARED = 'request_with_trust_after_its_end'
 BEGUN = 'request_never_taken'
 
-# Many more than an API takes at once.
+# Many more than the API accepts at once.
 _MANY = 1000
 
 
 class BacklogAudit:
-    """Compares; the second look knows what has changed since the first.
+    """Finds inconsistencies; a repeated audit knows what has changed.
 
     :param options: [backlog] of the configuration
     :param database: a nova_preempt.db.Database
-    :param eyes: a nova_preempt.backlog.server_reader.ServerReader
+    :param reader: a nova_preempt.backlog.server_reader.ServerReader
     :param trusts: a nova_preempt.cloud.keystone_trusts.Trusts
     :param clock: returns now, naive and in UTC
     """
 
-    def __init__(self, options, database, eyes, trusts, clock,
+    def __init__(self, options, database, reader, trusts, clock,
                  find=instances.find):
         self._options = options
         self._db = database
-        self._eyes = eyes
+        self._reader = reader
         self._trusts = trusts
         self._clock = clock
         self._find = find
-        # {uuid: when it changed last}, of the look before.
+        # {uuid: updated_at}, as the last audit saw it
         self._before = {}
 
     def look(self):
-        """All Problems, in order of their kind and uuid.
+        """Return all Problems, in order of kind and uuid.
 
-        :raises KeystoneError: nobody knows of the trusts
+        :raises KeystoneError: trusts cannot be listed
         """
-        # NOTE: in this order a trust that is just made, or a server, is not
-        # one of nobody.
+        # NOTE: in this order a trust or server that is just being made does
+        # not count as an orphan.
         now = self._clock()
-        # Clocks may differ; all there are.
+        # A day ahead, as clocks may differ: all submissions.
         begun = backlog_submissions.older(
             self._db, now + datetime.timedelta(days=1), _MANY)
         requests = backlog_store.find(self._db, backlog_model.OPEN,
@@ -71,10 +71,10 @@ class BacklogAudit:
         return sorted(found)
 
     def _states(self, requests, now):
-        seen = self._eyes.look(requests, now)
+        seen = self._reader.look(requests, now)
         options = backlog_policy.boot_options(self._options)
         for request in requests:
-            # One that somebody works on is on its way.
+            # A request that has just changed is being worked on.
             if self._before.get(request.uuid, request.updated_at) != (
                     request.updated_at) or request.uuid not in seen:
                 continue
@@ -123,7 +123,7 @@ class BacklogAudit:
                 yield Problem(
                     BEGUN, item.uuid,
                     f'request {item.uuid} of user {item.user_id} was begun '
-                    f'at {item.begun_at}Z, and never taken')
+                    f'at {item.begun_at}Z, and never completed')
 
     def _trusts_of(self, requests, begun, now):
         there = {item['id']: item for item in self._trusts.list()}
@@ -136,7 +136,7 @@ class BacklogAudit:
                     f'trust {request.trust_id or "(none)"} is not in Keystone')
         coming = {(item.user_id, item.expires_at.isoformat())
                   for item in begun}
-        # Read now: those that were taken meanwhile have theirs.
+        # NOTE: read now, as a submission may have completed meanwhile.
         used = backlog_store.trusts(self._db)
         for trust_id in sorted(there.keys() - used):
             item = there[trust_id]

@@ -21,16 +21,16 @@ LOG = logging.getLogger(__name__)
 
 
 class BacklogLoop:
-    """Lets the controller of the backlog work.
+    """Observes the backlog, steps its controller and carries out intents.
 
     :param options: [backlog] of the configuration
     :param database: a nova_preempt.db.Database
     :param tracker: a nova_preempt.backlog.tracker.Tracker
     :param cloud: a nova_preempt.backlog.pass_reader.CloudReader
     :param launcher: a nova_preempt.backlog.launcher.Launcher
-    :ivar trusts_left: of how many closed requests the trust is still there
-    :ivar coming_back: the uuids of servers that were evicted, are kept, and
-        that open requests have come back
+    :ivar trusts_left: number of closed requests whose trust still exists
+    :ivar coming_back: the uuids of evicted servers that open requests want
+        back
     """
 
     def __init__(self, options, database, tracker, cloud, launcher):
@@ -42,16 +42,15 @@ class BacklogLoop:
         self.trusts_left = 0
         self.coming_back = frozenset()
         self._memory = core.Memory()
-        # {uuid of a request: the fault of it that was logged}
+        # {uuid of a request: (type, traceback) of its logged fault}
         self._faults = {}
 
     def run(self, now, is_paused=False):
-        """Look at all requests, and start what can start.
+        """Track all requests, and start waiting ones that fit.
 
-        :param is_paused: nothing starts, and what was started is followed
-        :returns: in how many seconds to do so again
-        :raises NovaError, PlacementError: how much room there is cannot be
-            told
+        :param is_paused: start no request, and only track started ones
+        :returns: after how many seconds to repeat it
+        :raises NovaError, PlacementError: capacity cannot be read
         """
         with metrics.BACKLOG_STEP.labels('follow').time():
             requests, closed, seen = self._tracker.look(now)
@@ -88,17 +87,17 @@ class BacklogLoop:
         return (step.wake_at_us - times.microseconds(now)) / SECOND
 
     def preview(self, now):
-        """Return what run() would start now; nothing is done.
+        """Return what run() would start now, without starting it.
 
-        :returns: ([core.Launch], the core
-            pass_values.Cloud, [core Request] of those that wait)
+        :returns: ([core.Launch], the core pass_values.Cloud, [core Request]
+            that wait)
         """
         followed = self._follow(self._tracker.open(), (), {}, now)
         cloud = self._cloud.read(now, followed.waiting)
         step = self._step(followed, followed.waiting, cloud,
                           backlog_hosts.get_turns(self._db), now)
         return [item for item in step.intents
-                if isinstance(item, core.Launch)], (cloud), followed.waiting
+                if isinstance(item, core.Launch)], cloud, followed.waiting
 
     def _follow(self, requests, closed, seen, now):
         return core.follow(
@@ -106,7 +105,7 @@ class BacklogLoop:
             backlog_policy.boot_options(self._options))
 
     def _step(self, followed, waiting, cloud, turns, now):
-        """Make a pass over requests that wait.
+        """Run a pass over waiting requests.
 
         :param cloud: a core pass_values.Cloud, None while capacity is unknown
         """
@@ -124,7 +123,7 @@ class BacklogLoop:
     def _log(self, faults):
         """Log each fault once while it lasts.
 
-        Its text may have times or addresses: what counts is where it is.
+        Texts may differ by times or addresses, so tracebacks are compared.
 
         :param faults: [core.Fault]
         """
@@ -135,6 +134,6 @@ class BacklogLoop:
             found[uuid] = type(exc), str(
                 traceback.extract_tb(exc.__traceback__))
             if self._faults.get(uuid) != found[uuid]:
-                LOG.error('Request %(uuid)s cannot be looked at: %(exc)r',
+                LOG.error('Request %(uuid)s cannot be processed: %(exc)r',
                           {'uuid': uuid, 'exc': exc}, exc_info=exc)
         self._faults = found

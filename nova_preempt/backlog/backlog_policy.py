@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of an operator as the rules take them."""
+"""Builds the core's options of the backlog from [backlog]."""
 
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import boot_outcome
@@ -9,15 +9,15 @@ from nova_preempt.core.batch import batch_model
 
 OFF = 'off'
 
-#: The part of the time between two passes that solvers may take in one, so
-#: that a pass is not late.
+#: The share of the time between two passes that solvers may use in a pass, so
+#: that it is not late.
 SOLVER_SHARE = 0.4
-# So much longer than Nova's answer is waited for something may be under way.
+# For so many times ask_timeout_s after a call, Nova may still be acting on it.
 _PATIENCE = 3
 
 
 def boot_options(options):
-    """A core.backlog.boot_outcome.Options.
+    """Return a core.backlog.boot_outcome.Options.
 
     :param options: [backlog] of the configuration
     """
@@ -25,14 +25,14 @@ def boot_options(options):
 
 
 def controller_options(options):
-    """A core.backlog.backlog_controller.Options, of the same."""
+    """Return a core.backlog.backlog_controller.Options, likewise."""
     return backlog_controller.Options(
         pass_values.Options(hold_after_s=options.hold_after_s),
         boot_options(options), options.pass_interval_s)
 
 
 def batch_options(options):
-    """A core.batch.batch_model.Options, of the same; None: one by one."""
+    """Return a core.batch.batch_model.Options, None without batches."""
     if options.batch_mode == OFF:
         return None
     return batch_model.Options(
@@ -41,9 +41,9 @@ def batch_options(options):
 
 
 def order_options(options, claims=None):
-    """A core.backlog.queue_order.Options, of the same.
+    """Return a core.backlog.queue_order.Options, likewise.
 
-    :param claims: what classes of service say, None where there are none
+    :param claims: the ClassClaims of classes of service, None without classes
     :raises ValueError: a weight is no whole number
     """
     weights = {}

@@ -30,9 +30,8 @@ from nova_preempt.reservation import reservation_purge
 
 
 class BacklogEndpoint:
-    """An RPC endpoint; see rpc.EngineClient for what it answers.
+    """RPC endpoint of the backlog, see rpc.EngineClient; in every engine.
 
-    Every engine serves it, also those that do not act.
 
     :param backlog: a BacklogService
     """
@@ -47,20 +46,20 @@ class BacklogEndpoint:
 
 
 class BacklogService:
-    """Tasks of the engine.
+    """Assembles the tasks and the endpoint of the backlog.
 
     :param conf: nova.conf.CONF
     :param process: a nova_preempt.handover.service_context.Process
     :param known: a nova_preempt.handover.service_context.ClusterState
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
-    :param trusts: by default those of Keystone
+    :param trusts: Keystone's by default
     :param make_nova: see user_sessions.UserSessions
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param classes: see nova_preempt.handover.eviction_policy.load_classes()
     :ivar works: [(name, function)], see nova_preempt.engine.periodic_tasks
-    :ivar endpoints: what it answers over RPC
-    :raises InvalidConfiguration: there is no such order, or something is not
-        installed
+    :ivar endpoints: RPC endpoints
+    :raises InvalidConfiguration: the order is unknown, or its requirements are
+        not installed
     """
 
     def __init__(self, conf, process, known, inventory, trusts=None,
@@ -92,7 +91,7 @@ class BacklogService:
                 acting, written), cloud,
             launcher.Launcher(options, acting, written, self._now))
         if options.enabled:
-            # What is wrong is to be known at once.
+            # NOTE: loads the order, so that a wrong option fails at the start.
             cloud.ranking()
         self._retention = reservation_purge.RecordPurge(
             process.db, conf.reservation, self._now,
@@ -101,11 +100,12 @@ class BacklogService:
         self.endpoints = [BacklogEndpoint(self)]
 
     def _now(self):
-        """Naive, in UTC and in whole seconds, as the database has it."""
+        """Return now, naive in UTC in whole seconds, as the database has it.
+        """
         return self._clock().replace(tzinfo=None, microsecond=0)
 
     def coming_back(self):
-        """The uuids of shelved servers that requests have come back."""
+        """Return the uuids of shelved servers that requests want back."""
         return self._loop.coming_back
 
     def _run(self):
@@ -115,13 +115,13 @@ class BacklogService:
         return self._options.pass_interval_s
 
     def step(self):
-        """Look at all requests, and start what can start.
+        """Run a pass over all requests.
 
-        :returns: in how many seconds to do so again
+        :returns: after how many seconds to repeat it
         """
         now = self._now()
         orphans = self._orphans.clear(now)
-        # Also once nobody chooses any.
+        # NOTE: also after batches were switched off.
         backlog_hosts.forget_choices(self._db, now)
         try:
             return self._loop.run(
@@ -130,7 +130,7 @@ class BacklogService:
             metrics.BACKLOG_TRUSTS.set(orphans + self._loop.trusts_left)
 
     def plan(self):
-        """What the next look would start, see rpc.EngineClient."""
+        """Return what a pass would start now, see rpc.EngineClient."""
         self._known.servers.refresh()
         launches, cloud, waiting = self._loop.preview(self._now())
         return {

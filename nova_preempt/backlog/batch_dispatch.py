@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placing requests together, for who wants that: it needs more than the rest.
+"""Loads the solvers that place waiting requests in batches.
 
-What does it is loaded here alone, and only where [backlog]batch_mode is not
-"off".
+Only this module imports them, and only where [backlog]batch_mode is not
+"off", as they need more packages.
 """
 
 import dataclasses
@@ -20,10 +20,10 @@ _LEAST_S = 0.001
 
 
 def load(options, monotonic=time.monotonic):
-    """A BatchDispatch, None where requests are placed one by one.
+    """Return a BatchDispatch, None where requests are placed one by one.
 
     :param options: [backlog] of the configuration
-    :raises InvalidConfiguration: what it needs is not installed
+    :raises InvalidConfiguration: its requirements are not installed
     """
     found = backlog_policy.batch_options(options)
     if found is None:
@@ -37,10 +37,10 @@ def load(options, monotonic=time.monotonic):
 
 
 class BatchDispatch:
-    """Places requests together.
+    """Makes the planners of batches.
 
     :param options: a core.batch.batch_model.Options
-    :param monotonic: a clock in seconds
+    :param monotonic: returns seconds of a clock that is never set
     """
 
     def __init__(self, options, monotonic):
@@ -48,11 +48,11 @@ class BatchDispatch:
         self._monotonic = monotonic
 
     def planner(self, groups=None):
-        """A core.backlog.pass_plans.Planner for one pass.
+        """Return a core.backlog.pass_plans.Planner for one pass.
 
-        :param groups: {core groups.key(): core Group} of who waits
+        :param groups: {core group_placement.key(): core Group} of requests
         """
-        # It imports numpy, which an engine without batches does without.
+        # NOTE: it imports numpy, which an engine without batches lacks.
         from nova_preempt.core.batch import backlog_batch
 
         end = self._monotonic() + self._options.time_limit_s
@@ -68,7 +68,7 @@ class BatchDispatch:
 
 
 class _Careful:
-    """Plans nothing where something is wrong with the numbers."""
+    """Falls back to no plan where amounts cannot be computed with."""
 
     def __init__(self, planner):
         self._planner = planner
@@ -79,7 +79,7 @@ class _Careful:
             try:
                 return self._planner.plan(requests, rooms)
             except ValueError as exc:
-                self._why = f'What is asked for cannot be computed: {exc}'
+                self._why = f'The amounts cannot be computed with: {exc}'
                 LOG.warning('Requests are placed one by one in this pass: '
                             '%(exc)s', {'exc': exc})
         return {request.uuid: self._why for request in requests}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The room there is for what waits, by what Placement shows."""
+"""Reads the capacity of hosts for waiting requests."""
 
 import math
 
@@ -14,19 +14,19 @@ from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
 from nova_preempt.reservation import lease_cache
 
-# A rule that allows more is none; and solvers count in 64 bits.
+# A higher limit is no limit; and solvers count in 64 bits.
 _MOST = 2**31 - 1
 
 
 class CapacityReader:
-    """Tells what is free.
+    """Reads capacity, and the ends of preemptible servers that free more.
 
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param options: [preemption] of the configuration
     :param known: a nova_preempt.handover.service_context.ClusterState
     :param clock: returns now, timezone-aware
     :param pauses: a nova_preempt.pause_switch.Pauses
-    :param wakes: returns whether servers that find no host wake hosts
+    :param wakes: returns whether servers that fit nowhere wake hosts
     """
 
     def __init__(self, options, inventory, known, clock, pauses,
@@ -39,10 +39,10 @@ class CapacityReader:
         self._clock = clock
 
     def all(self, places=None):
-        """[core Room] of the hosts where Nova may place servers.
+        """Return [core Room] of hosts where Nova may place servers.
 
-        :param places: a core Places, None where nobody reserves hosts
-        :raises NovaError, PlacementError: nobody knows
+        :param places: a core Places, None where no hosts are reserved
+        :raises NovaError, PlacementError: capacity cannot be read
         """
         rooms = self._inventory.rooms()
         policy, now = self._known.policy(), self._clock()
@@ -65,14 +65,14 @@ class CapacityReader:
         return [room for room in found if room is not None]
 
     def departures(self):
-        """Return the core's ExpectedDepartures, as it is now."""
+        """Return the core's ExpectedDepartures of now."""
         return ExpectedDepartures(
             self._options.maximum_runtime_s,
             eviction_policy.notice_rule(self._options),
             not self._pauses.why(pauses.PREEMPTION))
 
     def _may_preempt(self):
-        """Whether servers that start now may end others."""
+        """Return whether servers that start now may preempt."""
         return not (
             self._pauses.why(pauses.PREEMPTION)
             or eviction_policy.why_not_allowed(
@@ -80,9 +80,9 @@ class CapacityReader:
 
 
 def load_places(conf):
-    """Returns what a core Places is now, None where nobody reserves hosts.
+    """Return a function for the core Places of now, None if none is reserved.
 
-    As nova-scheduler has it, by the same options.
+    It takes the leases that nova-scheduler uses, by the same options.
 
     :param conf: nova.conf.CONF
     """
@@ -95,13 +95,14 @@ def load_places(conf):
 
 
 def known_groups(requests, rooms, resident, find=server_groups.find):
-    """{core server_groups.key(): core Group} of those with strict policies.
+    """Return {core group_placement.key(): core Group} of strict groups.
 
-    Read at once, and not at all where nobody has one. What is deleted, or
-    another's, or has a soft policy, is not there.
+    They are read at once, and only if a request has one. Deleted groups,
+    groups of other projects and soft policies are omitted.
+
 
     :param requests: core Requests that wait
-    :param rooms: core Rooms of the hosts that are in use
+    :param rooms: core Rooms of usable hosts
     :param resident: given the uuid of a server, returns the
         core.observed_server.ObservedServer, None if it is on no node
     """
@@ -124,18 +125,18 @@ def known_groups(requests, rooms, resident, find=server_groups.find):
 
 
 def _freed(providers, uuid, action):
-    """What the end of a server by an action frees of a tree."""
+    """Return what evicting a server by an action frees in a tree."""
     return actions.freed(capacity.total(
         provider.allocations[uuid] for provider in providers
         if uuid in provider.allocations), action)
 
 
 def _room(host, providers, free_s):
-    """A core Room: the sums of what is in its tree; nobody leaves it.
+    """Return a core Room with the sums of a tree, without departures.
 
     :param host: a nova_preempt.core.reservation.observed_hosts.Host
     :param providers: core Providers, the root first
-    :param free_s: until it is reserved
+    :param free_s: seconds until it is reserved
     """
     free = capacity.total(
         {name: provider.free(name) for name in provider.inventories}

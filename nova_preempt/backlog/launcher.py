@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starting requests: Nova is asked for servers in the name of their users."""
+"""Starts requests: boots their servers in the names of their users."""
 
 import copy
 import dataclasses
@@ -25,12 +25,12 @@ from nova_preempt.core.backlog import request_servers
 
 LOG = logging.getLogger(__name__)
 
-_FAULT = ('An error occurred as it was started; the log of '
-          'nova-preempt-engine has it.')
+_FAULT = ('An error occurred while starting it; see the log of '
+          'nova-preempt-engine.')
 
 
 class Launcher:
-    """Boots what a pass has decided.
+    """Boots the servers that a pass has decided on.
 
     :param options: [backlog] of the configuration
     :param acting: a nova_preempt.backlog.user_sessions.UserSessions
@@ -46,12 +46,12 @@ class Launcher:
         self._clock = clock
 
     def start(self, intents):
-        """Carry starts out, several at a time.
+        """Start requests, several at a time.
 
         :param intents: core.backlog.backlog_controller.Launch, the next one
             first
         """
-        # Where one finds nobody to ask the others would, too.
+        # Set once Keystone or the database is down: others would fail, too.
         away = threading.Event()
 
         def start(item):
@@ -61,7 +61,7 @@ class Launcher:
             try:
                 found = self._start(item.start, request)
             except db_exc.DBError:
-                # It was waited for for long enough.
+                # The database was retried for long enough.
                 away.set()
                 raise
             except Exception:
@@ -74,11 +74,11 @@ class Launcher:
         parallel_calls.call(start, intents)
 
     def _start(self, start, request):
-        """Ask for the servers; returns whether there was somebody to ask."""
+        """Boot the servers; return False if Keystone cannot be called."""
         body = self._records.body(request.uuid)
         if body is None:
             return True
-        # Passes have only what they need of it.
+        # NOTE: requests of a pass have redacted bodies.
         request = dataclasses.replace(request, body=body)
         try:
             secrets = self._sealing.open(request, self._records.sealed)
@@ -101,7 +101,7 @@ class Launcher:
                 return False
             self._wait(
                 request, boot_outcome.NO_ANSWER,
-                'Nova cannot be asked in the name of the user yet.')
+                'Nova cannot be called in the name of the user yet.')
             return True
         boot = request_servers.next_boot(request, start.flavor_id, start.count,
                                          self._clock())
@@ -117,7 +117,7 @@ class Launcher:
         return backlog_policy.boot_options(self._options)
 
     def _wait(self, request, code, text):
-        """Let others come first for a while; nothing is lost."""
+        """Let other requests go first for a while."""
         now = self._clock()
         self._records.record(request, boot_outcome.Verdict(
             request.state, boot_outcome.in_vain(
@@ -132,13 +132,13 @@ class Launcher:
                                 request.compute_version)
         except nova_as_user.ServerGroupNotCreated as exc:
             reply = exc.reply
-        # Nova's complaint goes into records, notifications and the log.
+        # Nova's error goes into records, notifications and the log.
         text = redaction.redacted(reply.text, secrets)
         how = boot_outcome.taken(reply.status, reply.kind, text, request.tries)
         metrics.BACKLOG_STARTS.labels(how.value).inc()
         if how is boot_outcome.Taken.UNKNOWN:
-            LOG.warning('Whether Nova makes the servers of request %(uuid)s '
-                        'will be seen: %(text)s',
+            LOG.warning('Whether Nova creates the servers of request %(uuid)s '
+                        'is not known yet: %(text)s',
                         {'uuid': request.uuid, 'text': text})
         verdict = None
         if how is boot_outcome.Taken.NO:
@@ -150,24 +150,25 @@ class Launcher:
 
     @staticmethod
     def _without_flavor(nova, request, boot):
-        """(how Nova's refusal is taken, the Verdict if a flavor is gone)."""
+        """Return (what Nova's refusal means, a Verdict if a flavor is gone).
+        """
         verdict = boot_outcome.without_flavor(request, boot)
         try:
             if verdict is None or nova.has_flavor(boot.flavor_id):
                 return boot_outcome.Taken.NO, None
         except nova_api.NovaError:
             return boot_outcome.Taken.LATER, None
-        LOG.info('Flavor %(flavor)s of request %(uuid)s is gone: it goes on '
-                 'with its others.',
+        LOG.info('Flavor %(flavor)s of request %(uuid)s no longer exists: the '
+                 'others remain.',
                  {'flavor': boot.flavor_id, 'uuid': request.uuid})
         return boot_outcome.Taken.NO, verdict
 
 
 def body_of(request, boot, secrets, hints=None):
-    """The user's body for a boot: all or none of its servers.
+    """Return the user's body for a boot of all or none of its servers.
 
-    :param secrets: members of "server" that the body has stars for
-    :param hints: scheduler hints beside those of the user, {name: value}
+    :param secrets: members of "server" that the stored body redacts
+    :param hints: further scheduler hints, {name: value}
     """
     body = copy.deepcopy(dict(request.body))
     server = body['server']

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trusts of requests that were never written down: who made them died.
+"""Deletes trusts of submissions that never completed.
 
-Or Keystone made one, and nobody heard of it.
+The API may have died meanwhile, or Keystone's answer was lost.
 """
 
 import datetime
@@ -16,18 +16,18 @@ from nova_preempt.db import backlog_submissions
 
 LOG = logging.getLogger(__name__)
 
-# So long after it was begun nobody is about to write it down.
+# A submission that began so many seconds ago does not complete any more.
 LATE_S = 600
 
-# Each may take some calls to Keystone.
+# How many are cleared in a pass: each may take some calls to Keystone.
 _AT_ONCE = 50
 
 
 class OrphanTrusts:
-    """Deletes them.
+    """Deletes orphaned trusts, and no others.
 
-    No other trust is touched: what is looked for has the mark of a request
-    that was begun here, see nova_preempt.core.backlog.trust_lifetime.
+    It finds them by the mark of a submission that began here, see
+    nova_preempt.core.backlog.trust_lifetime.
 
     :param database: a nova_preempt.db.Database
     :param acting: a nova_preempt.cloud.keystone_trusts.Trusts
@@ -39,15 +39,15 @@ class OrphanTrusts:
         self._turns = user_sessions.FailureBackoff()
 
     def clear(self, now):
-        """Clear up after those that were begun long ago, some at a time.
+        """Clear submissions that began long ago, some at a time.
 
-        :returns: of how many a trust may still be there
+        :returns: number of submissions whose trust may still exist
         """
-        # From now on none of them is written down any more. All of them: the
+        # NOTE: none of them can complete from now on. All of them, as the
         # oldest may be those that fail.
         late, cleared = backlog_submissions.give_up(
             self._db, now - datetime.timedelta(seconds=LATE_S)), []
-        # What Keystone lists is long; it is asked once, if at all.
+        # The list may be long; Keystone is asked once, if at all.
         listed = functools.cache(self._trusts.list)
         self._turns.each(late, lambda begun: cleared.append(
             self._clear(begun, listed())), _AT_ONCE)
@@ -58,13 +58,13 @@ class OrphanTrusts:
         used = backlog_store.trusts(self._db) if found else ()
         for trust_id in found:
             if trust_id in used:
-                # Of another request, to the same second.
+                # A request has it that expires in the same second.
                 continue
             with user_sessions.as_user(self._trusts):
                 self._trusts.delete(trust_id)
             LOG.info(
-                'Trust %(trust)s of user %(user)s was deleted: no request '
-                'has it since %(at)sZ.',
+                'Orphaned trust %(trust)s of user %(user)s was deleted; its '
+                'submission began at %(at)sZ.',
                 {'trust': trust_id, 'user': begun.user_id,
                  'at': begun.begun_at})
         backlog_submissions.forget(self._db, begun.uuid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the cloud as a pass over the backlog sees it."""
+"""Reads the state of the cloud for a pass over the backlog."""
 
 import datetime
 import time
@@ -16,12 +16,12 @@ from nova_preempt.db import backlog_store
 
 ORDERS = 'nova_preempt.order'
 
-# By what was placed in the last hours it is told how long others wait.
+# Over how many seconds of past placements the wait of requests is estimated.
 _PACE_S = 6 * 3600
 
 
 class CloudReader:
-    """Reads capacity and what else a pass goes by.
+    """Reads capacity and the other observations of a pass.
 
     :param options: [backlog] of the configuration
     :param database: a nova_preempt.db.Database
@@ -52,12 +52,11 @@ class CloudReader:
         """Return a core.backlog.pass_values.Cloud.
 
         :param waiting: core Requests
-        :raises NovaError, PlacementError: how much room there is cannot be
-            told
+        :raises NovaError, PlacementError: capacity cannot be read
         """
         places = self._places()
         rooms = self._rooms.all(places)
-        # One by one hosts are for Nova to choose, whoever is together.
+        # NOTE: one by one, Nova chooses hosts by the policies of groups.
         groups = capacity_reader.known_groups(
             waiting, rooms, self._resident) if self._batch else {}
         rooms = host_capacity.with_members(rooms, groups.values())
@@ -68,10 +67,10 @@ class CloudReader:
             self.quotas.known(), is_over=self._alarm())
 
     def _alarm(self):
-        """Tells whether a pass that begins now has taken for long enough.
+        """Return a function that tells whether this pass has to end.
 
-        That is the time from one pass to the next, so that one project's
-        requests do not keep the others waiting.
+        A pass ends when the next one is due, so that the requests of one
+        project do not delay the others.
         """
         until = self._monotonic() + self._options.pass_interval_s
         return lambda: self._monotonic() >= until
@@ -83,11 +82,11 @@ class CloudReader:
 
 
 def load_order(options, claims=None):
-    """The core.backlog.queue_order.Order that [backlog] names.
+    """Return the core.backlog.queue_order.Order of [backlog].
 
-    :param claims: what classes of service say, None where there are none
-    :raises InvalidConfiguration: there is none, what it needs is not
-        installed, or its options make no sense
+    :param claims: the ClassClaims of classes of service, None without classes
+    :raises InvalidConfiguration: it does not exist, its requirements are not
+        installed, or its options are invalid
     """
     order = plugins.load(ORDERS, options.order, '[backlog]order is',
                          '; it comes with nova-preempt[classes]')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Requests as users ask for them, and complaints about their fields."""
+"""Parses requests of users, and names their fields in errors."""
 
 import contextlib
 import copy
@@ -10,7 +10,7 @@ from nova_preempt import exceptions
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import request_rules
 
-# Of Nova's body, what is ours to say: with each call it is something else.
+# Members of Nova's body that differ in each boot, and are set by Launcher.
 _OURS = ('flavorRef', 'min_count', 'max_count', 'return_reservation_id')
 
 
@@ -18,11 +18,11 @@ _OURS = ('flavorRef', 'min_count', 'max_count', 'return_reservation_id')
 class ParsedRequest:
     """The content of a user's call that creates or changes a request.
 
-    :ivar body: as Nova takes it
-    :ivar flavors: ids, None for the one in the body
-    :ivar ladder: the name of flavors of which one is chosen when its turn
-        comes, '' for none
-    :ivar wishes: others by the names of backlog_model.Request
+    :ivar body: of Nova's POST /servers
+    :ivar flavors: ids, None for the flavor of the body
+    :ivar ladder: the name of a ladder, of which dispatch chooses a flavor; ''
+        for none
+    :ivar wishes: further values by their names in backlog_model.Request
     """
 
     body: dict
@@ -35,7 +35,7 @@ class ParsedRequest:
 
 
 def without_flavor_and_counts(body):
-    """A copy of Nova's body without flavor and counts."""
+    """Return a copy of Nova's body without flavor and counts."""
     found = {'server': {
         name: copy.deepcopy(value) for name, value in body['server'].items()
         if name not in _OURS}}
@@ -45,14 +45,14 @@ def without_flavor_and_counts(body):
 
 
 def require_open(request):
-    """Refuse to change a request that is over."""
+    """Raise WrongState for a request that is closed."""
     if request.state not in backlog_model.OPEN:
         raise exceptions.WrongState(
             f'Request {request.uuid} is {request.state}.')
 
 
 def require_unstarted(request, what):
-    """Refuse to change this of a request once Nova was asked for servers."""
+    """Raise WrongState once servers of a request were booted."""
     if request.boots:
         raise exceptions.WrongState(
             f'Servers of request {request.uuid} were started: {what} cannot '
@@ -60,10 +60,10 @@ def require_unstarted(request, what):
 
 
 def counts(request, values, max_count):
-    """The changes to a request with both counts, where one is among them."""
+    """Return the changes with both counts, if either is changed."""
     require_unstarted(request, 'how many it asks for')
     count = values.get('count', request.count)
-    # Who wanted all or nothing wants that of another number, too.
+    # NOTE: all-or-nothing stays all-or-nothing with another count.
     least = values.get('least_count', count if (
         request.least_count == request.count) else request.least_count)
     found = request_rules.counts(count, least, {}, max_count)
@@ -72,13 +72,13 @@ def counts(request, values, max_count):
 
 
 def name(server):
-    """A server's name, without what MySQL's utf8 has no place for."""
+    """Return a server's name without characters that MySQL's utf8 lacks."""
     return ''.join(char for char in server.get('name', '') if char <= '\uffff')
 
 
 @contextlib.contextmanager
 def naming_fields():
-    """Let complaints name fields as those about the schema do."""
+    """Name fields in errors as the schema's errors do."""
     try:
         yield
     except request_rules.Refused as exc:

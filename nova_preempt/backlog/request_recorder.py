@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing down what has become of requests, and telling it."""
+"""Records state transitions of requests, and notifies of them."""
 
 import dataclasses
 import secrets
@@ -26,7 +26,7 @@ _TIME = '%Y-%m-%dT%H:%M:%SZ'
 
 
 class RequestRecorder:
-    """Writes verdicts down, once.
+    """Writes verdicts to the database.
 
     :param database: a nova_preempt.db.Database
     :param tell: called with a changed core Request and its former state
@@ -37,10 +37,10 @@ class RequestRecorder:
         self._tell = tell
 
     def record(self, request, verdict, now):
-        """Write down what has become of a request.
+        """Write a verdict on a request.
 
         :param verdict: a core.backlog.boot_outcome.Verdict
-        :returns: whether it was as it is known here, and is changed now
+        :returns: False if the request has changed since it was read
         """
         if not verdict.changes(request):
             return True
@@ -56,17 +56,17 @@ class RequestRecorder:
         return True
 
     def body(self, uuid):
-        """The body of a request, None if it was forgotten."""
+        """Return the body of a request, None if it was purged."""
         return dict(backlog_store.bodies(self._db, [uuid])).get(uuid)
 
     def sealed(self, uuid):
-        """The encrypted secrets of a request, None if it has none."""
+        """Return the encrypted secrets of a request, None without any."""
         return backlog_secrets.get(self._db, uuid)
 
     def begin(self, request, boot):
-        """Write down that Nova will be asked.
+        """Write a boot before Nova is called.
 
-        :returns: the Request as it is now, None if somebody was faster
+        :returns: the changed Request, None if it has changed meanwhile
         """
         forgotten = request_servers.forgotten_boots(request, boot.asked_at)
         if not backlog_store.begin_boot(
@@ -80,12 +80,12 @@ class RequestRecorder:
         return begun
 
     def choose(self, request, boot, hosts, until):
-        """Write the hosts down that were chosen for a boot, under a secret.
+        """Store the hosts chosen for a boot under a secret.
 
         :param hosts: {host: how many servers}
-        :param until: how long they are chosen, naive and in UTC
-        :returns: the scheduler hints with which the boot gets them. None where
-            none were chosen, or they cannot be written down: Nova chooses then
+        :param until: when the choice expires, naive and in UTC
+        :returns: the scheduler hints that refer to the choice; {} if there is
+            none or it cannot be stored, and Nova chooses
         """
         if not hosts:
             return {}
@@ -95,8 +95,8 @@ class RequestRecorder:
                 request.project_id, request.user_id, boot.flavor_id,
                 boot.count, request.uuid, boot.number, hosts, until))
         except db_exc.DBError as exc:
-            LOG.warning('Nova chooses hosts for request %(uuid)s: what was '
-                        'chosen cannot be written down: %(exc)s',
+            LOG.warning('Nova chooses hosts for request %(uuid)s: the choice '
+                        'cannot be stored: %(exc)s',
                         {'uuid': request.uuid, 'exc': exc})
             return {}
         return {host_choice.HINT: secret}
@@ -107,14 +107,14 @@ class RequestRecorder:
                  'longer %(old)s%(reason)s',
                  {'uuid': request.uuid, 'project': request.project_id,
                   'state': request.state, 'old': old_state,
-                  # It may have Nova's words, and those a user's.
+                  # It may quote Nova, which may quote a user.
                   'reason': f': {" ".join(request.reason.split())}'
                   if request.reason else '.'})
         self._tell(request, old_state)
 
 
 class RequestNotifications:
-    """Tells of requests.
+    """Sends notifications of requests.
 
     :param conf, host: see
         nova_preempt.handover.preemption_notifications.Notifier
@@ -125,9 +125,9 @@ class RequestNotifications:
         self.close = self._notifier.close
 
     def changed(self, request, old_state):
-        """It is in another state.
+        """Notify of a new state.
 
-        :param request: a core Request as it is now
+        :param request: the changed core Request
         """
         self._notifier.send(
             f'backlog.{request.state}', make_payload(request, old_state),
@@ -135,7 +135,7 @@ class RequestNotifications:
 
 
 def make_payload(request, old_state):
-    """The payload of a notification, as its documented samples have it."""
+    """Return the payload of a notification, as documented by the samples."""
     return {
         'version': VERSION, 'request_id': request.uuid, 'name': request.name,
         'project_id': request.project_id, 'user_id': request.user_id,

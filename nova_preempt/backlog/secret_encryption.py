@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encrypts the secrets of a request for as long as it waits.
+"""Encrypts the secrets of a request while it waits.
 
-Fernet of the package cryptography: AES in CBC mode with an HMAC. The keys are
-in a file, one a line: the first encrypts, all decrypt. It is read each time,
-so a new key needs no restart.
+Uses Fernet of the package cryptography: AES in CBC mode with an HMAC. A file
+has the keys, one a line: the first encrypts, all decrypt. It is read for each
+use, so a new key needs no restart.
 """
 
 import json
@@ -19,13 +19,13 @@ class NoKey(Exception):
 
 
 class BadKeys(Exception):
-    """The key file cannot be used; says why, without what is in it."""
+    """The key file cannot be used; the message does not quote it."""
 
 
 class CannotDecrypt(Exception):
-    """The secrets of a request cannot be decrypted now; says why.
+    """The secrets of a request cannot be decrypted now.
 
-    :ivar detail: the same for the operator, with the path of the key file
+    :ivar detail: the message for operators, with the path of the key file
     """
 
     def __init__(self, text, detail=''):
@@ -34,24 +34,21 @@ class CannotDecrypt(Exception):
 
 
 def check(conf):
-    """Fail where [backlog]secret_key_file is set and cannot be used.
+    """Raise where [backlog]secret_key_file is set and cannot be used.
 
-    Without one the backlog works, and refuses requests with secrets.
+    Without a key file the backlog refuses requests with secrets.
 
     :raises InvalidConfiguration:
     """
-    if not conf.backlog.enabled:
-        return
-    try:
-        SecretCipher(conf.backlog).keys()
-    except NoKey:
-        pass
-    except BadKeys as exc:
-        raise exceptions.InvalidConfiguration(str(exc)) from None
+    if conf.backlog.enabled and conf.backlog.secret_key_file:
+        try:
+            SecretCipher(conf.backlog).keys()
+        except BadKeys as exc:
+            raise exceptions.InvalidConfiguration(str(exc)) from None
 
 
 class SecretCipher:
-    """Seals the secrets of requests, and opens them.
+    """Encrypts and decrypts the secrets of requests.
 
     :param options: [backlog] of the configuration
     """
@@ -60,11 +57,11 @@ class SecretCipher:
         self._options = options
 
     def seal(self, request_uuid, secrets):
-        """Return the secrets of a request as an encrypted text.
+        """Return the encrypted secrets of a request.
 
         :raises NoKey, BadKeys:
         """
-        # With its uuid: nobody can put it into a request of their own.
+        # With the uuid, so that they cannot be put into another request.
         plain = json.dumps({'request': request_uuid, 'secrets': secrets})
         return self.keys()[0].encrypt(plain.encode()).decode()
 
@@ -72,8 +69,8 @@ class SecretCipher:
         """Return {member of "server": value}, {} if the request has none.
 
         :param request: a core Request
-        :param sealed: called with its uuid where it has secrets; returns what
-            seal() did, None where nothing is kept any more
+        :param sealed: called with the uuid if it has secrets; returns what
+            seal() did, None if they were deleted
         :raises CannotDecrypt:
         """
         if not redaction.secrets(request.body):
@@ -100,11 +97,11 @@ class SecretCipher:
         return plain['secrets']
 
     def renewed(self, token):
-        """Return what seal() did, encrypted with the first key.
+        """Return a token encrypted with the first key.
 
-        The same where it is already.
+        It is the same token if it was already.
 
-        :raises CannotDecrypt: no key opens it
+        :raises CannotDecrypt: no key decrypts it
         :raises NoKey, BadKeys:
         """
         keys = self.keys()
@@ -118,7 +115,7 @@ class SecretCipher:
         return token
 
     def keys(self):
-        """Return the keys of the file; the first encrypts, each decrypts.
+        """Return the keys of the file; the first encrypts, all decrypt.
 
         :raises NoKey, BadKeys:
         """

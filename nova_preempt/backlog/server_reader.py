@@ -8,7 +8,7 @@ from nova_preempt.core.backlog import request_servers
 
 
 class ServerReader:
-    """Looks at the servers of many requests at once.
+    """Finds the servers of many requests at once.
 
     :param decisions: a nova_preempt.db.Decisions
     :param find: see nova_preempt.cloud.instances.find
@@ -19,9 +19,7 @@ class ServerReader:
         self._find = find
 
     def look(self, requests, now):
-        """{uuid: core Seen} of these requests.
-
-        Without those of which something may be where nobody can look.
+        """Return {uuid: core Seen} of requests whose cells answer.
 
         :param requests: core Requests
         """
@@ -48,7 +46,7 @@ class ServerReader:
 
     @staticmethod
     def _by_request(requests, found):
-        """{uuid of the request: {uuid of the server: ObservedServer}}."""
+        """Return {uuid of a request: {uuid of a server: ObservedServer}}."""
         owners = {server.uuid: item.uuid
                   for item in requests for server in item.servers}
         projects = {item.uuid: item.project_id for item in requests}
@@ -61,9 +59,9 @@ class ServerReader:
 
 
 def _owner(server, projects):
-    """The uuid of the request by the tags of a server.
+    """Return the uuid of a request by the tags of its server.
 
-    Anybody may give a server of theirs any tag.
+    The project has to match, as any user may set any tag.
     """
     for text in server.tags:
         owner = request_servers.untag(text)

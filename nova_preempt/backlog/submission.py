@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Taking requests that wait, changing them and giving them up.
+"""Accepts, changes and cancels requests for the API.
 
-What is known to be wrong is refused at once. A request is kept whole, with a
-trust of its user, or not at all.
+A request that cannot work is refused at once. It is stored with a trust of its
+user, or not at all.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ _TRIES = 3
 
 
 class Submission:
-    """Takes requests. One serves many threads.
+    """Accepts, changes and cancels requests. Safe for many threads.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
     :param database: a db.Database
@@ -60,19 +60,19 @@ class Submission:
         self._sealing = secret_encryption.SecretCipher(conf.backlog)
 
     def submit(self, context, token, wanted, any_class=False):
-        """Keep a new request.
+        """Accept a new request.
 
-        :param context: of who asks
-        :param token: of the same, of the project
-        :param wanted: an request_parser.ParsedRequest
-        :param any_class: whether it may be of one that is not open to all
+        :param context: of the caller
+        :param token: the caller's, scoped to the project
+        :param wanted: a request_parser.ParsedRequest
+        :param any_class: whether classes that are not open to all are allowed
         :returns: the backlog_model.Request
         :raises BacklogDisabled, InvalidRequest, RequestLimit, NoTrust:
-        :raises NoAnswer: Keystone or Nova cannot be asked
+        :raises NoAnswer: Keystone or Nova cannot be called
         """
         if not self._options.enabled:
             raise exceptions.BacklogDisabled(
-                'No requests are taken: [backlog]enabled is false.')
+                'The backlog is off: [backlog]enabled is false.')
         self._check_limit(context.project_id)
         request = self._checked(context, token, wanted,
                                 self._classes_for(any_class))
@@ -84,7 +84,7 @@ class Submission:
             if not backlog_store.create(self._db, request, begun=True,
                                         sealed=sealed):
                 raise exceptions.NoAnswer('Making a trust took too long.')
-            # Others may have come at the same time.
+            # NOTE: again, as simultaneous requests count, too.
             self._check_limit(context.project_id, own=1)
         except BaseException:
             self._forget(begun, trust['trust_id'])
@@ -95,11 +95,11 @@ class Submission:
     def change(self, context, token, request, values, any_class=False):
         """Change an open request.
 
-        :param context, token: of who asks
-        :param request: a backlog_model.Request as it was found
+        :param context, token: of the caller
+        :param request: a backlog_model.Request as it was read
         :param values: {name in backlog_model.Request: value}
-        :param any_class: as for submit
-        :returns: the backlog_model.Request as it is then
+        :param any_class: as for submit()
+        :returns: the changed backlog_model.Request
         :raises InvalidRequest, WrongState, RequestLimit, NoTrust, NoAnswer:
         """
         request_parser.require_open(request)
@@ -133,24 +133,24 @@ class Submission:
         return backlog_store.get(self._db, request.uuid)
 
     def cancel(self, request, ends_servers=False):
-        """Give an open request up; the engine clears up what it has started.
+        """Cancel an open request; the engine cleans up what was started.
 
         :param ends_servers: whether its servers are deleted, too
-        :raises WrongState: it is over
+        :raises WrongState: it is closed
         """
         for _try in range(_TRIES):
             request_parser.require_open(request)
             reason = 'Cancelled by a user' + (
                 ', with its servers.' if ends_servers else '.')
-            # Nobody has started anything for it since it was found, or it is
-            # not in this state any more.
+            # NOTE: fails if it was started since it was read, as its state is
+            # another one then.
             if backlog_store.change(self._db, request.uuid, (request.state,),
                                     self._now(), state=backlog_model.CANCELLED,
                                     reason=reason, ends_servers=ends_servers):
                 self._tell(dataclasses.replace(
                     request, state=backlog_model.CANCELLED, reason=reason),
                     request.state)
-                # Its boots may be others by now than those that were found.
+                # NOTE: its boots may have changed since it was read.
                 self._end_trust(backlog_store.get(self._db, request.uuid))
                 return
             request = backlog_store.get(self._db, request.uuid)
@@ -158,30 +158,30 @@ class Submission:
             f'Request {request.uuid} changes all the time; try again.')
 
     def _end_trust(self, request):
-        """Delete the trust, unless the engine may need it to clear up."""
+        """Delete the trust, unless the engine needs it to clean up."""
         if request.boots:
             return
         try:
             self._trusts.delete(request.trust_id)
         except keystone_trusts.KeystoneError as exc:
-            # The engine looks after trusts of requests that are over.
-            LOG.warning('The trust of request %(uuid)s stays for now: '
+            # The engine deletes trusts of closed requests.
+            LOG.warning('The trust of request %(uuid)s is not deleted yet: '
                         '%(exc)s', {'uuid': request.uuid, 'exc': exc})
             return
         backlog_store.change(self._db, request.uuid, backlog_model.CLOSED,
                              self._now(), trust_id='')
 
-    # -- what is checked -----------------------------------------------------
+    # -- checks --------------------------------------------------------------
 
     def _check_limit(self, project_id, own=0, renews=False):
-        """Bound open requests and, with those to be deleted, a day's trusts.
+        """Check the limits on open requests and on trusts made in a day.
 
-        :param own: how many of the project's requests are this one
-        :param renews: whether it is there already, and needs another trust
+        :param own: 1 if this request is counted already, else 0
+        :param renews: whether an existing request needs another trust
         """
         day = self._now() - datetime.timedelta(days=1)
-        used = {
-            } if renews else {'max_requests_per_project': backlog_store.count(
+        used = {} if renews else {
+            'max_requests_per_project': backlog_store.count(
                 self._db, project_id) - own}
         used['max_created_per_day'] = backlog_store.count(
             self._db, project_id, backlog_model.STATES, day) - own + (
@@ -192,7 +192,7 @@ class Submission:
             raise exceptions.RequestLimit(why)
 
     def _checked(self, context, token, wanted, classes):
-        """A backlog_model.Request without a trust."""
+        """Return a checked backlog_model.Request without a trust."""
         now = self._now()
         server = wanted.body['server']
         with request_parser.naming_fields():
@@ -219,7 +219,7 @@ class Submission:
                'class_name': class_name})
 
     def _sealed(self, uuid, body):
-        """The secrets of a body, encrypted; None if it has none."""
+        """Return the encrypted secrets of a body, None without any."""
         secrets = redaction.secrets(body)
         if not secrets:
             return None
@@ -238,7 +238,7 @@ class Submission:
                 'User data and passwords cannot be encrypted now.') from None
 
     def _classes_for(self, any_class):
-        """The names of those that somebody may ask for."""
+        """Return the names of the classes that the caller may request."""
         if self._classes is None:
             return ()
         table = self._classes.table
@@ -250,7 +250,7 @@ class Submission:
             self._classes.table.names if self._classes else ()))
 
     def _flavors(self, token, wanted, server):
-        """(Alternatives, request_rules.Counts) of what a user has chosen."""
+        """Return (Alternatives, request_rules.Counts) of chosen flavors."""
         counts = request_rules.counts(wanted.count, wanted.least_count, server,
                                       self._options.max_count)
         flavors = request_rules.flavors(wanted.flavors, server)
@@ -261,10 +261,10 @@ class Submission:
                          for flavor_id in flavors), counts
 
     def _rungs(self, token, wanted, server):
-        """The same of a ladder, where priorities say what is chosen."""
+        """Return the same of a ladder, by the priorities of the request."""
         if not self._options.ladders:
             raise request_rules.Refused(
-                'ladder', 'there are none: [backlog]ladders is false')
+                'ladder', 'ladders are off: [backlog]ladders is false')
         priorities = wanted.wishes.get('priorities')
         request_rules.check_ladder(wanted.ladder, priorities, {
             'flavors': wanted.flavors, 'count': wanted.count,
@@ -277,14 +277,14 @@ class Submission:
         if not found:
             raise request_rules.Refused(
                 'ladder', f'{wanted.ladder!r} has no flavor for hosts of '
-                'the reputation that is asked for')
+                'the requested reputation')
         self._check_body(wanted, found[0].flavor_id)
         copies = flavor_ladders.copies(priorities)
         return found, request_rules.Counts(copies, copies)
 
     @staticmethod
     def _check_body(wanted, flavor_id):
-        """Let Nova's own schema say what it has against the body."""
+        """Check the body by Nova's own schema."""
         wrong = boot_schema.check_version(wanted.compute_version)
         if wrong:
             raise request_rules.Refused('compute_version', wrong)
@@ -301,7 +301,7 @@ class Submission:
             raise request_rules.Refused(f'body{exc.path}', exc.text) from None
 
     def _look_up_others(self, token, server):
-        """Refuse an image or a key pair that is not there."""
+        """Refuse an image or a key pair that does not exist."""
         if server.get('imageRef'):
             with self._reading_as('body.server.imageRef'):
                 self._reading.image(token, server['imageRef'])
@@ -311,22 +311,21 @@ class Submission:
 
     @contextlib.contextmanager
     def _reading_as(self, field):
-        """Say of which field it is that Nova refuses something."""
+        """Name the field that Nova refuses."""
         try:
             yield
         except (nova_as_user.NotFound, nova_as_user.Refused) as exc:
             raise request_rules.Refused(field, str(exc)) from None
         except nova_api.NovaError as exc:
-            LOG.warning('Nova cannot be asked about a request: %.300s', exc)
-            raise exceptions.NoAnswer('Nova cannot be asked.') from None
+            LOG.warning('Nova cannot be called for a request: %.300s', exc)
+            raise exceptions.NoAnswer('Nova cannot be called.') from None
 
     # -- trusts --------------------------------------------------------------
 
     def _make_trust(self, context, token, uuid, latest):
-        """Make a trust, marked by this uuid.
+        """Make a trust that is marked by this uuid.
 
-        :param latest: when servers are started with it at the latest, None:
-            any time
+        :param latest: the latest start of servers with it, None: any time
         :returns: a Begun, and {name in backlog_model.Request: value}
         """
         begun = backlog_submissions.Begun(
@@ -342,42 +341,41 @@ class Submission:
             raise exceptions.NoTrust(str(exc)) from None
         except keystone_trusts.KeystoneError as exc:
             LOG.error('No trust can be made for a request: %s', exc)
-            raise exceptions.NoAnswer('Keystone cannot be asked.') from None
+            raise exceptions.NoAnswer('Keystone cannot be called.') from None
         return begun, {'trust_id': trust_id,
                        'trust_until': latest and begun.expires_at}
 
     def _renewed(self, context, token, request):
-        """The same as a Renewal, for a request as it will be."""
+        """Make another trust for a changed request; return a Renewal, too."""
         if (context.user_id, context.project_id) != (
                 request.user_id, request.project_id):
             raise exceptions.NoTrust(
                 f'Request {request.uuid} can start servers in the name of '
                 f'its user until {request.trust_until}Z; only that user can '
-                'have it wait for longer.')
+                'extend the time it waits.')
         self._check_limit(request.project_id, renews=True)
         begun, trust = self._make_trust(
             context, token, uuidutils.generate_uuid(),
             trust_lifetime.renewed_until(request, self._now()))
-        # Not deleted at once: an engine may be about to use it.
+        # NOTE: the old trust is deleted later: an engine may be using it.
         left = dataclasses.replace(begun, uuid=uuidutils.generate_uuid(),
                                    expires_at=request.trust_until)
         return backlog_store.Renewal(begun, request.trust_id, left), trust
 
     def _forget(self, begun, trust_id):
-        """Take back what was made for a request that is not kept."""
+        """Roll back a request that cannot be accepted."""
         try:
             removal = backlog_store.remove(self._db, begun, self._now())
             if removal.is_gone:
                 self._trusts.delete(trust_id)
                 backlog_submissions.forget(self._db, begun.uuid)
             elif removal.cancelled:
-                # The engine has told that it was started.
+                # The engine has already notified of its start.
                 self._tell(backlog_store.get(self._db, begun.uuid),
                            removal.cancelled)
         except Exception:
-            # The user has to be told why it was not kept; what is left of it
-            # the engine finds.
-            LOG.exception('Request %s was not taken back', begun.uuid)
+            # The caller gets the original error; the engine finds the rest.
+            LOG.exception('Request %s could not be rolled back', begun.uuid)
 
     def _now(self):
         return self._clock().replace(microsecond=0)

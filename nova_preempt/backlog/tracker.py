@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes down what has become of requests, and deletes their servers."""
+"""Records state transitions of requests, and deletes their servers."""
 
 import dataclasses
 
@@ -17,7 +17,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Tracker:
-    """Reads requests and their servers, and writes down what is decided.
+    """Reads requests and their servers, and records verdicts on them.
 
     :param database: a nova_preempt.db.Database
     :param reader: a nova_preempt.backlog.server_reader.ServerReader
@@ -33,13 +33,13 @@ class Tracker:
         self._deleting, self._closing = user_sessions.FailureBackoff(
             ), user_sessions.FailureBackoff()
         self._bodies = {}         # uuid: see redaction.of_pass()
-        # {uuid of an open one: uuids of servers that nobody may delete}
+        # {uuid of an open request: uuids of servers that cannot be deleted}
         self._left = {}
 
     def open(self):
-        """Return the open core Requests; each body has what a pass needs.
+        """Return the open core Requests, with the bodies that a pass needs.
 
-        Each is read once: it does not change while a request is open.
+        Each body is read once, as it never changes.
         """
         requests = backlog_store.find(self._db, backlog_model.OPEN,
                                       with_bodies=False)
@@ -49,12 +49,12 @@ class Tracker:
         for uuid, body in backlog_store.bodies(self._db,
                                                there - self._bodies.keys()):
             self._bodies[uuid] = redaction.of_pass(body)
-        # Without those that were forgotten between the two.
+        # Without requests that were purged in between.
         return [dataclasses.replace(item, body=self._bodies[item.uuid])
                 for item in requests if item.uuid in self._bodies]
 
     def look(self, now):
-        """Look at all that are open, or are to be cleared up.
+        """Read open requests, and closed ones that are not cleaned up.
 
         :returns: (the open core Requests, the closed ones,
             {uuid: core.backlog.request_servers.Seen})
@@ -68,11 +68,11 @@ class Tracker:
             **self._reader.look(closed, now)}
 
     def record(self, requests, intents, now):
-        """Write down what has become of open requests, and delete servers.
+        """Write verdicts on open requests, and delete their servers.
 
-        :param requests: those that are open
+        :param requests: the open requests
         :param intents: core.backlog.backlog_controller.Record
-        :returns: the uuids of requests that somebody has changed meanwhile
+        :returns: the uuids of requests that have changed meanwhile
         """
         states = {item.uuid: item.state for item in requests}
         self._left = {uuid: left for uuid, left in self._left.items()
@@ -97,11 +97,11 @@ class Tracker:
         return {item.request.uuid for item in intents} - deletes.keys()
 
     def clear(self, requests, intents, now):
-        """Clear up what is left of closed ones, their trusts last.
+        """Clean up closed requests; their trusts are deleted last.
 
-        :param requests: those that are closed
+        :param requests: the closed requests
         :param intents: core.backlog.backlog_controller.Clear
-        :returns: of how many the trust is still there
+        :returns: the number of trusts that still exist
         """
         of, cleared = {item.request.uuid: item for item in intents}, []
         self._closing.each(
@@ -111,7 +111,7 @@ class Tracker:
         return len({item.uuid for item in requests} | of.keys()) - len(cleared)
 
     def _delete(self, request, uuids, now):
-        """Delete servers, or say that nobody may."""
+        """Delete servers; return False once that is given up."""
         try:
             self._users.delete(request, uuids)
         except user_sessions.NotDeleted as exc:
@@ -123,7 +123,7 @@ class Tracker:
         return True
 
     def _give_up(self, request, uuids, exc, now):
-        """Say once that servers of a request are left."""
+        """Record once that servers of a request are not deleted."""
         left = ', '.join(uuids)
         text = (f'Its servers {left} are left, as neither its user nor the '
                 f'service user may delete them: {exc}')
@@ -138,7 +138,7 @@ class Tracker:
                              reason=f'{request.reason} {text}'.strip())
 
     def _clear(self, intent, now):
-        """The next step; returns whether it was the last."""
+        """Do the next step; return whether it was the last one."""
         request, verdict = intent.request, intent.verdict
         if not self._records.record(request, verdict, now):
             return False

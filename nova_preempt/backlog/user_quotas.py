@@ -1,30 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's quotas of users whose requests have waited for long."""
+"""Reads Nova's quotas of users whose requests wait for long."""
 
 from nova_preempt.backlog import user_sessions
 from nova_preempt.cloud import keystone_trusts
 
-# So long an answer is believed, in seconds: Nova refuses anyway what is more
-# than the quota by then.
+# For how many seconds quotas are cached. Nova enforces them in any case.
 _BELIEVED_S = 300
-# So long a user is not asked again whose quotas could not be read, in seconds,
-# and nobody is while Keystone or Nova does not answer. Each call may take as
-# long as an answer is waited for.
+# After how many seconds reading the quotas of a user is retried, and those of
+# all users while Keystone or Nova is down. Each call may take up to a timeout.
 _QUIET_S = 60
-# An answer that no pass has asked for in so many seconds is forgotten.
+# Quotas that no pass needed for so many seconds are dropped.
 _FORGOTTEN_S = 3600
-# Nova counts as not answering after so many projects in a row got no answer:
-# that of one may be slow because it has many servers.
+# Nova counts as down after so many projects in a row without an answer: a
+# single project may be slow because it has many servers.
 _SILENT = 2
-# The next pass waits for each answer, so asking has this share of the time, in
-# the mean of so many seconds. Each answer counts for so much at least.
+# The next pass waits for the calls, so they may take this share of the time in
+# the mean of so many seconds. A call counts as at least so long.
 _SHARE = 0.2
 _MEAN_S = 5
 _LEAST_S = 0.1
 
 
 class UserQuotas:
-    """Asks Nova, in the name of the user, and not often.
+    """Reads quotas in the names of users, at a bounded rate.
 
     :param acting: a nova_preempt.backlog.user_sessions.UserSessions
     :param monotonic: returns seconds of a clock that is never set
@@ -33,23 +31,23 @@ class UserQuotas:
     def __init__(self, acting, monotonic):
         self._users = acting
         self._monotonic = monotonic
-        self._known = {}         # (project, user): (believed until, limits)
+        self._known = {}         # (project, user): (cached until, limits)
         self._unanswered = set()  # the last projects, in a row
         self._quiet_until = 0
-        # When the share will have made up for the time that asking took.
+        # When the calls so far are within their share of the time.
         self._made_up_at = 0
 
     def known(self):
-        """{(project, user): limits} of those for whom ask() was called.
+        """Return {(project, user): limits} of users given to ask().
 
-        They are empty where Nova could not be asked.
+        Limits are empty where they could not be read.
         """
         return {key: found for key, (_until, found) in self._known.items()}
 
     def ask(self, requests):
-        """Renew what is known of the users of requests.
+        """Refresh the quotas of the users of requests.
 
-        An answer that is not believed any more stays until there is another.
+        Outdated quotas are kept until they are read again.
 
         :param requests: core Requests, the most urgent first
         """
@@ -69,7 +67,7 @@ class UserQuotas:
             self._known[key] = until, found
 
     def _ask(self, request):
-        """(limits, for how many seconds to believe them)."""
+        """Return (limits, for how many seconds to cache them)."""
         try:
             found = self._users.limits(request)
         except keystone_trusts.KeystoneError:

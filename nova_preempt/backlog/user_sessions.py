@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Acting as the users who have left requests."""
+"""Calls Nova in the names of users who have submitted requests."""
 
 import collections
 import contextlib
@@ -13,26 +13,26 @@ from nova_preempt.core.backlog import backlog_model
 
 LOG = logging.getLogger(__name__)
 
-# Each may take as long as an answer is waited for.
+# After so many failures in a pass the rest waits: each takes up to a timeout.
 _MOST_FAILURES = 5
-# So long a user's quotas are waited for, in seconds: a pass waits meanwhile.
+# Timeout of reading a user's quotas, in seconds: a pass waits for it.
 _LIMITS_TIMEOUT_S = 5
-# Who fails again and again has a turn at each so many looks, at last.
+# The most passes between two tries of a request that fails repeatedly.
 _LONGEST = 64
 
 
 class UserUnavailable(Exception):
-    """In the name of this user nobody can be asked; others may be."""
+    """Nova cannot be called in the name of this user; others may work."""
 
 
 class NoAnswer(UserUnavailable):
-    """Nova did not answer, for this user alone or for all."""
+    """Nova did not answer, for this user or for all."""
 
 
 class NotDeleted(UserUnavailable):
-    """The user may do nothing any more, nor does Nova let us delete servers.
+    """Neither the user nor the service user can delete the servers.
 
-    :ivar is_final: whether Nova's policy does not allow it
+    :ivar is_final: whether Nova's policy forbids it
     """
 
     def __init__(self, text, is_final):
@@ -42,10 +42,10 @@ class NotDeleted(UserUnavailable):
 
 @contextlib.contextmanager
 def as_user(trusts):
-    """Tell who is concerned where something fails.
+    """Tell failures of one user from failures of all.
 
-    :raises UserUnavailable: this user only
-    :raises KeystoneError: all, for not even we can log in
+    :raises UserUnavailable: calls of this user fail
+    :raises KeystoneError: not even the service user can authenticate
     """
     try:
         yield
@@ -57,25 +57,25 @@ def as_user(trusts):
 
 
 class FailureBackoff:
-    """Goes through what is deleted in the names of many users.
+    """Calls for many requests, and backs off from those that fail.
 
-    Whoever fails is behind others the next time, and is left alone for longer
-    each time; after some who do the rest is left for then.
+    A request that fails goes last the next time, and is skipped for longer
+    after each failure. After _MOST_FAILURES the remaining requests wait.
     """
 
     def __init__(self):
-        # {uuid: how often it failed}
+        # {uuid: number of failures}
         self._failures = collections.Counter()
         self._look = 0
-        self._alone = {}          # uuid: until which look
+        self._alone = {}          # uuid: skipped until which pass
 
     def each(self, items, call, most=None):
-        """Call with one after the other.
+        """Call for each item.
 
         :param items: with a uuid each
         :param call: may raise UserUnavailable or KeystoneError, which is
             logged
-        :param most: how many of them have a turn this time, None for all
+        :param most: the most items to call for, None for all
         """
         uuids = {item.uuid for item in items}
         self._failures = collections.Counter({
@@ -93,7 +93,7 @@ class FailureBackoff:
                 call(item)
             except (UserUnavailable, keystone_trusts.KeystoneError) as exc:
                 LOG.warning(
-                    'What is left of request %(uuid)s cannot be deleted yet: '
+                    'Request %(uuid)s cannot be cleaned up yet: '
                     '%(exc)s', {'uuid': item.uuid, 'exc': exc})
                 self._failures[item.uuid] += 1
                 if isinstance(exc, keystone_trusts.KeystoneError):
@@ -106,7 +106,7 @@ class FailureBackoff:
 
 
 class UserSessions:
-    """Gives out Nova's API as a user.
+    """Makes clients of Nova's API that act as a user.
 
     :param conf: with [preemption] and [backlog]
     :param trusts: a nova_preempt.cloud.keystone_trusts.Trusts
@@ -121,12 +121,12 @@ class UserSessions:
         self._make_nova = make_nova
 
     def nova(self, request, timeout_s=None):
-        """A nova_as_user.UserNova of who has left the request.
+        """Return a nova_as_user.UserNova of the user of a request.
 
-        :param timeout_s: how long an answer is waited for; None: ask_timeout_s
-        :raises TrustGone: the user may not do that any more
-        :raises UserUnavailable: nobody can be asked in the name of this user
-        :raises KeystoneError: nor in that of any other
+        :param timeout_s: of each call; None: ask_timeout_s
+        :raises TrustGone: the trust is no longer valid
+        :raises UserUnavailable: Nova cannot be called as this user
+        :raises KeystoneError: nor as any user
         """
         with as_user(self._trusts):
             found = self._make_nova(
@@ -136,7 +136,7 @@ class UserSessions:
         return found
 
     def limits(self, request):
-        """The user's quotas and how much of them is used, as Nova has them.
+        """Return the user's quotas and their use, as Nova reports them.
 
         :raises TrustGone, UserUnavailable, KeystoneError: as nova() does
         """
@@ -146,9 +146,9 @@ class UserSessions:
             return nova.limits()
 
     def delete(self, request, uuids):
-        """Delete servers that nobody needs.
+        """Delete servers as their user, or as the service user.
 
-        As their user, and where that may do nothing any more as ours.
+        The service user deletes them where the trust is no longer valid.
 
         :raises NotDeleted:
         :raises UserUnavailable, KeystoneError: as nova() does
@@ -163,7 +163,7 @@ class UserSessions:
         except keystone_trusts.TrustGone as exc:
             LOG.info(
                 'Servers %(servers)s of request %(uuid)s are deleted by the '
-                'service user, as user %(user)s may not any more: %(exc)s',
+                'service user, as the trust of user %(user)s is gone: %(exc)s',
                 {'servers': ', '.join(uuids), 'uuid': request.uuid,
                  'user': request.user_id, 'exc': exc})
             self._delete_as_ours(uuids)
@@ -177,7 +177,7 @@ class UserSessions:
                 str(exc), isinstance(exc, nova_api.NotAllowed)) from exc
 
     def forget(self, request):
-        """Delete the trust of a request, and a server group without servers.
+        """Delete the trust of a request, and its group without servers.
 
         :raises UserUnavailable, KeystoneError: as nova() does
         """
@@ -195,5 +195,5 @@ class UserSessions:
             with as_user(self._trusts):
                 nova.delete_group(backlog_model.group_name(request))
         except keystone_trusts.TrustGone as exc:
-            LOG.info('The server group of request %(uuid)s stays: %(exc)s',
+            LOG.info('The server group of request %(uuid)s is kept: %(exc)s',
                      {'uuid': request.uuid, 'exc': exc})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compute hosts as Nova's records show them, and who uses them."""
+"""Reads compute hosts from Nova's databases, and their use from Placement."""
 
 import dataclasses
 import time
@@ -19,15 +19,15 @@ MINIMUM = 'preemptible:minimum_hosts'
 
 
 class CellsUnreadable(Exception):
-    """Not all cells can be read; the message names those."""
+    """Some cells cannot be read; the message names them."""
 
 
 class ComputeHosts:
-    """Reads the hosts.
+    """Reads compute hosts.
 
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param get_cells: returns {uuid: CellMapping} of the cells to look into
-    :param monotonic: a clock of seconds
+    :param monotonic: returns seconds of a clock that is never set
     :param readings: see nova_preempt.cloud.cells.CellReader
     """
 
@@ -38,20 +38,20 @@ class ComputeHosts:
         self._readings = readings(
             get_cells, self._read_cell, monotonic=monotonic,
             consequence='none of its hosts is switched until it can be read')
-        self._of_cell = {}        # uuid: [ComputeHost], of no aggregates
+        self._of_cell = {}        # uuid: [ComputeHost], without aggregates
         self._placement = placement
         self._get_cells = get_cells
 
     def read(self, max_age_s=0, partly=False):
-        """{name: ComputeHost} of all cells.
+        """Return {name: ComputeHost} of all cells.
 
-        :param max_age_s: how long ago it may have been read, in seconds
-        :param partly: whether to do without cells that cannot be read
-        :raises CellsUnreadable: there are such cells
+        Hosts of several nodes, as of Ironic, are omitted, as powering a node
+        off does not power a host off.
 
-        Hosts of several nodes, as of Ironic, are not there: to power one of
-        those off would not be to power a host off. Who decides by half of the
-        hosts decides wrongly.
+        :param max_age_s: how old the hosts may be, in seconds
+        :param partly: whether to omit cells that cannot be read
+        :raises CellsUnreadable: there are such cells, whose hosts a decision
+            needs
         """
         read_at, found = self._read
         if found is not None and (self._monotonic() - read_at < max_age_s):
@@ -63,7 +63,7 @@ class ComputeHosts:
         return found
 
     def _read_all(self, partly):
-        """Hosts by name, and whether these are all."""
+        """Return (hosts by name, whether all cells were read)."""
         aggregates = {}
         for aggregate in host_services.list_aggregates():
             for host in aggregate.hosts:
@@ -81,9 +81,9 @@ class ComputeHosts:
             for host in self._of_cell.get(uuid, ())}, not away
 
     def minimums(self, default):
-        """{aggregate: how many of its hosts are on at least}.
+        """Return {aggregate: the least number of its hosts that stay on}.
 
-        :param default: of those whose metadata says nothing
+        :param default: of aggregates without metadata
         """
         found = {}
         for aggregate in host_services.list_aggregates():
@@ -101,13 +101,11 @@ class ComputeHosts:
         self._of_cell[cell.uuid] = host_services.read_hosts(context, cell.uuid)
 
     def reread(self, host):
-        """A ComputeHost with its service as it is now."""
+        """Return a ComputeHost with its current service."""
         return host_services.reread(self._get_cells()[host.cell_uuid], host)
 
     def tokens(self):
-        """{uuid of a root provider: what changes as soon as somebody is given
-        anything of the host, or gives it back}.
-        """
+        """Return {uuid of a root: a token that allocations below change}."""
         found = {}
         for provider in self._placement.list_all_providers([]):
             found.setdefault(provider.root_uuid, []).append(
@@ -115,11 +113,11 @@ class ComputeHosts:
         return found
 
     def is_empty(self, host):
-        """Whether nothing at all is, comes to or leaves a ComputeHost."""
+        """Return whether nothing uses a ComputeHost, or is on the way."""
         return power_steps.is_empty(self.occupants(host))
 
     def occupants(self, host):
-        """The power_steps.Occupants of a ComputeHost, asked now."""
+        """Return the power_steps.Occupants of a ComputeHost, read now."""
         consumers = self._placement.get_consumers_in_tree(host.provider_uuid)
         return power_steps.Occupants(frozenset(consumers),
             *host_services.users(

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multiplies matrices by BLAS on one core, for the benchmark.
+"""Multiplies matrices with BLAS on one core, for the benchmark.
 
-Run as a process of its own on each core, with one thread: how many a BLAS can
-use was settled when it was built, and may be less than there are. It reads
-"SIZE SECONDS" lines, and answers each with "PRODUCTS SECONDS" once those have
-passed.
+It runs as a process on each core with one thread, as the number of threads is
+fixed when a BLAS is built, and may be less than the cores. It reads lines of
+"SIZE SECONDS", and answers each with "PRODUCTS SECONDS" afterwards.
 """
 
 import os
@@ -15,12 +14,12 @@ import numpy
 
 
 def multiply(size, seconds, clock=time.perf_counter):
-    """Multiply matrices for so long: (how many products, how long)."""
+    """Multiply matrices for some seconds; return (products, seconds)."""
     numbers = numpy.random.default_rng(size)
     left = numbers.random((size, size))
     right = numbers.random((size, size))
     product = numpy.empty((size, size))
-    # The first is slower: memory, and the clock of the core.
+    # NOTE: the first product is slower: memory, and the clock of the core.
     numpy.matmul(left, right, out=product)
     products = 0
     begin_s = clock()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Powers hosts off and on, each by its driver."""
+"""Power drivers, which power hosts off and on."""
 
 import threading
 import time
@@ -17,12 +17,12 @@ _POLL_INTERVAL_S = 2
 
 
 class Driver:
-    """A power driver, made of (conf); those of others need not inherit it.
+    """Base of power drivers, made with (conf); plugins need not inherit it.
 
-    All methods may take minutes and can be called for many hosts at once, each
-    host by one thread. Called again they change nothing. All raise PowerError.
+    All methods are idempotent, may take minutes, may be called for many hosts
+    at once, by one thread a host, and raise PowerError.
 
-    :cvar SHUT_DOWN, SWITCH_OFF: what _ask() is told to do
+    :cvar SHUT_DOWN, SWITCH_OFF: arguments of _ask()
     """
 
     SHUT_DOWN = SWITCH_OFF = ''
@@ -33,25 +33,25 @@ class Driver:
         self._waiter = waiter or Poller()
 
     def is_on(self, host):
-        """Whether it is powered. A suspended host is not."""
+        """Return whether the host is powered; a suspended host is not."""
         raise NotImplementedError
 
     def power_on(self, host):
-        """Return when the host is powered, which is before it has booted."""
+        """Power the host on; return before it has booted."""
         raise NotImplementedError
 
     def shut_down(self, host):
-        """Return when it has shut down, by itself.
+        """Shut the host down; return when it is off.
 
-        It raises PowerError if it cannot be asked to, or did not in time.
+        :raises PowerError: it cannot be asked to, or is not off in time
         """
         self._power_off(host, self.SHUT_DOWN,
                         power_steps.POWER_OFF_TIMEOUT_S, 'shut down')
 
     def switch_off(self, host):
-        """Return when it is off, switched off hard.
+        """Power the host off hard; return when it is off.
 
-        It raises PowerError if that cannot be done.
+        :raises PowerError: it cannot be, or is not off in time
         """
         self._power_off(host, self.SWITCH_OFF,
                         power_steps.POWER_SWITCH_TIMEOUT_S, 'off')
@@ -61,15 +61,15 @@ class Driver:
                             lambda: self._ask(host, how), timeout_s, what)
 
     def _ask(self, host, how):
-        """Ask once for the host to be powered off."""
+        """Request once that the host is powered off."""
         raise NotImplementedError
 
 
 class Drivers:
-    """The driver of each host: that of hosts_file, or [energy]driver.
+    """Calls the driver of each host: that of hosts_file, or [energy]driver.
 
-    :raises InvalidConfiguration: one that is named is unknown
-    :raises HostsFileError: what hosts_file says cannot be used
+    :raises InvalidConfiguration: a driver is unknown
+    :raises HostsFileError: hosts_file is invalid
     """
 
     def __init__(self, conf):
@@ -87,7 +87,7 @@ class Drivers:
         self._made = {}
 
     def of(self, host):
-        """The Driver of this host."""
+        """Return the Driver of a host."""
         name = self._hosts.driver(host, self._default)
         with self._lock:
             if name not in self._made:
@@ -108,14 +108,14 @@ class Drivers:
 
 
 class Refused(power_errors.PowerError):
-    """The driver refuses the action for good; waiting is useless."""
+    """The driver refuses the action permanently; do not retry."""
 
 
 class Poller:
-    """Asks again until it is so.
+    """Polls until a condition holds.
 
-    :param clock: returns seconds that only grow
-    :param sleep: waits for some of them
+    :param clock: returns seconds of a clock that is never set
+    :param sleep: waits for some seconds
     """
 
     def __init__(self, clock=time.monotonic, sleep=time.sleep,
@@ -127,10 +127,9 @@ class Poller:
     def wait(self, host, is_so, timeout_s, what):
         """Return once is_so() is true.
 
-        An error on the way counts as a no: a controller that is busy or
-        restarts is back before long.
+        An error counts as false, as a controller may be busy or restarting.
 
-        :raises PowerError: it did not come true in time
+        :raises PowerError: it is not true in time
         """
         wait = poll_backoff.Wait(self._clock(), timeout_s, self._interval_s)
         while True:
@@ -149,9 +148,9 @@ class Poller:
             self._sleep(pause_s)
 
     def switch(self, host, is_so, ask, timeout_s, what):
-        """Ask for something unless it is so, and wait until it is.
+        """Call ask() unless is_so() is true, and wait until it is.
 
-        :raises PowerError: it could not be asked for, or did not come true
+        :raises PowerError: ask() failed, or it is not true in time
         """
         if not is_so():
             ask()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps the controller of core.energy, and carries out what it intends."""
+"""Steps the controller of energy, and carries out its intents."""
 
 import datetime
 import functools
@@ -26,16 +26,16 @@ from nova_preempt.power import compute_hosts
 
 LOG = logging.getLogger(__name__)
 
-# Who has disabled which hosts may be known so long ago, in seconds, before
-# one is woken in vain.
+# How old the disabled states of hosts may be when hosts are chosen to wake, in
+# seconds; a host disabled since would be woken in vain.
 _HOSTS_MAX_AGE_S = 30
 
 
 class Observed:
-    """The cloud as a step sees it, see core.energy.energy_observation.
+    """The cloud as a step observes it; see core.energy.energy_observation.
 
     :param control: the EnergyLoop that steps
-    :ivar away: the CellsAway that kept some hosts from being read, if any
+    :ivar away: the CellsUnreadable because of which hosts are missing, if any
     """
 
     def __init__(self, control):
@@ -51,7 +51,7 @@ class Observed:
         return energy_store.get_power(self._db)
 
     def renew(self):
-        """Have the power states read anew."""
+        """Read the power states again when they are next used."""
         self.__dict__.pop('states', None)
 
     @property
@@ -68,7 +68,7 @@ class Observed:
         try:
             return self._control.hosts.read()
         except compute_hosts.CellsUnreadable as exc:
-            # Those of other cells go on with what was decided before.
+            # NOTE: hosts of the other cells are still switched.
             self.away = exc
             return self._control.hosts.read(partly=True)
 
@@ -81,12 +81,12 @@ class Observed:
         return self._control.hosts.read(_HOSTS_MAX_AGE_S, partly=True)
 
     def is_empty(self, name):
-        """One of which nobody can tell does not count as idle."""
+        """Return whether nothing uses a host; False if that is not known."""
         try:
             return self._control.hosts.is_empty(self.hosts[name])
         except (placement_api.PlacementError, cell_calls.CellAway,
                 db_exc.DBError) as exc:
-            LOG.warning('Host %(host)s is not noted as idle: %(exc)s',
+            LOG.warning('Host %(host)s does not count as idle: %(exc)s',
                         {'host': name, 'exc': exc})
             return False
 
@@ -127,8 +127,7 @@ class EnergyLoop:
     :param database: a db.Database
     :param hosts: a compute_hosts.ComputeHosts
     :param switcher: a power_switching.PowerSwitcher
-    :param efficiencies: returns {host: FLOPS per watt} of those that are
-        known
+    :param efficiencies: returns {host: FLOPS per watt} where known
     """
 
     def __init__(self, get_options, database, hosts, switcher, efficiencies):
@@ -141,10 +140,10 @@ class EnergyLoop:
         self._memory = energy_controller.Memory()
 
     def step(self):
-        """Do everything whose time has come.
+        """Take all steps that are due.
 
-        :returns: after how many seconds to come again
-        :raises CellsAway: the hosts of some cells were left alone
+        :returns: after how many seconds to repeat it
+        :raises CellsUnreadable: the hosts of some cells were not switched
         """
         observed = Observed(self)
         wake_at_us = observed.now_us
@@ -154,7 +153,7 @@ class EnergyLoop:
                                           observed.now_us)
             for intent in step.intents:
                 self._carry_out(intent, observed)
-            # Only now: what fails is tried again by the next step.
+            # NOTE: afterwards, so that what fails is retried.
             self._memory, wake_at_us = step.memory, step.wake_at_us
         metrics.POWER_REQUIRED.set(self._memory.required)
         if observed.away is not None:
@@ -185,9 +184,9 @@ class EnergyLoop:
                                       self.hosts.tokens() if sleeps else None)
 
     def off(self, stopped):
-        """{name: core.energy.host_candidates.Off} of those that can be woken.
+        """Return {name: host_candidates.Off} of hosts that can be woken.
 
-        :param stopped: why no host is switched now, '' if hosts are
+        :param stopped: why power control is off now, '' if it is on
         """
         observed = Observed(self)
         return {name: energy_controller.off(observed, self._memory,
@@ -196,12 +195,12 @@ class EnergyLoop:
                 if host.state in power_steps.COMING}
 
     def wake_for(self, request, servers, rooms):
-        """Promise hosts to a request, and wake as many as may be now.
+        """Promise hosts to a request, and wake as many as allowed now.
 
-        The others that are promised follow.
+        The controller wakes the others later.
 
         :param rooms: {host: how many servers of the request fit there}
-        :returns: their names, and how long it may take until all are on
+        :returns: (names of promised hosts, seconds until all are on)
         """
         observed = Observed(self)
         sleepers = energy_controller.sleepers(observed, self._memory,
@@ -220,11 +219,12 @@ class EnergyLoop:
 
 
 class PowerEndpoint:
-    """An RPC endpoint. Every engine serves it, also those that do not act:
-    it only writes what is to be done.
+    """RPC endpoint that wakes hosts; every engine serves it.
+
+    It only writes to the database; the leading engine switches hosts.
 
     :param control: an EnergyLoop
-    :param is_stopped: whether an operator wants no host to be switched now
+    :param is_stopped: returns whether power control is off now
     """
 
     target = messaging.Target(namespace=rpc.ENERGY, version='1.0')
@@ -234,7 +234,7 @@ class PowerEndpoint:
         self._is_stopped = is_stopped
 
     def wake(self, context, request, servers, hosts):
-        """See nova_preempt.rpc.EngineClient."""
+        """Wake hosts for a request; see nova_preempt.rpc.EngineClient."""
         names, boot_s = ([], 0.0) if self._is_stopped() else (
             self._control.wake_for(request, servers, hosts))
         return {'hosts': names, 'boot_s': boot_s}

@@ -9,20 +9,20 @@ NAMESPACE = 'nova_preempt.forecast'
 
 
 def load_forecast(options):
-    """The forecast that is configured, a core Forecast.
+    """Return the forecast that is configured, a core Forecast.
 
     :param options: [energy] of the configuration
-    :raises InvalidConfiguration: there is no such forecast
+    :raises InvalidConfiguration: it does not exist
     """
     return plugins.load(NAMESPACE, options.forecast, '[energy]forecast is')
 
 
 def get_options(options, forecast_function, step_s=10):
-    """The core's energy_observation.Options, anew: they change while it runs.
+    """Return a core energy_observation.Options; options may change any time.
 
     :param options: [energy] of the configuration
     :param forecast_function: see load_forecast()
-    :param step_s: how long after one step the next one follows
+    :param step_s: the time between two steps
     """
     return energy_observation.Options(
         power_plan.Policy(options.idle_intervals, options.spare_hosts,

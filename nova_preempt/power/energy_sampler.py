@@ -9,20 +9,20 @@ from nova_preempt.core.energy import host_candidates
 from nova_preempt.core.energy import power_steps
 from nova_preempt.db import energy_store
 
-#: How long samples are kept, for forecasts and reports: a quarter of a year of
-#: minutes is a few megabytes.
+#: How long samples are kept for forecasts and reports, in seconds: a sample a
+#: minute for a quarter of a year is a few megabytes.
 RETENTION_S = 90 * 86400
 _PURGE_AFTER = datetime.timedelta(hours=1)
 
 
 class EnergySampler:
-    """Reads the power sources and keeps what was read.
+    """Reads power draw and use, and stores samples.
 
     :param database: a db.Database
     :param hosts: a compute_hosts.ComputeHosts
     :param readings: a power_readings.Readings
-    :param idle_watts: returns {host: watts} that hosts draw idle, of those
-        where it is known
+    :param idle_watts: returns {host: watts} that an idle host draws, where
+        known
     :param get_cells: returns {uuid: CellMapping} to look for servers in
     :param clock: returns now, timezone-aware
     """
@@ -87,10 +87,9 @@ class EnergySampler:
 
 
 def close_ended(database, get_cells):
-    """Write how long each server ran that had waited for hosts to wake.
+    """Store how long servers ran that had waited for hosts to wake.
 
-    The delay that saving energy causes is told in parts of that time, so the
-    end of a server has to be seen.
+    Reports relate the delay by saving energy to that time.
 
     :param get_cells: returns {uuid: CellMapping} to look for servers in
     """
@@ -102,7 +101,7 @@ def close_ended(database, get_cells):
 
 
 def _duration_s(uuid, mappings):
-    """None while it is there, 0 if nothing is known of it any more."""
+    """Return how long a server ran, None if it exists, 0 if not known."""
     for cell in list(mappings.values()):
         server = instances.read_cell(cell, [uuid], deleted=True).get(uuid)
         if server is None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cache of hosts' speed and draw, renewed in the background.
+"""Caches hosts' speed and power draw, refreshed in the background.
 
-Whoever asks never waits: the answer is what was read last. Make a FigureCache,
-call start() where the work begins, and ask it whenever you like.
+Reading the cache never waits, and returns what was read last. Call start()
+before the work begins.
 """
 
 import datetime
@@ -23,7 +23,7 @@ from nova_preempt.power import power_errors
 
 LOG = logging.getLogger(__name__)
 
-#: How often the figures are read: they change when somebody measures.
+#: How often figures are read: only measurements and operators change them.
 REFRESH_S = 30
 
 _KEYS = ('flops', 'watts', 'idle_watts')
@@ -54,42 +54,40 @@ class FigureCache:
         self._measured = {}
         self._written = {}
         self._readings = {}
-        self._read_file = None     # which state of the file that was
+        self._read_file = None     # (path, mtime, size, inode) of the file
         self._complaints = {}
         self._stop = threading.Event()
         self._starting = threading.Lock()
         self._thread = None
-        # The thread lives no longer than who asks.
+        # The thread ends with the cache.
         weakref.finalize(self, self._stop.set)
 
-    # -- for whoever asks --------------------------------------------------
+    # -- reading the cache -------------------------------------------------
 
     def get(self, host):
-        """Its efficiency_ranking.Figures, None if nothing is known of it."""
+        """Return a host's efficiency_ranking.Figures, None without any."""
         return self._figures.get(host)
 
     def watts_now(self, host):
-        """What it draws by the last reading; None if it is not known, or
-        longer ago than readings count.
-        """
+        """Return a host's draw by a recent reading, None without one."""
         return self._readings.get(host)
 
     def efficiencies(self):
-        """{host: FLOPS per watt} of those that are known."""
+        """Return {host: FLOPS per watt} where known."""
         return {host: item.flops_per_watt for host, item
                 in self._figures.items() if item.flops_per_watt is not None}
 
     def all(self):
-        """{host: efficiency_ranking.Figures} of all that are known."""
+        """Return {host: efficiency_ranking.Figures} of all known hosts."""
         return dict(self._figures)
 
     # -- the thread --------------------------------------------------------
 
     def start(self):
-        """Have it read in the background from now on.
+        """Start refreshing in the background.
 
-        Calling it again costs next to nothing, and after a fork starts the
-        thread that the fork has left behind.
+        Calling it again costs next to nothing, and restarts the thread after a
+        fork.
         """
         if self._thread is not None and self._thread.is_alive():
             return
@@ -102,11 +100,11 @@ class FigureCache:
             self._thread.start()
 
     def stop(self):
-        """For good; what was read last stays."""
+        """Stop refreshing for good; the figures are kept."""
         self._stop.set()
 
     def refresh(self):
-        """Read file and database now; where that fails the old stays."""
+        """Read file and database now; keep the old figures on failure."""
         self._try('[energy]figures_file', self._refresh_file)
         self._try('the figures in the database', self._refresh_database)
         self._try('the readings in the database', self._refresh_readings)
@@ -120,13 +118,13 @@ class FigureCache:
             read()
         except (power_errors.HostsFileError, OSError, db_exc.DBError,
                 db_exc.CantStartEngineError) as exc:
-            # Once, not every time.
+            # NOTE: logged once, not every time.
             if self._complaints.get(what) != str(exc):
-                LOG.error('Cannot read %s, going on with what is known: %s',
+                LOG.error('Cannot read %s; its last data is used: %s',
                           what, exc)
             self._complaints[what] = str(exc)
         except Exception:
-            LOG.exception('Cannot read %s, going on with what is known.', what)
+            LOG.exception('Cannot read %s; its last data is used.', what)
         else:
             if self._complaints.pop(what, None) is not None:
                 LOG.info('Can read %s again.', what)
@@ -141,7 +139,7 @@ class FigureCache:
         state = (path, status.st_mtime_ns, status.st_size, status.st_ino)
         if state != before:
             self._written = load_file(path)
-        # Only now: after an error it is read again.
+        # NOTE: afterwards, so that after an error it is read again.
         self._read_file = state
 
     def _connect(self):
@@ -150,7 +148,7 @@ class FigureCache:
         return self._db
 
     def _refresh_readings(self):
-        # What cannot be read anew gets old, and then it is no reading.
+        # NOTE: reset first, as old readings do not count.
         self._readings = {}
         if not self._options.rank_by_readings:
             return
@@ -169,10 +167,10 @@ class FigureCache:
 
 
 def load_file(path):
-    """Read [energy]figures_file: {host: efficiency_ranking.Figures}.
+    """Return {host: efficiency_ranking.Figures} of [energy]figures_file.
 
-    :raises HostsFileError: naming the file and all that is wrong in it, by
-        host, key and value
+    :raises HostsFileError: naming the file and all faults in it, by host, key
+        and value
     """
     wrong = []
     found = {}
@@ -189,7 +187,7 @@ def load_file(path):
 
 
 def of(conf):
-    """A FigureCache of what the configuration names."""
+    """Return a FigureCache for the configuration."""
     return FigureCache(conf.energy, lambda: db.Database(conf))
 
 
@@ -199,13 +197,13 @@ def _run(reference, stop):
         if cache is None:
             return
         cache.refresh()
-        # While it waits nothing keeps the cache.
+        # NOTE: so that the cache can be freed while this waits.
         del cache
         stop.wait(REFRESH_S)
 
 
 def _merge(written, measured):
-    """What is written by hand, and what was measured where nothing is."""
+    """Return written figures, completed by measured ones."""
     if measured is None:
         return written
     return efficiency_ranking.Figures(*(
@@ -214,7 +212,7 @@ def _merge(written, measured):
 
 
 def _sane(value):
-    """None for what no host delivers or draws."""
+    """Return a value that a host can have, else None."""
     if value is None or not math.isfinite(value) or value < 0:
         return None
     return value

@@ -14,7 +14,7 @@ from nova_preempt.power import power_readings
 
 # How many runs in a row have to agree.
 AGREEING_RUNS = 3
-# For the processes on each core. A BLAS looks at it when it is loaded.
+# Environment of the processes on each core; BLAS reads it when it is loaded.
 _ONE_THREAD = {f'{name}_NUM_THREADS': '1'
                for name in ('OPENBLAS', 'MKL', 'BLIS', 'OMP')}
 # A line of HPL: test, N, NB, P, Q, seconds, Gflops.
@@ -23,18 +23,18 @@ _HPL_RESULT = re.compile(
 
 
 class BenchmarkError(Exception):
-    """There is nothing to say of the host; the text says why."""
+    """The host cannot be measured; the message says why."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-    """What was measured.
+    """Result of a measurement.
 
     :ivar flops: double-precision operations a second, on all cores together
     :ivar spread: of the last runs, relative to flops
-    :ivar watts: at full load, None if nobody tells
-    :ivar idle_watts: before it, None if nobody tells
-    :ivar source: how it was measured
+    :ivar watts: at full load, None without readings
+    :ivar idle_watts: before the load, None without readings
+    :ivar source: the name of the workload
     """
 
     host: str
@@ -51,11 +51,11 @@ class Figures:
 
 
 class Blas:
-    """Products of matrices on each core, by numpy.
+    """Workload: products of matrices on each core, by numpy.
 
-    To be closed, which ends the processes.
+    It has to be closed, which ends its processes.
 
-    :param size: of the matrices; three of size**2 * 8 bytes for each core
+    :param size: of the matrices; each core uses three of size**2 * 8 bytes
     :param run_s: how long each run takes
     :raises BenchmarkError: numpy cannot be imported
     """
@@ -66,7 +66,7 @@ class Blas:
         try:
             importlib.import_module('numpy')
         except ImportError as exc:
-            # Before each process ends with a traceback of it.
+            # NOTE: else each process would end with a traceback.
             raise BenchmarkError(
                 f'numpy cannot be imported ({exc}); it comes with: pip '
                 "install 'nova-preempt[benchmark]'") from None
@@ -79,7 +79,7 @@ class Blas:
             env={**os.environ, **_ONE_THREAD}) for core in cores]
 
     def run(self):
-        """Load all cores for run_s; returns FLOPS.
+        """Load all cores for run_s; return FLOPS.
 
         :raises BenchmarkError: a process ended
         """
@@ -103,9 +103,9 @@ class Blas:
 
 
 class Hpl:
-    """High-Performance Linpack, as the operator has built and tuned it.
+    """Workload: High-Performance Linpack, built and tuned by the operator.
 
-    :param command: arguments that run it, such as mpirun's
+    :param command: its arguments, such as mpirun's
     :param directory: where its HPL.dat is
     """
 
@@ -116,7 +116,7 @@ class Hpl:
         self._directory = directory
 
     def run(self):
-        """Run it once; returns the FLOPS of its best test.
+        """Run it once; return the FLOPS of its best test.
 
         :raises BenchmarkError: it failed
         """
@@ -135,16 +135,16 @@ class Hpl:
         return max(results) * 1e9
 
     def close(self):
-        """Nothing is left running."""
+        """Do nothing, as no process is left running."""
 
 
 class PowerMeter:
     """Reads the watts of a host in a thread, within a with block.
 
-    Only readings of that time count, each once.
+    Only readings dated within the block count, each once.
 
     :param source: a nova_preempt.power.power_readings.Readings
-    :param settle_s: readings of the first so many seconds do not count
+    :param settle_s: readings of the first settle_s seconds do not count
     """
 
     def __init__(self, source, host, interval_s, settle_s=0,
@@ -170,7 +170,7 @@ class PowerMeter:
 
     @property
     def watts(self):
-        """The mean of the readings, None if there are none."""
+        """The mean of the readings, None without any."""
         found = list(self._watts.values())
         return statistics.fmean(found) if found else None
 
@@ -186,14 +186,14 @@ class PowerMeter:
 
 def measure_flops(run, spread, max_runs, is_enough=lambda: True,
                   tell=lambda flops: None):
-    """Run until the last runs agree: (median, spread, number of runs).
+    """Run until the last runs agree; return (median, spread, number of runs).
 
     The spread is that of the last AGREEING_RUNS, from least to most, relative
-    to their median. It is more than asked for after max_runs in vain.
+    to their median. It exceeds the argument if max_runs were not enough.
 
     :param run: returns FLOPS
     :param is_enough: whether it may end where the runs agree
-    :param tell: is called with the FLOPS of each run
+    :param tell: called with the FLOPS of each run
     """
     found = []
     while True:
@@ -210,15 +210,15 @@ def measure_flops(run, spread, max_runs, is_enough=lambda: True,
 
 def measure(host, workload, source, idle_s, interval_s, settle_s, spread,
             max_runs, tell=lambda flops: None):
-    """The Figures of this host.
+    """Measure a host and return its Figures.
 
     :param workload: Blas or Hpl
     :param source: a nova_preempt.power.power_readings.Readings, None without
-        one
+        a source
     :param idle_s: how long the idle host is read before
     :param interval_s: between two readings
     :param settle_s: how long a meter takes to show the load
-    :param tell: is called with the FLOPS of each run
+    :param tell: called with the FLOPS of each run
     """
     if source is None:
         flops, reached, runs = measure_flops(

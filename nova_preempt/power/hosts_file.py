@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""[energy]hosts_file: what belongs to single hosts."""
+"""Reads [energy]hosts_file: settings of single hosts."""
 
 import re
 import shlex
@@ -10,11 +10,11 @@ import yaml
 from nova_preempt.core import credential_masking
 from nova_preempt.power import power_errors
 
-# A host's name goes into addresses and arguments of commands, where a leading
-# dash would be an option and a slash another server.
+# NOTE: a host's name goes into addresses and arguments of commands, where a
+# leading dash would be an option and a slash another server.
 _HOST = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.:-]*')
 _FIELD = re.compile(r'\{(\w+)\}')
-# Values of these stay out of messages.
+# Keys whose values stay out of messages.
 _SECRET = frozenset(('password',))
 
 _TEXT = {'type': 'string', 'minLength': 1}
@@ -48,7 +48,7 @@ _SCHEMA = {
 
 
 def _known(schema):
-    """The names of all properties in a schema."""
+    """Return the names of all properties in a schema."""
     if isinstance(schema, dict):
         return {*schema.get('properties', ()), *(
             name for part in schema.values() for name in _known(part))}
@@ -59,7 +59,7 @@ _KNOWN = _known(_SCHEMA)
 
 
 class HostsFile:
-    """What the file says, by node name; that of no file if path is empty.
+    """Settings by node name; none if path is empty.
 
     :raises HostsFileError: naming the file, the host, the key and the rule
     """
@@ -69,27 +69,27 @@ class HostsFile:
         self._hosts = load_yaml(path, _SCHEMA) if path else {}
 
     def section(self, host, name):
-        """What belongs to this host under a name such as 'redfish'."""
+        """Return a host's section of a name such as 'redfish'."""
         return dict(self._hosts.get(host, {}).get(name, {}))
 
     def driver(self, host, default):
-        """The name of the driver of this host."""
+        """Return the name of a host's driver."""
         return self._hosts.get(host, {}).get('driver', default)
 
     def drivers(self):
-        """{driver: a host that names it}, to check them early."""
+        """Return {driver: a host that names it}, to check them early."""
         return {value['driver']: host for host, value in self._hosts.items()
                 if 'driver' in value}
 
     def source_name(self, host, source):
-        """What this host is called in a source; its own name if not told."""
+        """Return a host's name in a source, by default its node name."""
         return self.section(host, 'source_names').get(source, host)
 
 
 def load_yaml(path, schema):
-    """The content of a YAML file that is a mapping by node name.
+    """Return a YAML file that is a mapping by node name.
 
-    :raises HostsFileError: naming the file and what is wrong in it
+    :raises HostsFileError: naming the file and its faults
     """
     try:
         with open(path, encoding='utf-8') as stream:
@@ -102,7 +102,7 @@ def load_yaml(path, schema):
         raise power_errors.HostsFileError(f'{path}: {exc}') from exc
     content = {} if content is None else content
     if isinstance(content, dict) and content.keys() & _SECRET:
-        # What follows is no host: any of it may be the password.
+        # NOTE: the keys beside it are no hosts: any may be the password.
         raise power_errors.HostsFileError(
             f'{path}: a password is at the top level, not below a host')
     wrong = [_describe(error) for error in
@@ -116,10 +116,10 @@ def load_yaml(path, schema):
 
 
 def _describe(error):
-    """Where and what, without any value, or key that the schema has not.
+    """Return place and fault, without values or unknown keys.
 
-    Each may be a password, where a line is indented wrongly or a colon is
-    missing.
+    Any of them may be a password, where a line is indented wrongly or a colon
+    is missing.
     """
     path = [str(key) for key in error.absolute_path]
     place = [f'host {path[0]}'] if path else []
@@ -139,13 +139,13 @@ def _describe(error):
 
 
 def expand(text, host):
-    """The text with {host}, and {short}, its name up to the first dot.
+    """Replace {host}, and {short}, the name up to the first dot, in a text.
 
     :raises HostsFileError: another field, or a name unfit for a command
     """
     values = {'host': host, 'short': host.split('.', 1)[0]}
     fields = set(_FIELD.findall(text))
-    # Not the text, nor the field: there may be a password in either.
+    # NOTE: neither text nor field are quoted: either may have a password.
     if fields - set(values):
         raise power_errors.HostsFileError(
             'unknown field in braces in an address, or an argument of a '
@@ -159,17 +159,17 @@ def expand(text, host):
 
 
 def command(value, host):
-    """The arguments of a command, given as a list or as one string.
+    """Return the arguments of a command, given as a list or as one string.
 
-    A string is taken apart as a shell would, but never given to one.
+    A string is split as by a shell, but never given to one.
 
-    :raises HostsFileError: it cannot be taken apart or filled in
+    :raises HostsFileError: it cannot be split or filled in
     """
     if isinstance(value, str):
         try:
             value = shlex.split(value)
         except ValueError as exc:
-            # Not the command: there may be a password in it.
+            # NOTE: not the command, as it may have a password.
             raise power_errors.HostsFileError(
                 f'a command of [energy] or its hosts_file: {exc}') from exc
     return [expand(argument, host) for argument in value]
@@ -180,7 +180,7 @@ def command(value, host):
 # This loader has the core schema of YAML 1.2.
 _TAG = 'tag:yaml.org,2002:'
 
-# What PyYAML quotes of its own: marks, and its words for what it has found.
+# Quoted text in PyYAML's own messages: marks and names of tokens.
 _ITS_OWN = re.compile(r"""'(?:[:,\]}-]|<[a-z ]+>)'""")
 
 
@@ -202,9 +202,9 @@ for _tag, _pattern, _first in (
 
 
 def load_document(stream):
-    """The content of a YAML document.
+    """Return the content of a YAML document.
 
-    :raises yaml.YAMLError: it is none
+    :raises yaml.YAMLError: it is invalid
     """
     try:
         return yaml.load(stream, _Loader)
@@ -212,13 +212,13 @@ def load_document(stream):
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError,
             TypeError, ValueError):
-        # Of a value that is none of its tag, or nested too deeply; some quote
-        # the value.
+        # NOTE: of a value that does not fit its tag, or nested too deeply;
+        # some messages quote the value.
         raise yaml.YAMLError from None
 
 
 def yaml_problem(exc):
-    """What is wrong and where, without what is there: it may be a password.
+    """Return fault and place without quoting, as it may be a password.
 
     :param exc: a yaml.YAMLError
     """

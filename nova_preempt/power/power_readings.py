@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads hosts' draw from the configured sources in order."""
+"""Reads hosts' power draw from the configured sources, in order."""
 
 import dataclasses
 import datetime
@@ -18,27 +18,27 @@ from nova_preempt.power import power_errors
 LOG = logging.getLogger(__name__)
 
 NAMESPACE = 'nova_preempt.power_source'
-# Clocks of meters and ours differ by less.
+# The most by which the clock of a meter may be ahead.
 FUTURE_SLACK_S = 60
-#: How long the answer of a source, or of Ironic, is waited for.
+#: Timeout of the answer of a source, or of Ironic.
 TIMEOUT_S = 10
-# What a source may take beyond it to give up itself.
+# How much longer a source may take to time out by itself.
 _GRACE_S = 2
 
 
 def utcnow():
-    """Now, with a time zone."""
+    """Return now, with a time zone."""
     return timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reading:
-    """What a host drew at a time.
+    """The power draw of a host at a time.
 
     :ivar host: its node name
-    :ivar watts: anything before it was checked
-    :ivar at: a datetime with a time zone; None, before it was checked, if the
-        source does not tell it
+    :ivar watts: any object until it is checked
+    :ivar at: a datetime with a time zone; None, until it is checked, if the
+        source has no time
     """
 
     host: str
@@ -47,20 +47,20 @@ class Reading:
 
 
 class Source(Protocol):
-    """A power source, made of (conf, conf.energy)."""
+    """A power source, made with (conf, conf.energy)."""
 
     def read(self, hosts):
-        """{host: Reading} of those of the hosts that it knows.
+        """Return {host: Reading} of the hosts that it knows.
 
         It takes TIMEOUT_S at most.
 
         :param hosts: node names
-        :raises SourceError: it is away, or what it says makes no sense
+        :raises SourceError: it does not answer, or its answer is invalid
         """
 
 
 def from_epoch(value):
-    """A time in seconds since the epoch as a datetime, None if it is none."""
+    """Return seconds since the epoch as a datetime, None if invalid."""
     try:
         return datetime.datetime.fromtimestamp(
             float(value), datetime.timezone.utc)
@@ -69,7 +69,7 @@ def from_epoch(value):
 
 
 def find_fault(reading, now):
-    """Why the reading is no reading, None if it is one."""
+    """Return why a reading is invalid, None if it is valid."""
     fault = _find_fault_of_watts(reading.watts)
     if fault is not None:
         return fault
@@ -103,14 +103,14 @@ def _find_fault_of_watts(watts):
 
 
 class Readings:
-    """The sources of [energy]sources, asked one after the other.
+    """Reads the sources of [energy]sources, one after the other.
 
-    A host of which one has no reading is asked of the next. A source that is
-    away, or hangs, is passed over: it is given up after TIMEOUT_S, and
-    not asked again before its last call has ended. Each fault is logged when
-    it begins, and when it is over.
+    A source is asked for the hosts that the sources before it lack. A source
+    that fails or hangs is skipped after TIMEOUT_S, and not called again before
+    its last call has ended. Each fault is logged when it begins, and when it
+    is over.
 
-    :param sources: [(name, Source)], those of the configuration by default
+    :param sources: [(name, Source)], by default those of the configuration
     :param clock: returns a datetime with a time zone
     """
 
@@ -126,7 +126,7 @@ class Readings:
         self._faults = {}
 
     def read(self, hosts):
-        """{host: Reading} of those of the hosts that any source knows."""
+        """Return {host: Reading} of the hosts that any source knows."""
         found = {}
         for name, source in self._sources:
             missing = [host for host in hosts if host not in found]
@@ -138,7 +138,7 @@ class Readings:
     def _read(self, name, source, hosts):
         try:
             read = source.read(hosts)
-        # A source may be anybody's: it must not cost us the others.
+        # NOTE: a source may be a plugin: its failure is not ours.
         except Exception as exc:  # noqa: BLE001
             self._note(name, None, str(exc) or type(exc).__name__)
             return {}
@@ -156,7 +156,7 @@ class Readings:
         return good
 
     def _note(self, source, host, fault):
-        """Log what has changed; a fault may change its numbers silently."""
+        """Log the begin and the end of a fault, not changes of its text."""
         key = (source, host)
         of_host = '' if host is None else f' of host {host}'
         if fault is None:
@@ -171,10 +171,10 @@ class Readings:
 
 
 class _Bounded:
-    """Gives a source up that does not answer in time.
+    """Bounds the time of a source's answer.
 
-    A timeout of HTTP bounds neither the look-up of a name nor an answer that
-    comes in drips, so each call has a thread that may be left behind.
+    A timeout of HTTP bounds neither the look-up of a name nor a slow stream of
+    bytes, so each call has a thread that may be abandoned.
     """
 
     def __init__(self, source, timeout_s):

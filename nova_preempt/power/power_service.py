@@ -19,17 +19,17 @@ from nova_preempt.power import power_switching
 
 
 class PowerService:
-    """Tasks and endpoints of the engine.
+    """Assembles the tasks and the RPC endpoint of power control.
 
     :param conf: nova.conf.CONF
     :param process: a nova_preempt.handover.service_context.Process
     :param clients: a nova_preempt.cloud.clients.Clients
     :param driver: see power_switching.PowerSwitcher; by default the configured
         drivers
-    :param leads: whether this engine is the one that acts, now
+    :param leads: returns whether this engine is the leader
     :param monotonic: returns seconds of a clock that is never set
     :ivar works: [(name, function)], see nova_preempt.engine.periodic_tasks
-    :ivar endpoints: for its RPC server
+    :ivar endpoints: RPC endpoints
     """
 
     def __init__(self, conf, process, clients, driver=None,
@@ -65,26 +65,25 @@ class PowerService:
             self.works.append(('power: readings', self._observe))
 
     def efficiencies(self):
-        """{host: FLOPS per watt} of those that are known."""
+        """Return {host: FLOPS per watt} where known."""
         self.figures.start()
         return self.figures.efficiencies()
 
     def asleep(self):
-        """{host: core.energy.host_candidates.Off} of those that are off, or on
-        their way, and will be on for whoever needs them.
+        """Return {host: host_candidates.Off} of hosts that are off or waking.
         """
         if self.switcher is None or not self._options.enabled:
             return {}
         return self.control.off(self._pauses.why(pauses.POWER))
 
     def _idle_watts(self):
-        """{host: watts}, see energy_sampler.EnergySampler."""
+        """Return {host: watts}, see energy_sampler.EnergySampler."""
         self.figures.start()
         return {host: item.idle_watts for host, item
                 in self.figures.all().items() if item.idle_watts is not None}
 
     def _is_stopped(self):
-        """Whether an operator wants no host to be switched now."""
+        """Return whether power control is disabled or paused."""
         return not self._options.enabled or bool(
             self._pauses.why(pauses.POWER))
 
@@ -96,7 +95,7 @@ class PowerService:
         return power_savings.INTERVAL_S
 
     def close(self):
-        """Wait for nobody."""
+        """Stop the threads without waiting for steps that run."""
         self.figures.stop()
         if self.switcher:
             self.switcher.close()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Powering single hosts off and on, one step after the other.
+"""Powers hosts off and on, step by step.
 
-What the next step is decides core.energy.power_steps; here it is done. A state
-is written before what it stands for is done, and every step may be done twice:
-whoever comes after a crash goes on where it was. Nobody but advance() powers a
-host off, and only from one state to the next (compare and swap), so a host
-that was woken meanwhile stays on. Right before each act it is looked whether
-this engine still leads, and before a host loses its power, whether nobody has
-moved it on, its service is still disabled by us and nothing has come to it.
+core.energy.power_steps decides on the next step. A state is written before its
+action, and each step can be repeated, so another engine continues after a
+crash. Only advance() powers a host off, and only by compare and swap of its
+state, so a host that was woken meanwhile stays on. Right before each action
+this engine has to be the leader still, and before a host loses its power its
+state must not have changed, its service be disabled by us, and no server be on
+it.
 """
 
 import concurrent.futures
@@ -30,7 +30,7 @@ from nova_preempt.power import power_errors
 
 LOG = logging.getLogger(__name__)
 
-# A host may take minutes to shut down, and keeps a thread until then.
+# A host may take minutes to shut down, and uses a thread meanwhile.
 _THREADS = 64
 
 _FAILURES = (power_errors.PowerError, power_errors.HostsFileError,
@@ -39,16 +39,15 @@ _FAILURES = (power_errors.PowerError, power_errors.HostsFileError,
 
 @dataclasses.dataclass
 class _HostSighting:
-    """Keeps what this process knows of a host in its state.
+    """This process's knowledge of a host in its current state.
 
-    :param since: when it came into the state, by the database
+    :param since: when it entered the state, by the database
     :param began_s: the same by the monotonic clock of this process
-    :param seen_at: when its service had reported last, when it was first seen
-    :param closed_at_s: when its service was first seen disabled, likewise
-        monotonic
+    :param seen_at: last report of its service when the state was first seen
+    :param closed_at_s: when its service was first seen disabled, monotonic
     :param shut_down: whether it was asked to shut down, and had its time
-    :param error: what went wrong last
-    :param token: stands for what Placement had of it when it was empty
+    :param error: the last error
+    :param token: ComputeHosts.tokens() of it when it was empty
     """
 
     state: str
@@ -62,10 +61,10 @@ class _HostSighting:
 
 
 class _HostSightings:
-    """Remembers hosts in their states, for as long as they are in these.
+    """Keeps a _HostSighting of each host while its state lasts.
 
-    Whatever the clock of this machine is set to, hosts do not get older: how
-    old a state is by the database counts only when it is first seen.
+    Setting the clock of this machine does not age hosts: the database's time
+    of a state counts only when the state is first seen.
 
     :param now: returns now, as the database has it
     :param monotonic: returns seconds of a clock that is never set
@@ -96,12 +95,12 @@ class _HostSightings:
             return seen, now_s - seen.began_s, closed_s
 
     def forget(self, name):
-        """Begin anew with a host that has come into another state."""
+        """Forget a host that has entered another state."""
         with self._lock:
             self._seen.pop(name, None)
 
     def is_new(self, name, error):
-        """Keep what went wrong with a host; whether it is told first now."""
+        """Store a host's error; return whether it differs from the last."""
         with self._lock:
             seen = self._seen.get(name)
             if seen is None:
@@ -111,7 +110,7 @@ class _HostSightings:
 
 
 class PowerSwitcher:
-    """Takes the steps.
+    """Powers hosts off and on in threads.
 
     :param get_options: returns the core's energy_observation.Options of now
     :param database: a db.Database
@@ -120,7 +119,7 @@ class PowerSwitcher:
     :param driver: has power_on(host), shut_down(host), switch_off(host) and
         is_on(host)
     :param clock: returns now, timezone-aware
-    :param leads: whether this engine is the one that acts, now
+    :param leads: returns whether this engine is the leader
     :param monotonic: returns seconds of a clock that is never set
     """
 
@@ -140,31 +139,31 @@ class PowerSwitcher:
             _THREADS, thread_name_prefix='power')
 
     def now(self):
-        """Naive and in UTC, as the database has it."""
+        """Return now, naive and in UTC, as the database has it."""
         return self._clock().astimezone(datetime.timezone.utc).replace(
             tzinfo=None)
 
-    # -- what is asked for -----------------------------------------------
+    # -- requests --------------------------------------------------------
 
     def put_to_sleep(self, name, reason):
-        """Begin to power a host off; whether it was on."""
+        """Begin to power a host off; return whether it was on."""
         return self._move(name, (power_steps.ON,), power_steps.EMPTYING,
                           reason)
 
     def wake(self, name, reason):
-        """Begin to power a host on; whether it was off, or about to be.
+        """Begin to power a host on; return whether it was off or emptying.
 
-        Not if as many have begun to wake as a minute allows. One that is just
-        being powered off has to be off first.
+        The limit of wakes a minute applies. A host that is just being powered
+        off has to be off first.
         """
-        # One after the other, or each would see room for itself.
+        # NOTE: serialized, as each wake counts against the limit.
         with self._waking:
             return self.left() > 0 and self._move(
                 name, (power_steps.EMPTYING, power_steps.ASLEEP,
                        power_steps.FAILED), power_steps.WAKING, reason)
 
     def left(self):
-        """How many may be woken in this minute."""
+        """Return how many hosts may be woken in this minute."""
         return self._get_options().left(
             energy_store.get_power(self._db).values(),
             times.microseconds(self.now()))[0]
@@ -182,12 +181,12 @@ class PowerSwitcher:
                     {'host': name, 'state': state, 'reason': reason})
         return moved
 
-    # -- what follows from it --------------------------------------------
+    # -- steps -----------------------------------------------------------
 
     def advance(self, states, hosts, tokens=None):
-        """Begin the next step of each of these hosts, and do not wait.
+        """Begin the next step of each host without waiting for it.
 
-        A host whose last step is still going on is left to it.
+        A host whose last step is still running is skipped.
 
         :param states: db.energy_store.HostPowers
         :param hosts: {name: host_services.ComputeHost}, read just now
@@ -203,11 +202,11 @@ class PowerSwitcher:
                     (tokens or {}).get(host.provider_uuid))
 
     def wait(self):
-        """Wait for what advance() has begun."""
+        """Wait for the steps that advance() has begun."""
         concurrent.futures.wait(self._steps.values())
 
     def close(self):
-        """Wait for nobody: what is open is for the next engine."""
+        """Stop without waiting; the next engine continues open steps."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _step(self, item, host, token):
@@ -216,25 +215,24 @@ class PowerSwitcher:
         except _FAILURES as exc:
             self._complain(item, exc)
         except Exception:
-            LOG.exception('Host %(host)s stays %(state)s for now',
+            LOG.exception('Host %(host)s remains %(state)s for now',
                           {'host': host.name, 'state': item.state})
 
     def _complain(self, item, exc):
-        """Once, not every time."""
+        """Log an error of a host once while it lasts."""
         metrics.POWER_ERRORS.labels(item.state).inc()
         if self._seen.is_new(item.host, str(exc)):
-            LOG.warning('Host %(host)s stays %(state)s for now: %(exc)s',
+            LOG.warning('Host %(host)s remains %(state)s for now: %(exc)s',
                         {'host': item.host, 'state': item.state, 'exc': exc})
 
 
 class _HostSteps:
-    """Takes the steps of one host that can be taken at once.
+    """Takes the steps of one host that are possible now.
 
-    :param switcher: whose thread it is in
+    :param switcher: the PowerSwitcher in whose thread it runs
     :param item: its db.energy_store.HostPower
     :param host: its host_services.ComputeHost, read a moment ago
-    :param token: see compute_hosts.ComputeHosts.tokens(), None if it is not
-        known
+    :param token: see compute_hosts.ComputeHosts.tokens(), None if not known
     """
 
     def __init__(self, switcher, item, host, token):
@@ -256,9 +254,9 @@ class _HostSteps:
             power_steps.Act.MOVE: self._move}
 
     def run(self):
-        """Until there is nothing to do now.
+        """Take steps until none is possible now.
 
-        An engine that has lost its lock does nothing more.
+        An engine that is no longer the leader takes none.
         """
         self._learn()
         while self._switcher._leads():
@@ -269,12 +267,12 @@ class _HostSteps:
                 return
 
     def _learn(self, **values):
-        """Begin anew with what is known; what has to be asked is not."""
+        """Reset the facts to those that need no query."""
         item, host = self._item, self._host
         self._seen, age_s, closed_s = self._switcher._seen.see(item, host)
         self._facts = power_steps.Facts(
             item.state, age_s, closed_s, host.up,
-            # By its reports alone, for clocks of hosts differ.
+            # NOTE: by its reports alone, as clocks of hosts differ.
             host.up and host.seen_at != self._seen.seen_at,
             host.disabled, host.is_ours, item.boots, self._seen.shut_down,
             error=self._seen.error, **values)
@@ -283,14 +281,14 @@ class _HostSteps:
         self._facts = dataclasses.replace(self._facts, **values)
         return True
 
-    # -- looking ---------------------------------------------------------
+    # -- queries ---------------------------------------------------------
 
     def _ask_power(self, _step):
         try:
             on = self._driver.is_on(self._item.host)
         except (power_errors.PowerError, power_errors.HostsFileError) as exc:
             self._switcher._complain(self._item, exc)
-            # Who knows whether it was asked to shut down.
+            # NOTE: it may not have been asked to shut down.
             self._seen.shut_down = False
             return self._know(power=power_steps.Power.UNKNOWN, shut_down=False,
                               error=str(exc))
@@ -299,7 +297,7 @@ class _HostSteps:
 
     def _look(self, _step):
         if self._token is not None and self._seen.token == self._token:
-            # What is asleep gets servers from Placement only.
+            # NOTE: a sleeping host gets servers through Placement only.
             return self._know(empty=True, running=False)
         found = self._fleet.occupants(self._host)
         if not self._is_as_before():
@@ -313,7 +311,7 @@ class _HostSteps:
             disabled=host.disabled, ours=host.is_ours)
 
     def _is_as_before(self):
-        """Whether nobody has moved it on; its service is read anew."""
+        """Return whether its state is unchanged; read its service again."""
         item = energy_store.get_power_of(self._switcher._db, self._item.host)
         if item is None or (item.state, item.since) != (
                 self._item.state, self._item.since):
@@ -321,7 +319,7 @@ class _HostSteps:
         self._host = self._fleet.reread(self._host)
         return True
 
-    # -- acting ----------------------------------------------------------
+    # -- actions ---------------------------------------------------------
 
     def _disable(self, _step):
         if self._is_as_before() and not self._host.disabled:
@@ -345,7 +343,7 @@ class _HostSteps:
         except power_errors.PowerError as exc:
             self._switcher._complain(self._item, exc)
         self._seen.shut_down = True
-        # It may have taken minutes.
+        # NOTE: the call may have taken minutes.
         self._host = self._fleet.reread(self._host)
         self._learn(cut=cut)
         return True
@@ -360,12 +358,12 @@ class _HostSteps:
         values = {'boots': step.boots}
         if (step.enable or step.cycle) and not self._is_as_before():
             return False
-        # An operator may have taken it meanwhile.
+        # NOTE: an operator may have disabled it meanwhile.
         if step.enable and self._host.is_ours:
             self._nova.enable_service(self._host.service_uuid)
         if item.state == power_steps.WAKING and step.state == power_steps.ON:
             values['boot_s'] = self._facts.age_s
-        # One after the other, or each would see room for itself.
+        # NOTE: serialized, as each wake counts against the limit.
         with self._switcher._waking:
             if (power_steps.is_limited(step, self._facts)
                 and self._switcher.left() <= 0) or not self._switcher._move(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""REST APIs that power sources and drivers ask."""
+"""Calls the REST APIs of power sources and drivers."""
 
 import contextlib
 
@@ -19,8 +19,8 @@ _SHOWN_CHARACTERS = 300
 class RestError(Exception):
     """A request failed.
 
-    :param message: without its credentials it is what the error says
-    :ivar status: the status code, None if there was no answer
+    :param message: the error; its credentials are masked
+    :ivar status: the status code, None without an answer
     """
 
     def __init__(self, message, status=None):
@@ -30,10 +30,10 @@ class RestError(Exception):
 
 def make_adapter(conf, url='', service_type=None, authenticate=True,
                  **options):
-    """A keystoneauth1 Adapter, with the TLS options of [preemption].
+    """Return a keystoneauth1 Adapter, with the TLS options of [preemption].
 
-    :param url: that of the catalog if empty
-    :param authenticate: whether as the user in [preemption]
+    :param url: by default the catalog's
+    :param authenticate: whether to authenticate as the user in [preemption]
     """
     group = conf[preemption.GROUP]
     session = make_session(conf, power_readings.TIMEOUT_S, authenticate)
@@ -44,7 +44,7 @@ def make_adapter(conf, url='', service_type=None, authenticate=True,
 
 
 def make_session(conf, timeout_s, authenticate=True, group=preemption.GROUP):
-    """A keystoneauth1 Session of the user in this group, or of nobody."""
+    """Return a keystoneauth1 Session, authenticated by a group's options."""
     auth = None
     if authenticate:
         auth = ks_loading.load_auth_from_conf_options(conf, group)
@@ -53,9 +53,9 @@ def make_session(conf, timeout_s, authenticate=True, group=preemption.GROUP):
 
 
 def call(client, method, path, **options):
-    """The JSON of the answer, None if it is empty.
+    """Return the JSON of the answer, None if it is empty.
 
-    :raises RestError: there is none, or an error
+    :raises RestError: no answer, or an error
     """
     try:
         response = client.request(path, method, raise_exc=False, **options)
@@ -77,7 +77,7 @@ def call(client, method, path, **options):
 
 @contextlib.contextmanager
 def answers_of(service):
-    """Turn what goes wrong within, or makes no sense, into a SourceError.
+    """Turn errors within, and invalid answers, into a SourceError.
 
     :param service: its name, for operators
     """

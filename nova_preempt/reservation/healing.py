@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reservation gets other hosts for those that are down or stay full."""
+"""Replaces hosts of reservations that are down or cannot be drained."""
 
 from oslo_log import log as logging
 
@@ -13,7 +13,7 @@ from nova_preempt.core.reservation import reservation_model
 
 LOG = logging.getLogger(__name__)
 
-# How an owner is told why a host is lost.
+# Reasons of a lost host, as its owner is told them.
 _PUBLIC = {
     None: '',
     reservation_controller.Loss.DOWN: 'a host is down',
@@ -22,7 +22,7 @@ _PUBLIC = {
 
 
 class Healing:
-    """Replaces hosts, and adds those that are missing.
+    """Replaces lost hosts of reservations, and adds missing ones.
 
     :param reservations: a nova_preempt.db.reservations.Reservations
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
@@ -31,7 +31,7 @@ class Healing:
     :param options: [reservation] of the configuration
     :param ranking: a core.reservation.calendar.Ranking
     :param clock: returns now, naive and in UTC
-    :param sight: returns why this engine cannot tell whether hosts are up,
+    :param sight: returns why this engine cannot tell which hosts are up,
         '' if it can
     """
 
@@ -47,7 +47,7 @@ class Healing:
         self._memory = down_host_controller.Memory()
 
     def look(self, reservations, hosts):
-        """Take note of which hosts of these reservations are down.
+        """Record which hosts of these reservations are down.
 
         :param hosts: {name: core.reservation.observed_hosts.Host}
         """
@@ -64,16 +64,16 @@ class Healing:
             self._tell_owner(intent)
 
     def find_down(self, reservations, hosts):
-        """A core.reservation.healing_rules.Down."""
+        """Return a core.reservation.healing_rules.Down."""
         held = {name for each in reservations for name in each.held}
         return healing_rules.find_down(
             held, hosts, partial=bool(self._inventory.occupancy.dark))
 
     def _tell_owner(self, intent):
-        """Say in a reservation that its host is not replaced yet."""
+        """Record in a reservation that its host is not replaced yet."""
         uuid = intent.reservation
         try:
-            # The one that was given may be old.
+            # The reservation given may be out of date.
             known = self._reservations.get(uuid)
         except exceptions.ReservationNotFound:
             return
@@ -87,24 +87,24 @@ class Healing:
     @staticmethod
     def _tell_brake(before, why):
         if why and not before:
-            LOG.error('No host is taken from any reservation: %s.', why)
+            LOG.error('No host is replaced in any reservation: %s.', why)
         elif before and not why:
-            LOG.warning('Hosts that are down are taken from reservations '
+            LOG.warning('Hosts that are down are replaced in reservations '
                         'again, after two minutes.')
         metrics.RESERVATION_BRAKE.set(bool(why))
 
     def down(self, hosts):
-        """{name: why} of hosts that are given up."""
+        """Return {name: why} of hosts that count as lost."""
         now_us = reservation_model.to_us(self._clock())
         return {name: _why_down(name, hosts.get(name))
                 for name in self._memory.given_up(now_us)}
 
     def replace(self, reservation, intent, why):
-        """Give another host for one, or none, or add one that is missing.
+        """Replace or remove a host, or add a missing one.
 
         :param intent: a core.reservation.reservation_controller.ReplaceHost
-        :param why: its host is lost, for operators
-        :returns: the Reservation as it is then, None if it is as before
+        :param why: the host is lost, for operators
+        :returns: the changed Reservation, None without a change
         """
         uuid, old, public = reservation.uuid, intent.host, _PUBLIC[intent.loss]
         for name in intent.candidates:
@@ -112,14 +112,14 @@ class Healing:
                 found = self._reservations.replace_host(
                     uuid, old, name, why, public)
             except exceptions.NoHostsForReservation:
-                continue           # somebody was faster
+                continue           # another reservation has it
             self._tell_new_host(found, intent, name, why)
             return found
         if not intent.or_lose:
             return None
         found = self._reservations.replace_host(uuid, old, None, why, public)
         LOG.warning('Reservation %(uuid)s loses host %(host)s: %(reason)s. '
-                    'No other host can take its place.',
+                    'No other host can replace it.',
                     {'uuid': uuid, 'host': old, 'reason': why})
         self._events.degraded(found)
         return found
@@ -142,7 +142,7 @@ class Healing:
                      ' Servers on it are not moved.'})
 
     def former(self, reservation, hosts):
-        """Names of hosts that a reservation has lost and that are free."""
+        """Return names of hosts that a reservation has lost and are free."""
         if not healing_rules.lost_hosts(reservation):
             return []
         return healing_rules.former(
@@ -150,18 +150,18 @@ class Healing:
             reservation_model.to_s(self._clock()))
 
     def give_back(self, reservation, intent):
-        """Give a host back on which servers of a reservation run.
+        """Return to a reservation a host on which its servers still run.
 
         :param intent: a core.reservation.healing_rules.Return
-        :returns: the Reservation as it is then, None if it is as before
+        :returns: the changed Reservation, None without a change
         """
         try:
             found = self._reservations.replace_host(
                 reservation.uuid, intent.instead_of, intent.host,
                 f'given back for host {intent.host}', 'a host has come back')
         except exceptions.NoHostsForReservation:
-            return None            # somebody was faster
-        LOG.info('Host %(host)s, with its servers, comes back to '
+            return None            # another reservation has it
+        LOG.info('Host %(host)s, with its servers, returns to '
                  'reservation %(uuid)s%(old)s.',
                  {'host': intent.host, 'uuid': reservation.uuid,
                   'old': f' in place of {intent.instead_of}'
@@ -169,7 +169,7 @@ class Healing:
         return found
 
     def candidates(self, reservation, hosts):
-        """Names of hosts that could be added, the best ones first."""
+        """Return names of hosts that could be added, best first."""
         counts = self._inventory.occupancy.counts()
         try:
             return healing_rules.candidates(
@@ -182,7 +182,7 @@ class Healing:
                 servers={name: total for name, (total, _) in counts.items()},
                 down=self._memory.down_since)
         except host_query.InvalidQuery as exc:
-            # Of an earlier release, which took more.
+            # NOTE: an earlier release accepted the query.
             LOG.warning('Reservation %(uuid)s gets no other host: %(exc)s',
                         {'uuid': reservation.uuid, 'exc': exc})
             return []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of the cloud: what they are, and whether something runs there.
+"""The hosts of the cloud, their properties, and whether they are vacant.
 
-Nova's API knows hypervisors, services and aggregates; Placement knows
-inventories and traits; the cells know the servers. A reading costs a handful
-of calls and one or two for each host that has changed.
+Nova's API has hypervisors, services and aggregates; Placement inventories and
+traits; the cells servers. A reading takes a handful of calls, and up to two
+for each host that has changed.
 """
 
 import collections
@@ -25,31 +25,31 @@ from nova_preempt.handover import allocation_claim
 
 LOG = logging.getLogger(__name__)
 
-# A question may use an answer of the cells that is as old as this, in
-# seconds: many questions at once share one reading.
+# How old the servers of hosts may be when a query is answered, in seconds:
+# simultaneous queries share a reading.
 OCCUPANCY_MAX_AGE_S = 2
-#: How often the engine reads hosts, their properties and what runs on them.
+#: How often the engine reads hosts, their properties and their servers.
 INTERVAL_S = 60
 
 
 class HostInventory:
-    """Answers for the hosts.
+    """Lists hosts that can be reserved, and reads what is on them.
 
     :param options: [reservation] of the configuration
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param settings: returns {host: (reservable or None, {name: value})}
     :param hidden: returns the names of the properties that users do not see
-    :param make_occupancy: given what to call with the names of nodes that
-        servers have left, returns a
+    :param make_occupancy: takes a callable for the names of nodes that
+        servers have left; returns a
         nova_preempt.reservation.host_occupancy.HostOccupancy
-    :param efficiency: returns {host: flops per watt} of those known
-    :param may_end: given the uuid of a preemptible server, returns whether it
-        can be given notice now
-    :param asleep: returns {host: core.energy.host_candidates.Off} of those
+    :param efficiency: returns {host: FLOPS per watt} where known
+    :param may_end: returns whether the preemptible server of a uuid may be
+        given notice now
+    :param asleep: returns {host: core.energy.host_candidates.Off} of hosts
         that are off but can be woken; they count as up and enabled
-    :param claimants: returns {uuid of a stand-in: uuid of the server that it
-        holds space for}, see nova_preempt.handover.allocation_claim
+    :param claimants: returns {uuid of a stand-in: uuid of the server for which
+        it claims}, see nova_preempt.handover.allocation_claim
     """
 
     def __init__(self, options, nova, placement, settings, hidden,
@@ -66,24 +66,24 @@ class HostInventory:
         self._monotonic = monotonic
         self._may_end = may_end
         self._claimants = claimants
-        # One of its own: the other one forgets nodes without preemptible
-        # servers.
+        # NOTE: a cache of its own: the shared one drops nodes without
+        # preemptible servers.
         self._providers = provider_cache.ProviderCache(placement)
         self.occupancy = make_occupancy(self._providers.left)
-        # One reading at a time; who comes meanwhile waits for it.
+        # One thread reads at a time; others wait for it.
         self._reading = threading.Lock()
         self._read_at = None
-        self._hosts = {}           # name: Host, without what changes at once
+        self._hosts = {}           # name: Host, without its current state
         self._traits = {}          # provider uuid: (generation, names)
-        self._trees = {}           # uuid of a root: those of its tree
-        self._away = ''            # why not all hosts are as of now
+        self._trees = {}           # uuid of a root: uuids of its tree
+        self._away = ''            # why hosts are out of date
 
     # -- answers ---------------------------------------------------------
 
     def find_hosts(self, query):
-        """Hosts that can be reserved and match; see rpc.EngineClient.
+        """Return matching hosts that can be reserved; see rpc.EngineClient.
 
-        :raises InvalidReservation: the query cannot be understood
+        :raises InvalidReservation: the query is invalid
         """
         try:
             matches = host_query.parse(query).matches
@@ -115,12 +115,12 @@ class HostInventory:
             'properties': host.properties} for host in hosts.values()]
 
     def hosts(self, max_age_s=None):
-        """{name: Host}, in order of their names.
+        """Return {name: Host}, in order of names.
 
-        :param max_age_s: how old what is known of hosts may be, in seconds;
-            twice INTERVAL_S if None, so that nobody
-            waits as long as it is read in the background
-        :raises NovaError, PlacementError: nobody knows
+        :param max_age_s: how old hosts may be, in seconds; if None twice
+            INTERVAL_S, so that nobody waits while they are read in the
+            background
+        :raises NovaError, PlacementError: they cannot be read
         """
         if max_age_s is None:
             max_age_s = 2 * INTERVAL_S
@@ -140,7 +140,7 @@ class HostInventory:
         found = {**host.properties, **host_properties.extra(extra)}
         if flops_per_watt is not None:
             found[host_properties.FLOPS_PER_WATT] = flops_per_watt
-        # One that an operator has disabled meanwhile is not woken.
+        # A host that an operator has disabled meanwhile is not woken.
         changed = {'state': 'up', 'status': 'enabled'} if asleep and (
             host.status == 'enabled'
             or host.disabled_reason.startswith(power_steps.REASON)) else {}
@@ -150,13 +150,13 @@ class HostInventory:
             dark=host.service_host in self.occupancy.dark, **changed)
 
     def rooms(self):
-        """[(Host, core Providers of its tree)] of those in use, as of now.
+        """Return [(Host, core Providers of its tree)] of usable hosts, now.
 
-        Its root comes first. Providers that have not changed are not read
-        again, unless somebody who is no server has something of them:
-        Placement does not count as a change that a deleted server has left.
+        The root comes first. Unchanged providers are not read again, unless
+        a consumer that is no known server has allocations: deleting a server
+        does not change the generation in Placement.
 
-        :raises NovaError, PlacementError: nobody knows
+        :raises NovaError, PlacementError: they cannot be read
         """
         hosts = self.hosts()
         if self._away:
@@ -179,7 +179,7 @@ class HostInventory:
         return found
 
     def _as_of_now(self, provider):
-        """A core Provider, None if it is gone."""
+        """Return a core Provider, None if it no longer exists."""
         state = self._providers.get(provider)
         if state is not None and not all(
                 map(self.occupancy.get, state.allocations)):
@@ -187,9 +187,9 @@ class HostInventory:
         return state
 
     def is_vacant(self, host, counts):
-        """Whether nothing runs there but preemptible servers that can end."""
+        """Return whether only preemptible servers that may end are on it."""
         if host.dark or (host.asleep and host.asleep.why_late):
-            return False           # nobody knows, or wakes it in time
+            return False           # not known, or not woken in time
         if counts.get(host.name, (0, 0))[1]:
             return False
         residents = self.occupancy.on_node(host.name)
@@ -198,25 +198,25 @@ class HostInventory:
         if not all(map(self._may_end, preemptible)):
             return False
         try:
-            # What the cells say is newer: it may have become free since.
+            # NOTE: the cells' data is newer: a host may be free since.
             return any(
                 self._consumers(host, read).union(
                     item.uuid for item in residents) <= preemptible
                 for read in (self._known, self._providers.read))
         except placement_api.PlacementError as exc:
-            LOG.warning('Whether host %(host)s is free cannot be told: '
+            LOG.warning('Whether host %(host)s is vacant cannot be told: '
                         '%(exc)s', {'host': host.name, 'exc': exc})
             return False
 
     def occupants(self, host):
-        """The uuids of what is on a host, or comes; Placement is asked now.
+        """Return uuids of all consumers on a host or on the way, read now.
 
-        Who moves has a consumer of its migration where it comes from, and is
-        one itself where it goes; so is a server whose victims still end.
+        During a move the migration is the consumer at the source, and the
+        server at the target. A server whose victims still end is included.
 
-        :raises PlacementError: nobody knows
+        :raises PlacementError: it cannot be read
         """
-        # Before Placement: afterwards a server may have its space itself.
+        # NOTE: before Placement, as a claimant may replace its stand-in.
         claimants = self._claimants()
         found = {claimants.get(uuid, uuid) for uuid
                  in self._consumers(host, self._providers.read)}
@@ -228,7 +228,7 @@ class HostInventory:
                 or self._providers.read(provider_uuid))
 
     def _consumers(self, host, read):
-        """The uuids of what has allocations of a host or of parts of it."""
+        """Return uuids of consumers in the tree of a host."""
         found = set()
         for uuid in self._trees.get(host.provider_uuid, (host.provider_uuid,)):
             state = read(uuid)
@@ -238,15 +238,15 @@ class HostInventory:
     # -- reading ---------------------------------------------------------
 
     def keep(self):
-        """Read everything; returns how many seconds later to come again."""
+        """Read everything; return after how many seconds to repeat it."""
         self.refresh()
         return INTERVAL_S
 
     def refresh(self, max_age_s=0):
-        """Read what is older.
+        """Read hosts if they are too old.
 
-        :param max_age_s: how old what is known may be, in seconds
-        :raises NovaError, PlacementError: nobody knows
+        :param max_age_s: how old they may be, in seconds
+        :raises NovaError, PlacementError: they cannot be read
         """
         if self._is_recent(max_age_s):
             return
@@ -277,19 +277,19 @@ class HostInventory:
         try:
             hypervisors = self._nova.list_hypervisors()
         except nova_api.NovaError as exc:
-            # It lists none where it cannot list those of one cell.
+            # NOTE: Nova lists none where it cannot list those of a cell.
             self.occupancy.refresh(OCCUPANCY_MAX_AGE_S)
             if not (self.occupancy.dark and self._hosts):
                 raise
             self._away = str(exc) or type(exc).__name__
-            LOG.warning('Hosts stay as they were known: %s', self._away)
+            LOG.warning('Hosts are not updated: %s', self._away)
             return {name: host.as_reported(services.get(
                 host.service_host, {})) for name, host in self._hosts.items()}
         for hypervisor in hypervisors:
             name = hypervisor['hypervisor_hostname']
             service_host = hypervisor['service']['host']
             if name not in trees:
-                continue               # never reported, or could not be read
+                continue               # not in Placement, or not readable
             root, inventories, traits = trees[name]
             service = services.get(service_host, {})
             hosts[name] = observed_hosts.Host(
@@ -303,10 +303,10 @@ class HostInventory:
         return dict(sorted(hosts.items()))
 
     def _read_trees(self):
-        """{name of the root: (its uuid, {class: total}, traits)}.
+        """Read {name of the root: (uuid, {class: total}, traits)}.
 
-        And the uuids of those of which something could not be read: what is
-        known of them stays.
+        :returns: that, and uuids of roots that could not be read, whose hosts
+            are kept as they were
         """
         listed = self._placement.list_all_providers([])
         failed = self._read_traits(listed)
@@ -340,14 +340,14 @@ class HostInventory:
 
     @staticmethod
     def _complain(provider, exc):
-        LOG.warning('Resource provider %(name)s cannot be read; what was '
-                    'known of it stays: %(exc)s',
+        LOG.warning('Resource provider %(name)s cannot be read; its data '
+                    'is kept: %(exc)s',
                     {'name': provider.name, 'exc': exc})
 
     def _read_traits(self, listed):
-        """Read those that may have changed, in as few calls as possible.
+        """Read traits that may have changed, in as few calls as possible.
 
-        :returns: the uuids of the roots of those that could not be read
+        :returns: uuids of roots of providers that could not be read
         """
         failed = set()
         changed = [provider for provider in listed

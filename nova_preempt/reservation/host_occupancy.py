@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Knows which servers are on which node, normal ones too.
+"""Knows which servers, normal ones too, are on which node.
 
-Read as the view of preemptible servers is: all of a cell once, then what has
-changed.
+Reads all servers of a cell once and then those that have changed, like the
+cache of preemptible servers.
 """
 
 import threading
@@ -16,12 +16,12 @@ from nova_preempt.cloud import request_kind
 
 
 class HostOccupancy:
-    """The servers of each node.
+    """The servers on each node.
 
     :param cells: returns {uuid: CellMapping} of the cells to look into
     :param view: a nova_preempt.cloud.server_cache.ServerCache
     :param left: called with the names of nodes that servers have left
-    :param monotonic: the clock by which a reading is recent
+    :param monotonic: the clock that ages the data
     """
 
     def __init__(self, cells, view, left=None, monotonic=time.monotonic):
@@ -33,23 +33,23 @@ class HostOccupancy:
         self._left = left or (lambda nodes: None)
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        # One reading at a time; who comes meanwhile waits for it.
+        # One thread reads at a time; others wait for it.
         self._reading = threading.Lock()
         self._read_at = None
         self._since = change_cursor.ChangeCursor(monotonic)
         self._residents = {}      # uuid: ObservedServer
         self._by_node = {}        # node: set of uuids
         self._hints = {}          # uuid: ids of its reservations
-        self._cell_of = {}        # uuid: that of its cell
-        #: The service hosts of cells that could not be read the last time.
+        self._cell_of = {}        # uuid: uuid of its cell
+        #: The service hosts of cells that the last reading could not read.
         self.dark = frozenset()
 
     def refresh(self, max_age_s=0):
         """Read what has changed in each cell.
 
-        What is known of a cell that cannot be read stays; see dark.
+        Servers of a cell that cannot be read are kept; see dark.
 
-        :param max_age_s: how old what is known may be, in seconds
+        :param max_age_s: how old servers may be, in seconds
         """
         with self._reading:
             now = self._monotonic()
@@ -62,7 +62,7 @@ class HostOccupancy:
                 host_services.list_hosts(cell)
                 for cell in list(self._cells().values())
                 if cell.uuid in unreadable))
-            # After ours: so it knows of each preemptible server that we do.
+            # NOTE: afterwards, so that it has each preemptible server read.
             self._view.refresh()
             self._read_at = now
 
@@ -86,7 +86,7 @@ class HostOccupancy:
                              in self._cell_of.items()
                              if uuid in self._residents}
             if reading.whole:
-                # Others may have been deleted before they were asked for.
+                # A hint may have been read after its server was deleted.
                 self._hints = {uuid: ids for uuid, ids
                                in list(self._hints.items())
                                if uuid in self._residents}
@@ -95,7 +95,7 @@ class HostOccupancy:
             self._left(left)
 
     def _remove(self, uuid):
-        """Take a server out; returns it, None if it is on no node."""
+        """Remove a server; return it, None if it is on no node."""
         old = self._residents.pop(uuid, None)
         if old is not None:
             self._by_node[old.node].discard(uuid)
@@ -104,8 +104,7 @@ class HostOccupancy:
         return old
 
     def _update(self, server):
-        """Note an ObservedServer; returns the node that it has left, if any.
-        """
+        """Store an ObservedServer; return the node that it has left."""
         old = self._remove(server.uuid)
         if not server.deleted and server.node:
             self._residents[server.uuid] = server
@@ -118,12 +117,12 @@ class HostOccupancy:
         return old and old.node
 
     def get(self, uuid):
-        """The ObservedServer, None if it is on no node."""
+        """Return an ObservedServer, None if it is on no node."""
         with self._lock:
             return self._residents.get(uuid)
 
     def on_node(self, node):
-        """The ObservedServers of a node, in order of their uuids."""
+        """Return the ObservedServers on a node, in order of uuids."""
         with self._lock:
             return [self._residents[uuid]
                     for uuid in sorted(self._by_node.get(node, ()))]
@@ -132,7 +131,7 @@ class HostOccupancy:
         return self._view.get(uuid) is not None
 
     def counts(self):
-        """{node: (how many servers, how many of them normal ones)}."""
+        """Return {node: (number of servers, number of normal ones)}."""
         with self._lock:
             nodes = {node: tuple(uuids)
                      for node, uuids in self._by_node.items()}
@@ -141,11 +140,11 @@ class HostOccupancy:
                 for node, uuids in nodes.items()}
 
     def reservations_of(self, uuid):
-        """The ids in the hint that a server was asked for with, a set."""
+        """Return the ids of the reservation hints of a server, a set."""
         found = self._hints.get(uuid)
         if found is None:
             found = request_kind.reservations_of(uuid)
-            # Of what is no server nothing is kept.
+            # NOTE: no hints are kept for uuids that are no servers.
             if found is not None:
                 self._hints[uuid] = found
         return found or frozenset()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the leases of the lease service at hand for the scheduler.
+"""Caches the leases of the lease service for the scheduler.
 
-A thread of its own asks the service again and again; a request reads what was
-answered last, which is one attribute, and waits for nothing. Two exceptions,
-both bounded: the requests that come before the first answer, and one that
-names a reservation which the last answer does not show as active.
+A thread polls the service; a request reads the last answer, an attribute,
+without waiting. Two kinds wait for a bounded time: requests that come before
+the first answer, and a request that names a reservation which is not active
+in the last answer.
 """
 
 import dataclasses
@@ -21,35 +21,35 @@ LOG = logging.getLogger(__name__)
 
 NAMESPACE = 'nova_preempt.lease_service'
 
-# How long a request waits for an answer, at most.
+# How long a request waits for an answer at most.
 WAIT_S = 5
 
-# How far apart two questions are, at least, however many requests ask.
+# The least time between two polls, however many requests ask.
 PAUSE_S = 1
 
-#: How often the lease service is asked what is reserved.
+#: How often the lease service is polled.
 REFRESH_S = 5
 #: For how long its last answer holds where it cannot be reached.
 MAX_AGE_S = 60
-# How far apart two complaints are, at least.
+# The least time between two warnings.
 COMPLAIN_S = 60
 
-# How many leases may be asked after at a time.
+# How many leases one poll may ask for by id.
 _MANY = 20
 
 
 @dataclasses.dataclass(frozen=True)
 class _CachedLeases:
-    found: object       # what the service has answered
+    found: object       # the answer of the service
     leases: core.Leases
-    read_s: float       # when the question was asked, monotonic
+    read_s: float       # when the poll began, monotonic
 
 
 class _RefreshThread:
-    """Asks again and again, and at once where somebody waits for it.
+    """Polls in a loop, and at once where a request waits for it.
 
-    :param ask: called with the leases to ask after, too
-    :ivar first: is set once the first question is answered
+    :param ask: called with the leases to ask for by id
+    :ivar first: is set after the first poll
     """
 
     def __init__(self, ask):
@@ -58,13 +58,13 @@ class _RefreshThread:
         self._lock = threading.Lock()
         self._urgent = threading.Event()
         self._stopped = False
-        # Of the question that comes next:
+        # Of the next poll:
         self._asked_after = set()
         self._answered = self.first = threading.Event()
         threading.Thread(target=self._run, name='leases', daemon=True).start()
 
     def ask_soon(self, lease_ids):
-        """Return an Event of a question that has not been asked yet."""
+        """Return an Event that is set after a poll that begins from now on."""
         with self._lock:
             if len(self._asked_after) < _MANY:
                 self._asked_after.update(lease_ids)
@@ -83,19 +83,19 @@ class _RefreshThread:
                 lease_ids, self._asked_after = self._asked_after, set()
             self._ask(lease_ids)
             answered.set()
-            # One that asks in a loop is not served faster than this.
+            # NOTE: bounds the rate where requests ask in a loop.
             if self._urgent.wait(REFRESH_S) and not self._stopped:
                 time.sleep(PAUSE_S)
         self._answered.set()
 
 
 class LeaseCache:
-    """The leases, kept fresh in the background.
+    """The leases, refreshed in the background.
 
-    :param service: what answers, see nova_preempt.reservation.lease_service
+    :param service: see nova_preempt.reservation.lease_service
     :param options: [reservation] of the configuration
     :param clock: returns now in seconds since the epoch
-    :param monotonic: returns seconds that only ever grow
+    :param monotonic: returns seconds of a clock that is never set
     """
 
     def __init__(self, service, options, clock=time.time,
@@ -107,14 +107,14 @@ class LeaseCache:
         self._monotonic = monotonic
         self._known = None
         self._complained_s = None
-        self._error = ''          # why the last question had no answer
+        self._error = ''          # why the last poll failed
         self._thread = None
         self._started_s = None
 
     # -- what requests call ----------------------------------------------
 
     def view(self):
-        """A core LeaseView of what is known. Waits only for the very first."""
+        """Return a core LeaseView; waits only for the very first poll."""
         self.start()
         if self._known is None and not self._error:
             self._thread.first.wait(
@@ -128,10 +128,10 @@ class LeaseCache:
                               self._fail_open, int(self.clock()))
 
     def answer(self, lease_ids, project_id):
-        """The core Answer for a request that names these leases.
+        """Return the core Answer for a request that names these leases.
 
-        Before it is refused, the service is asked once more: the lease may
-        just have been made, or may just have begun.
+        Before a refusal the service is polled once more, as the lease may
+        just have been made, or have begun.
         """
         view = self.view()
         answer = view.answer(lease_ids, project_id)
@@ -141,13 +141,13 @@ class LeaseCache:
             answer = dataclasses.replace(
                 answer, known=False,
                 reason=answer.reason + ' (The lease service does not answer; '
-                                       'that was its last word.)')
+                                       'its last answer was used.)')
         return answer
 
     def refresh(self, lease_ids=()):
-        """Have the service asked now, together with whoever else wants it.
+        """Poll the service now, together with other requests that wait.
 
-        :param lease_ids: leases to ask after, even if they have ended
+        :param lease_ids: leases to ask for, even if they have ended
         :returns: whether it has answered in time; False at once if it did
             not the last time
         """
@@ -160,7 +160,7 @@ class LeaseCache:
     # -- the thread ------------------------------------------------------
 
     def start(self):
-        """Start the thread, once in each process: a fork leaves it behind."""
+        """Start the thread, once in each process: a fork has none."""
         if self._is_started():
             return
         with _LOCK:
@@ -172,12 +172,12 @@ class LeaseCache:
         return self._thread is not None and self._thread.pid == os.getpid()
 
     def stop(self):
-        """Ask no more."""
+        """Stop polling."""
         if self._thread is not None:
             self._thread.stop()
 
     def _ask(self, lease_ids):
-        """Ask the service once and keep its answer."""
+        """Poll the service once and store its answer."""
         before, began_s = self._error, self._monotonic()
         try:
             found = self._service.fetch()
@@ -186,7 +186,7 @@ class LeaseCache:
             self._error = ''
         except Exception as exc:  # noqa: BLE001 (whatever a plugin raises)
             self._error = _line(exc)
-        # Not above, where oslo.log would add the exception once more.
+        # NOTE: not above, where oslo.log would append the traceback.
         if self._error:
             self._complain()
         elif before:
@@ -201,14 +201,14 @@ class LeaseCache:
                       else core.Leases(found))
         past = [self._service.get(lease_id) for lease_id in sorted(lease_ids)
                 if leases.get(lease_id) is None]
-        # The next change forgets them again.
+        # The next change drops them again.
         return leases.updated(
             lease if lease.status == core.ACTIVE
             else dataclasses.replace(lease, hosts=frozenset())
             for lease in past if lease) if any(past) else leases
 
     def _complain(self):
-        """Say that nobody answers, at most once in COMPLAIN_S."""
+        """Log that the service does not answer, once in COMPLAIN_S."""
         now_s = self._monotonic()
         with _LOCK:
             if self._complained_s is not None and (
@@ -217,12 +217,12 @@ class LeaseCache:
             self._complained_s = now_s
         known = self._known
         LOG.warning(
-            'The lease service %(name)s does not answer (%(error)s). What is '
-            'known of reservations is %(age)s; [reservation]on_unavailable is '
+            'The lease service %(name)s does not answer (%(error)s). The '
+            'known reservations are %(age)s; [reservation]on_unavailable is '
             '%(mode)s.', {
                 'name': self._name, 'error': self._error or 'no answer yet',
                 'age': (f'{now_s - known.read_s:.0f} s old' if known
-                        else 'nothing'),
+                        else 'none'),
                 'mode': 'fail_open' if self._fail_open else 'fail_closed'})
 
 
@@ -239,12 +239,12 @@ _current = None
 
 
 def is_used(conf):
-    """Whether reservations are obeyed at all: whether the filter is on."""
+    """Return whether the filter is on, and so reservations are obeyed."""
     return 'ReservationFilter' in conf.filter_scheduler.enabled_filters
 
 
 def current(conf):
-    """The LeaseCache that filter, weigher and manager of a process share.
+    """Return the LeaseCache that a process's filter and weigher share.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
     """
@@ -257,7 +257,7 @@ def current(conf):
 
 
 def start(conf, clock):
-    """Begin anew, before the first request asks.
+    """Restart the cache before the first request.
 
     :param clock: returns now in seconds since the epoch
     """
@@ -268,7 +268,7 @@ def start(conf, clock):
 
 
 def forget():
-    """Let current() make a new one."""
+    """Make current() return a new cache."""
     global _current
     if _current is not None:
         _current.stop()
@@ -276,9 +276,9 @@ def forget():
 
 
 def load_service(conf):
-    """The lease service of [reservation]lease_service.
+    """Return the lease service of [reservation]lease_service.
 
-    :raises InvalidConfiguration: there is none of this name
+    :raises InvalidConfiguration: it does not exist
     """
     return plugins.load(NAMESPACE, conf.reservation.lease_service,
                         '[reservation]lease_service is')(conf)

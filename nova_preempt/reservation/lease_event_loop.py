@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets reservations start, warns before their end, and ends them.
+"""Starts reservations, warns before their end, and ends them.
 
-Nothing here waits for Nova: all that is due at one time costs a reading and a
-transaction of the database, so that it is on time however much it is. What
-takes longer (see reconciler.py) is done before, or after.
+Nothing here waits for Nova: all events that are due take one read and one
+transaction of the database, so many are on time as well. The reconciler does
+the slow work before and after.
 """
 
 import dataclasses
@@ -17,19 +17,19 @@ from nova_preempt.db import reservation_rows
 
 LOG = logging.getLogger(__name__)
 
-# How often the database is asked whether the calendar has changed.
+# How often the calendar is polled.
 POLL_S = 1.0
 
 
 class LeaseEventLoop:
-    """Moves reservations on when their time has come.
+    """Moves reservations through their states in time.
 
     :param database: a nova_preempt.db.Database
     :param reservations: a nova_preempt.db.reservations.Reservations of it
     :param events: a
         reservation_service.ReservationNotifications
     :param clock: returns now, naive and in UTC
-    :param is_enabled: returns whether any may start
+    :param is_enabled: returns whether reservations may start
     """
 
     def __init__(self, database, reservations, events, clock,
@@ -42,19 +42,18 @@ class LeaseEventLoop:
         self._told = lease_event_controller.Told()
 
     def run(self):
-        """Do what is due.
+        """Handle the events that are due.
 
-        :returns: how many seconds later to come again
+        :returns: after how many seconds to repeat it
         """
-        # Read once: were it set back in between, an event would be lost.
+        # NOTE: read once: a clock set back in between would lose an event.
         now = self._clock()
-        step = lease_event_controller.step(self._reservations.snapshot(
-            ).reservations,
-                                           self._told,
-                                           reservation_model.to_us(now))
+        step = lease_event_controller.step(
+            self._reservations.snapshot().reservations, self._told,
+            reservation_model.to_us(now))
         for intent in step.intents:
             self._act(intent.kind, intent.reservations, now)
-        # Not before: what has failed is tried again.
+        # NOTE: afterwards, so that failed events are retried.
         self._told = step.memory
         if step.wake_at_us is None:
             return POLL_S
@@ -63,11 +62,11 @@ class LeaseEventLoop:
         return min(POLL_S, max(0.0, wait_s))
 
     def start(self, uuid):
-        """Let one become active if its time has come and it is ready."""
+        """Start a reservation if its time has come and it is ready."""
         self._act(lease_event_controller.Kind.START, [uuid], self._clock())
 
     def _act(self, kind, uuids, now):
-        """Look again, for what was known may be old, and act."""
+        """Read the reservations again, which may be old, and change them."""
         def decide(reservation):
             return lease_event_controller.change(reservation, kind, now,
                                                  enabled=self._is_enabled())
@@ -76,7 +75,7 @@ class LeaseEventLoop:
         tell = {kinds.END: self._tell_end,
                 kinds.BEFORE_END: self._events.before_end,
                 kinds.START: self._tell_start}[kind]
-        # Without the lock: often there is nothing to be done.
+        # NOTE: without the lock, as often nothing is due.
         ripe = [reservation.uuid for reservation
                 in reservation_rows.get_many(self._db, uuids)
                 if decide(reservation)]
@@ -86,7 +85,7 @@ class LeaseEventLoop:
                 self._db, ripe, decide, now):
             tell(dataclasses.replace(before, **values))
 
-    # -- what is told ----------------------------------------------------
+    # -- notifications -----------------------------------------------------
 
     def _tell_start(self, reservation):
         late_s = (self._clock() - reservation.start_at).total_seconds()

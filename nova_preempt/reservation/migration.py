@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normal servers are moved away from a host."""
+"""Moves normal servers off a host."""
 
 import collections
 
@@ -11,14 +11,14 @@ from nova_preempt.db import requested_moves
 
 LOG = logging.getLogger(__name__)
 
-# What Nova moves while it runs, and what it only moves while it does not.
+# States in which Nova live-migrates a server, and cold-migrates it.
 _LIVE = frozenset(('active', 'paused'))
 _COLD = frozenset(('stopped',))
 _RESIZED = 'resized'
 
 
 def is_movable(resident):
-    """Whether Nova moves a server in its state, now or when it is done.
+    """Return whether Nova can move a server in its state, or soon.
 
     :param resident: a core.observed_server.ObservedServer
     """
@@ -27,12 +27,12 @@ def is_movable(resident):
 
 
 class Migration:
-    """Asks Nova for moves; the scheduler chooses where to.
+    """Asks Nova to move servers; the scheduler chooses the target.
 
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param occupancy: a nova_preempt.reservation.host_occupancy.HostOccupancy
-    :param store: a nova_preempt.db.requested_moves.Moves: what an engine has
-        begun, the next one brings to its end
+    :param store: a nova_preempt.db.requested_moves.Moves, by which another
+        engine completes the moves
     :param clock: returns now, naive and in UTC
     """
 
@@ -41,20 +41,20 @@ class Migration:
         self._nova = nova
         self._occupancy = occupancy
         self._clock = clock
-        # {uuid: requested_moves.Move}, as it was read last
+        # {uuid: requested_moves.Move}, as read last
         self._moves = {}
         self._refused = collections.defaultdict(str)   # uuid: why
 
     def read(self):
-        """Read what is under way; whether anything is.
+        """Read the requested moves; return whether there are any.
 
-        Each time, for another engine may have acted meanwhile.
+        Each time, as another engine may have acted meanwhile.
         """
         self._moves = self._store.get()
         return bool(self._moves)
 
     def move(self, resident):
-        """Have a server moved; does nothing while something is under way."""
+        """Move a server, unless another task of it is running."""
         if resident.task_state is not None:
             return
         cold = resident.vm_state in _COLD
@@ -63,10 +63,10 @@ class Migration:
             return
         move = requested_moves.Move(resident.node,
                                     self._clock().replace(microsecond=0), cold)
-        # First: a crash in between only looks after what did not happen.
+        # NOTE: first: after a crash in between, the move is only tracked.
         self._store.add(resident.uuid, move)
         self._moves[resident.uuid] = move
-        LOG.info('Server %(uuid)s is moved away from host %(host)s, which is '
+        LOG.info('Server %(uuid)s is moved off host %(host)s, which is '
                  'reserved.', {'uuid': resident.uuid, 'host': resident.node})
         try:
             if cold:
@@ -85,23 +85,23 @@ class Migration:
         self._refused[uuid] = reason
 
     def asked_us(self, resident):
-        """When a server was asked to leave its node, None if it was not."""
+        """Return when the move of a server was requested, None if not."""
         move = self._moves.get(resident.uuid)
         if move is None or move.node != resident.node:
             return None
         return reservation_model.to_us(move.asked_at)
 
     def why_not(self, uuid):
-        """Why a server could not be moved, '' if nothing was said."""
+        """Return why a server could not be moved, '' without a reason."""
         return self._refused.get(uuid, '')
 
     def follow(self):
-        """Let go of what stopped servers have left; forget what is done."""
+        """Confirm cold migrations, and forget completed moves."""
         for uuid, move in list(self._moves.items()):
             resident = self._occupancy.get(uuid)
             if resident is None and self._occupancy.dark:
-                continue           # who knows
-            # Nova writes the new node first, and the state later.
+                continue           # its cell cannot be read
+            # NOTE: Nova writes the new node first, and the state later.
             if resident is None or (resident.node != move.node
                                     and resident.task_state is None
                                     and resident.vm_state != _RESIZED):
@@ -116,6 +116,6 @@ class Migration:
         try:
             self._nova.confirm_resize(uuid)
         except nova_api.NovaError as exc:
-            # Nova may still be writing that it can be; it is tried again.
-            LOG.info('Server %(uuid)s has been moved, but cannot let go of '
-                     'where it was yet: %(exc)s', {'uuid': uuid, 'exc': exc})
+            # Nova may still be writing the state; the next round retries.
+            LOG.info('Server %(uuid)s has been moved, but its move cannot be '
+                     'confirmed yet: %(exc)s', {'uuid': uuid, 'exc': exc})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does for reservations what takes time: Nova and Placement are asked.
+"""Reconciles reservations with Nova and Placement, which takes time.
 
-Done again and again, each time by what is true then: nothing that was done
-before has to be remembered, in whatever process it was done.
+Each round acts on the state it observes: no memory of earlier rounds is
+needed, whichever process ran them.
 """
 
 import collections
@@ -20,16 +20,16 @@ from nova_preempt.reservation import reservation_reader
 
 LOG = logging.getLogger(__name__)
 
-# How soon to look again.
+# Bounds of the time between two rounds.
 BUSY_S = drain_rules.BUSY_S
 IDLE_S = drain_rules.IDLE_S
 
-# What the gauge shows beside the open ones.
+# The gauge's label of ended reservations with servers left.
 _LEAVING = 'leaving'
 
 
 class Reconciler:
-    """Empties hosts before reservations, and clears them afterwards.
+    """Drains hosts before reservations, and cleans up afterwards.
 
     :param reservations: a nova_preempt.db.reservations.Reservations
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
@@ -51,29 +51,29 @@ class Reconciler:
         self._cleanup = cleanup
         self._retention = retention
         self._clock = clock
-        self._error = None         # what nobody has expected
+        self._error = None         # the first unexpected exception
 
     def run(self):
-        """Do the next step of everything.
+        """Do the next step for each reservation.
 
-        :returns: how many seconds later to come again
-        :raises NovaError, PlacementError, DBError: a service is away
-        :raises Exception: something has happened that nobody has expected;
-            everything else was done all the same
+        :returns: after how many seconds to repeat it
+        :raises NovaError, PlacementError, DBError: a service is down
+        :raises Exception: an unexpected error; the other reservations were
+            processed nevertheless
         """
         self._error = None
         self._retention.run()
-        # Hosts' statuses may be old.
+        # NOTE: statuses of hosts in a snapshot may be old.
         opened = self._reservations.snapshot().reservations
         over = self._cleanup.unfinished()
         lately = self._cleanup.lately()
         self._count(opened, over)
-        # A slow move may come to its end after its reservation.
+        # NOTE: a slow move may outlast its reservation.
         moves = self._migration.read()
         if not (opened or over or lately or moves):
             return IDLE_S
-        # As it is now: who has just come must neither be overlooked at an end
-        # nor be in the way at a start.
+        # NOTE: read now, so that a server that has just come is neither
+        # missed at an end nor left at a start.
         self._inventory.occupancy.refresh()
         hosts = self._inventory.hosts()
         running = {reservation.uuid: reservation for reservation
@@ -92,16 +92,16 @@ class Reconciler:
         self._keeper.forget({reservation.uuid for reservation in opened})
         if self._error is not None:
             raise self._error
-        # Sooner than IDLE_S, when the cloud is looked at anew in any case.
+        # NOTE: after IDLE_S the cloud is observed again in any case.
         wait_us = min((wake_us for wake_us in wakes_us if wake_us is not None),
                       default=math.inf) - reservation_model.to_us(
                           self._clock())
         return max(BUSY_S, min(IDLE_S, wait_us / SECOND))
 
     def _try(self, work, reservation, hosts, running):
-        """Let what fails for one reservation not keep the others waiting.
+        """Call work for a reservation, and keep failures from the others.
 
-        :returns: when it has to be looked at again, None if never
+        :returns: when to repeat it, None if never
         """
         try:
             return work(reservation, hosts, running)
@@ -111,8 +111,8 @@ class Reconciler:
             LOG.warning('Reservation %(uuid)s has to wait: %(exc)s',
                         {'uuid': reservation.uuid, 'exc': exc})
         except (db_exc.DBError, exceptions.Paused):
-            raise                  # it is the same for all
-        except Exception as exc:  # noqa: BLE001 (it is raised in the end)
+            raise                  # it concerns all reservations
+        except Exception as exc:  # noqa: BLE001 (run() raises it at the end)
             LOG.warning('Reservation %(uuid)s has to wait: %(exc)s',
                         {'uuid': reservation.uuid,
                          'exc': str(exc) or type(exc).__name__})

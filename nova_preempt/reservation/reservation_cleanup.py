@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers of a reservation that is over are cleared away.
+"""Cleans up servers of reservations that are over.
 
-They are shelved and offloaded, or deleted, as the reservation says, again and
-again until they are gone. What else is on its hosts stays: whoever put it
-there knew of no reservation.
+They are shelved and offloaded, or deleted, as the reservation says, until they
+are gone. Other servers on its hosts are kept: their users knew of no
+reservation.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Cleanup:
-    """Clears away what reservations leave.
+    """Ends servers that remain after their reservation.
 
     :param reservations: a nova_preempt.db.reservations.Reservations
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
@@ -35,37 +35,37 @@ class Cleanup:
         self._inventory = inventory
         self._events = events
         self._clock = clock
-        self._memories = {}        # uuid of a reservation: core.Memory
+        self._memories = {}        # uuid of a reservation: its Memory
         self._warned = set()       # uuids of servers
         self._needed = frozenset()  # names of hosts
 
     def look(self, near):
-        """Note which hosts others need now.
+        """Record which hosts other reservations need now.
 
-        :param near: the Reservations that have begun, or are prepared
+        :param near: the Reservations that have begun, or are being prepared
         """
         self._needed = cleanup_controller.needed(near)
 
     def unfinished(self):
-        """The Reservations that are over and whose hosts may not be free."""
+        """Return Reservations that are over and may not be cleaned up."""
         return self._reservations.list(
             statuses=(reservation_model.ENDED, reservation_model.CANCELLED),
             released=False)
 
     def lately(self):
-        """The Reservations whose hosts were found free a moment ago."""
+        """Return Reservations that were cleaned up within LATE_S."""
         return self._reservations.list(
             statuses=(reservation_model.ENDED, reservation_model.CANCELLED),
             released_since=self._clock() - datetime.timedelta(
                 seconds=cleanup_controller.LATE_S))
 
     def clear(self, reservation, hosts, running):
-        """Do the next step for one of these.
+        """Do the next step for a reservation that is over.
 
         :param hosts: {name: core.reservation.observed_hosts.Host}
         :param running: {id: Reservation} of others that have started
-        :returns: when to come again, in microseconds since the epoch, None if
-            nothing is to come
+        :returns: when to repeat it, in microseconds since the epoch, None if
+            never
         """
         uuid = reservation.uuid
         step = cleanup_controller.step(
@@ -86,7 +86,7 @@ class Cleanup:
     def _leave_alone(self, reservation, intent):
         if intent.server not in self._warned:
             LOG.warning('Server %(server)s on host %(host)s does not belong '
-                        'to reservation %(uuid)s, which is over; it stays.',
+                        'to reservation %(uuid)s, which is over; it is kept.',
                         {'server': intent.server, 'host': intent.host,
                          'uuid': reservation.uuid})
         self._warned.add(intent.server)
@@ -96,7 +96,7 @@ class Cleanup:
             getattr(self._nova, intent.call)(intent.server)
         except nova_api.NovaError as exc:
             LOG.warning('Server %(server)s of reservation %(uuid)s cannot '
-                        'end yet: %(exc)s',
+                        'be ended yet: %(exc)s',
                         {'server': intent.server, 'uuid': reservation.uuid,
                          'exc': exc})
 
@@ -120,7 +120,7 @@ class Cleanup:
                 self._events.end(reservation)
 
     def forget(self, uuids):
-        """Forget reservations that are not among these."""
+        """Forget all reservations but these."""
         self._memories = {uuid: memory for uuid, memory
                           in self._memories.items() if uuid in uuids}
         self._warned = {uuid for uuid in self._warned
@@ -129,7 +129,7 @@ class Cleanup:
 
 @dataclasses.dataclass
 class _View:
-    """See the core's View."""
+    """See core.reservation.cleanup_controller.View."""
 
     reservation: reservation_model.Reservation
     running: dict
@@ -168,12 +168,12 @@ class _View:
         return coming
 
     def homeless(self, coming):
-        """Yield the servers to come that no host has now."""
+        """Yield servers on the way that have no host now."""
         for server in coming:
             try:
                 found = self.nova.get(server.uuid)
             except nova_api.NovaError as exc:
-                LOG.warning('Cannot see how server %(uuid)s is, which comes '
+                LOG.warning('Cannot read server %(uuid)s, which is on the way '
                             'to host %(host)s: %(exc)s',
                             {'uuid': server.uuid, 'host': server.host,
                              'exc': exc})

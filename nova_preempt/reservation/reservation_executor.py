@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out what the controller decides for open reservations."""
+"""Carries out what the controller of an open reservation decides."""
 
 from oslo_log import log as logging
 
@@ -15,7 +15,7 @@ LOG = logging.getLogger(__name__)
 
 
 class ReservationExecutor:
-    """Empties the hosts of open reservations, and replaces them.
+    """Drains the hosts of open reservations, and replaces lost ones.
 
     :param reader: an reservation_reader.ReservationReader
     :param reservations: a nova_preempt.db.reservations.Reservations
@@ -23,7 +23,7 @@ class ReservationExecutor:
         nova_preempt.reservation.lease_event_loop.LeaseEventLoop
     :param ends: a nova_preempt.engine.evictions.Evictions
     :param clock: returns now, naive and in UTC
-    :param is_enabled: returns whether hosts are emptied and replaced
+    :param is_enabled: returns whether hosts are drained and replaced
     """
 
     def __init__(self, reader, reservations, lease_events, ends, clock,
@@ -35,11 +35,11 @@ class ReservationExecutor:
         self._clock = clock
         self._is_enabled = is_enabled
         self._memories = {}        # uuid: reservation_controller.Memory
-        self._seen = set()         # (uuid, that of a stranger's server)
-        self._left = set()         # uuids of those that do not begin
+        self._seen = set()         # (uuid, uuid of a foreign server)
+        self._left = set()         # uuids of reservations that do not begin
 
     def forget(self, uuids):
-        """Forget the reservations that are not among these."""
+        """Forget all reservations but these."""
         self._memories = {uuid: memory for uuid, memory
                           in self._memories.items() if uuid in uuids}
         self._seen = {key for key in self._seen if key[0] in uuids}
@@ -49,9 +49,9 @@ class ReservationExecutor:
         """Do the next step for an open reservation.
 
         :param hosts: {name: core.reservation.observed_hosts.Host}
-        :param running: {id: Reservation} of those whose servers stay
-        :returns: when to come again, in microseconds since the epoch, None if
-            nothing is to come
+        :param running: {id: Reservation} of reservations whose servers stay
+        :returns: when to repeat it, in microseconds since the epoch, None if
+            never
         """
         if not self._is_enabled():
             return self._leave(reservation)
@@ -77,7 +77,7 @@ class ReservationExecutor:
                 return wake_at_us
 
     def _carry_out(self, intent, view):
-        """Do what the controller says; whether it has other hosts then."""
+        """Carry out an intent; return whether its hosts have changed."""
         act = {reservation_controller.Evict: self._evict,
                reservation_controller.Migrate: self._migrate,
                reservation_controller.TurnAway: self._warn_of_strangers,
@@ -112,7 +112,7 @@ class ReservationExecutor:
             self._reader.migration.move(resident)
 
     def _evict(self, intent, view):
-        """Begin the ends of those whose time has come."""
+        """Evict preemptible servers that are due."""
         try:
             self._ends.begin_all(
                 view.records(intent.servers), requester_liveness.RESERVATION,
@@ -135,7 +135,7 @@ class ReservationExecutor:
                 self._seen.add((uuid, server))
 
     def _leave(self, reservation):
-        """Have it as it is: reservations are off."""
+        """Warn that a reservation does not begin, as they are disabled."""
         if self._is_near(reservation) and reservation.ready_at is None and (
                 reservation.uuid not in self._left):
             self._left.add(reservation.uuid)
@@ -143,11 +143,10 @@ class ReservationExecutor:
                         'is false.', reservation.uuid)
 
     def needs_hosts(self, reservation):
-        """Whether a reservation has begun, or is prepared."""
+        """Return whether a reservation has begun, or is being prepared."""
         return self._is_enabled() and self._is_near(reservation)
 
     def _is_near(self, reservation):
-        return reservation_controller.is_near(reservation,
-                                              self._reader.leads_s(),
-                                              reservation_model.to_us(
-                                                  self._clock()))
+        return reservation_controller.is_near(
+            reservation, self._reader.leads_s(),
+            reservation_model.to_us(self._clock()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes rows that are over for long, so that no table grows for ever."""
+"""Purges rows of reservations and requests that ended long ago."""
 
 import datetime
 
@@ -14,14 +14,14 @@ EVERY_S = 3600
 
 
 class RecordPurge:
-    """Deletes what is over, as [reservation]retention_days says.
+    """Purges old rows, as [reservation]retention_days says.
 
     :param database: a db.Database
     :param options: [reservation] of the configuration
     :param clock: returns now, naive and in UTC
-    :param delete: called with the database and a time; deletes what was over
-        before then, and returns how many they were
-    :param what: they are, for the log
+    :param delete: takes the database and a time; deletes what ended before it
+        and returns the number of deleted records
+    :param what: the plural of the records, for the log
     """
 
     def __init__(self, database, options, clock,
@@ -35,7 +35,7 @@ class RecordPurge:
         self._done_at = None
 
     def run(self):
-        """Delete what is old enough, now and then."""
+        """Purge rows once in EVERY_S."""
         days = self._options.retention_days
         now = self._clock()
         if not days or (self._done_at is not None and (
@@ -44,6 +44,6 @@ class RecordPurge:
         self._done_at = now
         count = self._delete(self._db, now - datetime.timedelta(days=days))
         if count:
-            LOG.info('%(count)s %(what)s were deleted that were over for more '
-                     'than %(days)s days.',
+            LOG.info('%(count)s %(what)s were purged that ended more than '
+                     '%(days)s days ago.',
                      {'count': count, 'what': self._what, 'days': days})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what the controller of an open reservation looks at."""
+"""Reads the state of an open reservation for its controller."""
 
 import math
 
@@ -14,12 +14,12 @@ from nova_preempt.reservation import migration as moving
 
 LOG = logging.getLogger(__name__)
 
-# What stops one host or one reservation, not all of them.
+# Failures that concern one host or reservation, not all of them.
 AWAY = (nova_api.NovaError, placement_api.PlacementError)
 
 
 def stays_s(server, options, now):
-    """For how long a preemptible server cannot be given notice, in seconds.
+    """Return for how many seconds a preemptible server cannot get notice.
 
     :param server: a nova_preempt.cloud.server_cache.Server
     :param options: [preemption] of the configuration
@@ -33,7 +33,7 @@ def stays_s(server, options, now):
 
 
 class ReservationReader:
-    """Reads hosts, and what is on them.
+    """Reads hosts and their servers.
 
     :param process: a nova_preempt.handover.service_context.Process
     :param known: a nova_preempt.handover.service_context.ClusterState
@@ -52,21 +52,21 @@ class ReservationReader:
         self.healing = healing
 
     def lead_s(self, notice_s):
-        """How long before a start a notice of this length is given."""
+        """Return how long before a start such a notice is given."""
         return eviction_policy.lead_s(notice_s, self.process.options)
 
     def leads_s(self):
-        """How long before a start there is anything to do."""
+        """Return how long before a start draining may begin, two values."""
         return (self.options.evacuation_lead_s,
                 self.lead_s(self.process.options.maximum_notice_s))
 
 
 class ReservationView:
-    """See the core's View.
+    """See core.reservation.observed_hosts.View.
 
     :param reader: a ReservationReader
     :param hosts: {name: core.reservation.observed_hosts.Host}
-    :param running: {id: Reservation} of those whose servers stay
+    :param running: {id: Reservation} of reservations whose servers stay
     """
 
     def __init__(self, reader, reservation, hosts, running):
@@ -75,7 +75,7 @@ class ReservationView:
         self.down = reader.healing.down(hosts)
         self._reader = reader
         self._hosts = hosts
-        # Read once: one of them may be gone in a moment.
+        # NOTE: read once, as a server may be deleted at any moment.
         self._records = {}
         self._occupants = {}
 
@@ -91,7 +91,7 @@ class ReservationView:
                 in self._reader.inventory.occupancy.on_node(name)]
 
     def _server(self, item):
-        """The core's view of an ObservedServer."""
+        """Return a core drain_rules.Server of an ObservedServer."""
         reader, uuid = self._reader, item.uuid
         named = reader.inventory.occupancy.reservations_of(uuid)
         busy = item.task_state is not None
@@ -112,14 +112,14 @@ class ReservationView:
             busy or record.task_state is not None)
 
     def _record(self, item):
-        """Return the record of a preemptible server, None of others."""
+        """Return the cached preemptible server, None for a normal one."""
         if item.uuid not in self._records:
             self._records[item.uuid] = (
                 self._reader.known.servers.get(item.uuid))
         return self._records[item.uuid]
 
     def records(self, uuids):
-        """Return the records of these preemptible servers."""
+        """Return the cached preemptible servers."""
         return [self._records[uuid] for uuid in uuids]
 
     def caps(self, servers):
@@ -134,7 +134,7 @@ class ReservationView:
             found = self._reader.inventory.occupants(self._hosts[name])
         except AWAY as exc:
             LOG.warning('What is on host %(host)s of reservation %(uuid)s '
-                        'cannot be told: %(exc)s',
+                        'cannot be read: %(exc)s',
                         {'host': name, 'uuid': self.reservation.uuid,
                          'exc': exc})
             return None
@@ -147,10 +147,10 @@ class ReservationView:
     def former(self):
         return self._reader.healing.former(self.reservation, self._hosts)
 
-    # -- why a host is replaced, for operators -----------------------------
+    # -- reasons of a replacement, for operators ---------------------------
 
     def why(self, intent):
-        """Why a host is lost, for operators.
+        """Return why a host is lost, for operators.
 
         :param intent: a core.reservation.reservation_controller.ReplaceHost
         """

@@ -13,13 +13,13 @@ from nova_preempt.core.reservation import reservation_model
 
 _MAX = 2 ** 31 - 1
 _MAX_NAME = 255
-# What every database can hold, and no addition leaves.
+# The latest time that every database can store.
 _LAST = datetime.datetime.fromisoformat('9000-01-01')
 
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """A request of the API; see there for what may be missing.
+    """A request of the API; see there for its defaults.
 
     :ivar host_properties: a query, see core.reservation.host_query
     :ivar start_time: the earliest start, naive and in UTC
@@ -38,7 +38,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True)
 class ValidRequest:
-    """The same made exact."""
+    """A request with defaults applied and values checked."""
 
     host_properties: list
     quantity: int
@@ -49,10 +49,10 @@ class ValidRequest:
 
 
 def validate(request, options, now_s):
-    """The ValidRequest of a Request.
+    """Return the ValidRequest of a Request.
 
     :param options: [reservation] of the configuration
-    :raises InvalidReservation: it makes no sense
+    :raises InvalidReservation: a value is invalid
     """
     check_number('quantity', request.quantity, 1)
     if request.duration_s is not None:
@@ -71,7 +71,7 @@ def validate(request, options, now_s):
 
 
 def _window(request, now_s):
-    """The core's AskedWindow."""
+    """Return a core AskedWindow."""
     start_s, end_s = (
         None if time is None else to_s(field, time) for field, time in (
             ('start_time', request.start_time),
@@ -84,7 +84,7 @@ def _window(request, now_s):
 
 
 def to_s(field, time):
-    """Seconds since the epoch of a naive UTC datetime of a request."""
+    """Return seconds since the epoch of a naive UTC datetime."""
     if time >= _LAST:
         raise exceptions.InvalidReservation(
             f'{field}: is not before {_LAST.isoformat()}Z')
@@ -92,7 +92,7 @@ def to_s(field, time):
 
 
 def check_changes(**values):
-    """Check what can be changed later, too: those that are given.
+    """Check values that can be changed later, too.
 
     :raises InvalidReservation:
     """
@@ -120,5 +120,5 @@ def _properties(query):
         loaded = host_query.load(query)
     except host_query.InvalidQuery as exc:
         raise exceptions.InvalidReservation(str(exc)) from None
-    # As JSON has it, without tuples.
+    # NOTE: as JSON has it, without tuples.
     return json.loads(json.dumps(loaded))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The schedule: when reservations can be had, and giving them out.
+"""Finds times and hosts for reservations, and grants them.
 
-Which hosts match is the inventory's to say, and asked before anything is
-locked; which of them are free when, the calendar's in the database.
+The inventory tells which hosts match, before anything is locked; the calendar
+in the database tells when they are free.
 """
 
 import dataclasses
@@ -25,13 +25,13 @@ LIMITS = reservation_limits.LIMITS
 Request = reservation_request.Request
 
 
-# So often a reservation that others change meanwhile is looked at again.
+# How often cancel() retries where the reservation changes meanwhile.
 _TRIES = 5
 
 
 @dataclasses.dataclass(frozen=True)
 class Preview:
-    """A time and hosts for a request, best first; naive and in UTC."""
+    """Times, naive and in UTC, and hosts that would be granted."""
 
     start_at: datetime.datetime
     end_at: datetime.datetime
@@ -39,7 +39,7 @@ class Preview:
 
 
 class Schedule:
-    """Finds, grants and changes reservations. One serves many threads.
+    """Finds, grants and changes reservations. Safe for many threads.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
     :param database: a db.Database
@@ -61,12 +61,12 @@ class Schedule:
         return reservation_model.to_s(self._clock())
 
     def preview(self, context, project_id, request):
-        """When and where a Request could be granted; nothing is.
+        """Return when and where a Request could be granted.
 
         :returns: a Preview, None if it could not
         :raises ReservationsDisabled: [reservation]enabled is false
-        :raises InvalidReservation: the request makes no sense
-        :raises ReservationLimit: the project may not have so much
+        :raises InvalidReservation: the request is invalid
+        :raises ReservationLimit: a limit of the project is exceeded
         :raises NoAnswer: the inventory does not answer
         """
         _, search = self._search(context, project_id, request)
@@ -81,10 +81,10 @@ class Schedule:
     def create(self, context, project_id, user_id, request, details=True):
         """Grant a Request.
 
-        :param details: whether a refusal may tell of other projects' times
+        :param details: whether a refusal may tell times of other projects
         :returns: a core.reservation.reservation_model.Reservation
         :raises: as preview()
-        :raises NoHostsForReservation: there is no such time
+        :raises NoHostsForReservation: too few hosts are free
         """
         wanted, search = self._search(context, project_id, request)
         window = wanted.window
@@ -126,7 +126,7 @@ class Schedule:
             now_s + self._options.evacuation_lead_s)
 
     def _hosts(self, search, calendar):
-        """The hosts that can be reserved, each with when it is taken."""
+        """Return hosts that can be reserved, with their busy times."""
         default = self._options.reservable_default
         return search.hosts(calendar.busy, lambda name: (
             calendar.is_reservable(name, default)))
@@ -134,16 +134,16 @@ class Schedule:
     def change(self, uuid, project_id=None, *, end_at=None, **changes):
         """Change an open reservation.
 
-        :param project_id: that it must belong to; any if None
-        :param end_at: when it ends, naive and in UTC: later than now and
-            than its start; later than before only where its hosts are free
+        :param project_id: of its project; any if None
+        :param end_at: the new end, naive and in UTC: after now and after its
+            start; a later end only while its hosts are free
         :param changes: name, end_action, before_end_s
-        :returns: the Reservation as it is then
+        :returns: the changed Reservation
         :raises ReservationNotFound, InvalidReservation:
         :raises WrongState: it is over
-        :raises ReservationLimit: the project may not have so much
-        :raises NoHostsForReservation: a host is not free for longer
-        :raises ReservationsDisabled: it was to end later, and
+        :raises ReservationLimit: a limit of the project is exceeded
+        :raises NoHostsForReservation: a host is not free until then
+        :raises ReservationsDisabled: the end is later, and
             [reservation]enabled is false
         """
         reservation_request.check_changes(**changes)
@@ -165,7 +165,7 @@ class Schedule:
         found = admission.new_end(reservation, end_s, self._now_s())
         if found is admission.NewEnd.OVER:
             raise exceptions.WrongState(
-                f'Reservation {reservation.uuid} has come to its end.')
+                f'Reservation {reservation.uuid} is over.')
         for wrong, what in ((admission.NewEnd.PAST, 'now'),
                             (admission.NewEnd.BEFORE_START, 'the start')):
             if found is wrong:
@@ -186,10 +186,10 @@ class Schedule:
                 'false in this cloud. Its operator can set it to true.')
 
     def cancel(self, uuid, project_id=None):
-        """Give a reservation up: it ends now, or never starts.
+        """Cancel a reservation: it ends now, or never starts.
 
-        :param project_id: that it must belong to; any if None
-        :returns: the Reservation as it is then
+        :param project_id: of its project; any if None
+        :returns: the changed Reservation
         :raises ReservationNotFound:
         :raises WrongState: it is over
         """
@@ -231,11 +231,11 @@ class ProjectLimits(reservation_limits.Limits):
 
 
 def _explain(search, hosts, details):
-    """Say why no hosts are found."""
+    """Return why no hosts are found."""
     window, quantity, matching = search.window, search.quantity, len(hosts)
     if matching < quantity:
-        return (f'{quantity} hosts are asked for, and {matching} match that '
-                'can be reserved.')
+        return (f'{quantity} hosts are requested, and {matching} matching '
+                'hosts can be reserved.')
     start, end = (time_s if time_s is None else _iso(time_s) for time_s
                   in (window.start_s, window.end_s))
     when = ('now' if window.immediate else f'after {start}'
@@ -261,9 +261,9 @@ def _check_open(reservation):
 
 @functools.cache
 def load_ranking(name):
-    """The ranking of this name, see nova_preempt.core.reservation.calendar.
+    """Return a ranking by name; see nova_preempt.core.reservation.calendar.
 
-    :raises InvalidConfiguration: there is none
+    :raises InvalidConfiguration: it does not exist
     """
     return plugins.load('nova_preempt.reservation_ranking', name,
                         '[reservation]ranking is')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life of reservations, put together for the engine."""
+"""Assembles the part of nova-preempt-engine that keeps reservations."""
 
 import oslo_messaging as messaging
 from oslo_utils import timeutils
@@ -33,12 +33,12 @@ _TIME = '%Y-%m-%dT%H:%M:%SZ'
 
 
 def make_inventory(conf, process, clients, servers, **power):
-    """An Inventory.
+    """Return a HostInventory.
 
     :param process: a nova_preempt.handover.service_context.Process
     :param clients: a nova_preempt.cloud.clients.Clients
     :param servers: a nova_preempt.cloud.server_cache.ServerCache
-    :param power: what it is told of power: efficiency and asleep
+    :param power: functions efficiency and asleep, see HostInventory
     """
     def settings():
         return {host: (item.reservable, item.extra) for host, item
@@ -60,7 +60,7 @@ def make_inventory(conf, process, clients, servers, **power):
 
 
 class ReservationService:
-    """Moves reservations on, each at its time.
+    """Assembles the tasks of reservations.
 
     :param conf: nova.conf.CONF
     :param process: a nova_preempt.handover.service_context.Process
@@ -100,15 +100,14 @@ class ReservationService:
             reservation_purge.RecordPurge(process.db, options, clock), clock)
 
     def run_once(self):
-        """Do what is due, and the next step of what takes time."""
+        """Handle due events, and do the next step of each reservation."""
         self.lease_events.run()
         self.reconciler.run()
 
 
 class HostInventoryEndpoint:
-    """An RPC endpoint; see rpc.EngineClient for what it answers.
+    """RPC endpoint of hosts, see rpc.EngineClient; served by every engine.
 
-    Every engine serves it, also those that do not act.
 
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     """
@@ -119,7 +118,7 @@ class HostInventoryEndpoint:
         self._inventory = inventory
 
     def ping(self, context):
-        """Shows whoever asks that messages get here."""
+        """Answer, so that the caller knows that messages arrive."""
 
     @messaging.expected_exceptions(exceptions.PreemptError)
     def find_hosts(self, context, host_properties):
@@ -133,13 +132,13 @@ class HostInventoryEndpoint:
 
 
 def why_unreachable(client, server):
-    """Return why this engine cannot tell that hosts are down, '' if it can.
+    """Return why this engine cannot tell which hosts are down, '' if it can.
 
     Computes report over the message bus. An engine that does not reach itself
     there cannot tell a host that is down from a bus that is.
 
     :param client: an rpc.EngineClient
-    :param server: the name under which this engine answers
+    :param server: the name of this engine on the bus
     """
     try:
         client.ping(nova_contexts.admin(), server)
@@ -150,7 +149,7 @@ def why_unreachable(client, server):
 
 
 class ReservationNotifications:
-    """Tells of reservations.
+    """Sends notifications and sets metrics of reservations.
 
     :param conf, host: see
         nova_preempt.handover.preemption_notifications.Notifier
@@ -161,33 +160,32 @@ class ReservationNotifications:
         self.close = self._notifier.close
 
     def start(self, reservation, late_s):
-        """Tell that a reservation has started.
+        """Notify that a reservation has started.
 
-        :param late_s: how many seconds after its start that is
+        :param late_s: how many seconds after its start
         """
         metrics.RESERVATIONS_LATE.labels('start').observe(late_s)
         self._emit('start', reservation)
 
     def before_end(self, reservation):
-        """Tell that the end of a reservation is near."""
+        """Notify that the end of a reservation is near."""
         self._emit('before_end', reservation)
 
     def end(self, reservation, late_s=None):
-        """It is over: it has ended, or was cancelled after its start.
+        """Notify that a reservation has ended, or was cancelled meanwhile.
 
-        :param late_s: how many seconds after its end that is, None if it was
-            cancelled
+        :param late_s: how many seconds after its end, None if it was cancelled
         """
         if late_s is not None:
             metrics.RESERVATIONS_LATE.labels('end').observe(late_s)
         self._emit('end', reservation)
 
     def degraded(self, reservation):
-        """It has fewer hosts than it should have; its reason says why."""
+        """Notify that hosts are missing; the reason says why."""
         self._emit('degraded', reservation)
 
     def error(self, reservation):
-        """Tell that servers were not cleared away; its reason names them."""
+        """Notify that servers remain; the reason names them."""
         self._emit('error', reservation)
 
     def _emit(self, event, reservation):
@@ -196,7 +194,7 @@ class ReservationNotifications:
 
 
 def make_payload(reservation):
-    """The payload of a notification, as its documented samples have it.
+    """Return the payload of a notification, as documented by the samples.
 
     :param reservation: a
         nova_preempt.core.reservation.reservation_model.Reservation

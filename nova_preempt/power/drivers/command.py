@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Power by commands of an operator: IPMI, wake-on-LAN, switched sockets."""
+"""The driver "command": IPMI, wake-on-LAN or switched sockets by commands."""
 
 import os
 import re
@@ -12,10 +12,10 @@ from nova_preempt.power import driver
 from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import power_errors
 
-#: How long a command may run.
+#: Timeout of a command.
 TIMEOUT_S = 60
-#: Where magic packets are sent to: everybody in the network of the engine, at
-#: the port "discard" by custom; a network card looks for the content only.
+#: The address and port of magic packets: the engine's network, and the port
+#: "discard" by custom; a network card looks at the content only.
 BROADCAST = '255.255.255.255'
 PORT = 9
 
@@ -28,21 +28,19 @@ class CommandFailed(power_errors.PowerError):
 
 
 class Command(driver.Driver):
-    """See nova_preempt.power.driver.Driver.
+    """Power driver; see nova_preempt.power.driver.Driver.
 
-    Runs commands without a shell: those of hosts_file, else the options'.
-    Power on returns when its command has succeeded, before the host is seen
-    to be on.
+    Runs commands of hosts_file, or else of the options, without a shell.
+    power_on() returns when its command has succeeded, maybe before is_on().
     """
 
     SHUT_DOWN = 'off'
     SWITCH_OFF = 'force_off'
 
     def is_on(self, host):
-        """Return whether a host is on, as the command "status" says.
+        """Return whether a host is on, by the command "status".
 
-        By its exit status, 0 or 1, or by a pattern that is found in what it
-        prints if the host is on.
+        Its exit status 0 or 1 decides, or a pattern for its output.
         """
         pattern = self._settings(host)['on_pattern']
         command = self._require(host, 'status')
@@ -54,9 +52,9 @@ class Command(driver.Driver):
         raise power_errors.PowerError(host, _describe(command, status, output))
 
     def power_on(self, host):
-        # It is not waited for: where the status is that of the network, it
-        # takes the whole boot. Whoever waits for that asks again, and a
-        # second command, or packet, does no harm.
+        # NOTE: not waited for: if the status tells of the network, it takes a
+        # whole boot. The caller asks again, and a second command or packet
+        # does no harm.
         if self.is_on(host):
             return
         settings = self._settings(host)
@@ -73,8 +71,8 @@ class Command(driver.Driver):
         try:
             super().shut_down(host)
         except CommandFailed as exc:
-            # A connection may break as the host goes, so this matters only
-            # if it does not.
+            # NOTE: the connection may break as the host shuts down, so this
+            # is an error only if it does not.
             try:
                 self._waiter.wait(
                     host, lambda: not self.is_on(host),
@@ -85,7 +83,7 @@ class Command(driver.Driver):
     def _ask(self, host, how):
         """Run a command that has to succeed.
 
-        :raises PowerError: it did not
+        :raises PowerError: it failed
         """
         command = self._require(host, how)
         status, output = self._run(host, command)
@@ -106,10 +104,10 @@ class Command(driver.Driver):
                 **self._hosts.section(host, 'command')}
 
     def _run(self, host, command):
-        """Run a command to its end; its exit status and what it printed.
+        """Run a command; return its exit status and output.
 
         :param command: a list of arguments or one string, with {host}
-        :raises PowerError: it cannot be run, or ran for too long
+        :raises PowerError: it cannot be run, or timed out
         """
         try:
             arguments = power_hosts.command(command, host)
@@ -117,7 +115,7 @@ class Command(driver.Driver):
                     arguments, stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                     encoding='utf-8', errors='replace',
-                    # So that what it has started can be ended with it.
+                    # So that its children can be killed with it.
                     start_new_session=True) as process:
                 try:
                     output, _none = process.communicate(timeout=TIMEOUT_S)
@@ -134,7 +132,7 @@ class Command(driver.Driver):
 
 
 def send_magic_packet(mac, address):
-    """Wake the card of this MAC address.
+    """Send the packet that wakes the card of a MAC address.
 
     :raises OSError: it cannot be sent
     """

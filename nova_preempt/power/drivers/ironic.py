@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Power through Ironic, which knows the hosts as nodes."""
+"""The driver "ironic": powers the hosts' nodes in Ironic."""
 
 from nova_preempt import url_segments
 from nova_preempt.core.energy import power_steps
@@ -7,18 +7,18 @@ from nova_preempt.power import driver
 from nova_preempt.power import power_errors
 from nova_preempt.power import rest_client
 
-# soft power off with a timeout
+# Soft power off with a timeout.
 VERSION = '1.27'
 
-# Somebody else has the node, or all conductors are busy.
+# The node is locked, or all conductors are busy.
 _BUSY = (409, 503)
 
 
 class Ironic(driver.Driver):
-    """See nova_preempt.power.driver.Driver.
+    """Power driver; see nova_preempt.power.driver.Driver.
 
-    The node of a host is that which hosts_file names, else the one of its
-    name, else the one on which a server of its name was deployed.
+    The node of a host is named by hosts_file, or else has its name, or else
+    was deployed as a server of its name.
     """
 
     SHUT_DOWN = 'soft power off'
@@ -60,9 +60,9 @@ class Ironic(driver.Driver):
             ask, timeout_s, what)
 
     def _is_settled(self, host, wanted, asked=False):
-        """Whether it is so, and nothing else is under way.
+        """Return whether the state is reached, and no change is running.
 
-        :raises Refused: it was asked for, and Ironic has given up
+        :raises Refused: the change was requested, and Ironic has given up
         """
         states = self._states(host)
         if states.get('target_power_state'):
@@ -74,7 +74,7 @@ class Ironic(driver.Driver):
         return False
 
     def _request(self, host, target, timeout_s):
-        """Ask for it as soon as nobody else has the node."""
+        """Request a state as soon as the node is free."""
         body = {'target': target}
         if target != 'power on':
             body['timeout'] = timeout_s
@@ -97,10 +97,10 @@ class Ironic(driver.Driver):
             raise power_errors.PowerError(host, exc) from exc
 
     def _call(self, host, method, path, **options):
-        """The answer, a dict, None if it is empty.
+        """Return Ironic's answer, a dict, None if it is empty.
 
-        :raises rest_client.RestError: there is none, or an error
-        :raises PowerError: it makes no sense, or there is no such node
+        :raises rest_client.RestError: no answer, or an error
+        :raises PowerError: the answer is invalid, or the node does not exist
         """
         try:
             if host not in self._nodes:
@@ -111,7 +111,7 @@ class Ironic(driver.Driver):
             return None if answer is None else dict(answer)
         except rest_client.RestError as exc:
             if exc.status == 404:
-                # It was enrolled anew, maybe.
+                # NOTE: the node may have been enrolled anew.
                 self._nodes.pop(host, None)
             raise
         except (AttributeError, KeyError, TypeError, ValueError) as exc:
@@ -120,7 +120,7 @@ class Ironic(driver.Driver):
             ) from exc
 
     def _find(self, host):
-        """Its node, as Ironic shows it."""
+        """Return the node of a host, as Ironic shows it."""
         name = self._hosts.section(host, 'ironic').get('node', host)
         try:
             return rest_client.call(self._client, 'GET', '/v1/nodes/'
@@ -129,7 +129,7 @@ class Ironic(driver.Driver):
         except url_segments.NotASegment as exc:
             raise power_errors.PowerError(host, f'its node: {exc}') from exc
         except rest_client.RestError as exc:
-            # 400: no name that a node could have.
+            # 400: not a valid name of a node.
             if exc.status not in (400, 404):
                 raise
         nodes = rest_client.call(

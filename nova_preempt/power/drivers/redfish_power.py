@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Power through the controller of each host, by Redfish."""
+"""The driver "redfish": powers hosts by their controllers."""
 
 import contextlib
 import threading
@@ -14,30 +14,29 @@ from nova_preempt.power import driver
 from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import power_errors
 
-#: How long the answer of a controller to the driver is waited for: they are
-#: slow.
+#: Timeout of the driver's calls of a controller: controllers are slow.
 TIMEOUT_S = 30
 
 _BOOLEANS = {'true': True, 'false': False}
 
 
 class _NoAuth(sushy_auth.AuthBase):
-    """For a controller that asks for no credentials."""
+    """Authentication for a controller without credentials."""
 
     def _do_authenticate(self):
-        """Nothing to do."""
+        """Do nothing."""
 
     def can_refresh_session(self):
         return False
 
 
 class Controllers:
-    """Keeps one session with each controller, until a call fails.
+    """Keeps a session with each controller until a call fails.
 
-    Controllers have few sessions and log each new one.
+    Controllers allow few sessions and log each new one.
 
-    :param options: conf.energy
-    :param timeout_s: for each answer of a controller
+    :param options: [energy] of the configuration
+    :param timeout_s: of each call of a controller
     """
 
     def __init__(self, options, timeout_s):
@@ -48,22 +47,22 @@ class Controllers:
         self._sessions = {}
 
     def knows(self, host):
-        """Whether the host has a controller."""
+        """Return whether the host has a controller."""
         return bool(self._settings(host)['address'])
 
     @contextlib.contextmanager
     def system(self, host):
-        """A sushy System, read anew, and a function from path to JSON.
+        """Yield a sushy System, read now, and a function from path to JSON.
 
         :raises PowerError: the controller did not answer, or with an error;
-            also what of the kind happens within the context
+            errors of sushy within the context, too
         """
         try:
             yield self._open(host)
         except (sushy.exceptions.SushyError, power_errors.HostsFileError,
                 requests.RequestException, ValueError, KeyError, TypeError,
                 AttributeError) as exc:
-            # It may have restarted, with its sessions forgotten.
+            # NOTE: it may have restarted, and lost its sessions.
             with self._lock:
                 self._sessions.pop(host, None)
             raise power_errors.PowerError(host, _describe(exc)) from exc
@@ -93,7 +92,7 @@ class Controllers:
     def _connect(self, settings):
         connector = sushy_connector.Connector(
             settings['address'], verify=settings['verify'],
-            # One more try, at once: a driver above knows when to try again.
+            # One retry without delay: the caller retries later.
             server_side_retries=1, server_side_retries_delay=0,
             default_request_timeout=self._timeout_s)
         if settings['username']:
@@ -117,7 +116,7 @@ class Controllers:
 
 
 class Redfish(driver.Driver):
-    """See nova_preempt.power.driver.Driver."""
+    """Power driver; see nova_preempt.power.driver.Driver."""
 
     SHUT_DOWN = sushy.ResetType.GRACEFUL_SHUTDOWN
     SWITCH_OFF = sushy.ResetType.FORCE_OFF
@@ -130,7 +129,7 @@ class Redfish(driver.Driver):
         return self._state(host) != sushy.PowerState.OFF
 
     def power_on(self, host):
-        # One that is powering off has to be off first, or stays off.
+        # NOTE: a host that is powering off would ignore a power on.
         if self._state(host) in (sushy.PowerState.ON,
                                  sushy.PowerState.POWERING_ON):
             return

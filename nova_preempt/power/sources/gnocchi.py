@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of a metric in Gnocchi."""
+"""The power source "gnocchi": a metric in Gnocchi."""
 
 import datetime
 
@@ -8,15 +8,15 @@ from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import power_readings
 from nova_preempt.power import rest_client
 
-#: What Ceilometer collects by IPMI: the metric with a host's watts, the type
-#: of the resources that have it, and their attribute that names the host.
+#: Defaults of Ceilometer's IPMI metric: the metric with a host's watts, the
+#: type of its resources, and their attribute that names the host.
 METRIC = 'hardware.ipmi.node.power'
 RESOURCE_TYPE = 'ipmi'
 HOST_ATTRIBUTE = 'original_resource_id'
 
 
 class Gnocchi:
-    """The last mean of the metric of all hosts, in one request."""
+    """Power source: the last mean of a metric of all hosts, in one call."""
 
     NAME = 'gnocchi'
 
@@ -27,7 +27,7 @@ class Gnocchi:
             conf, options.gnocchi_url, 'metric')
 
     def read(self, hosts):
-        """See nova_preempt.power.power_readings.Source."""
+        """Read all hosts; see nova_preempt.power.power_readings.Source."""
         now = self._clock()
         names = {self._hosts.source_name(host, self.NAME): host
                  for host in hosts}
@@ -41,7 +41,7 @@ class Gnocchi:
         return found
 
     def _query(self, names, now):
-        # A period that ends within the age may have begun before.
+        # NOTE: a period that ends within the age may have begun before.
         start = now - datetime.timedelta(
             seconds=2 * efficiency_ranking.MAX_AGE_S)
         return rest_client.call(
@@ -54,9 +54,9 @@ class Gnocchi:
 
 
 def _last(host, measures, now):
-    """The Reading of the latest period; of equal ones the shortest.
+    """Return the Reading of the latest period; of equal ones the shortest.
 
-    A mean is as old as the end of its period, which may be still to come.
+    A mean is as old as the end of its period, which may be in the future.
     """
     points = [
         (datetime.datetime.fromisoformat(start), -granularity_s, watts)

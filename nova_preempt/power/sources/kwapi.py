@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of Kwapi's REST API."""
+"""The power source "kwapi": Kwapi's REST API."""
 
 from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import power_readings
@@ -7,7 +7,7 @@ from nova_preempt.power import rest_client
 
 
 class Kwapi:
-    """All probes in one request, as Kwapi's collector has them last."""
+    """Power source: the last values of all of Kwapi's probes, in one call."""
 
     NAME = 'kwapi'
 
@@ -16,7 +16,7 @@ class Kwapi:
         self._client = rest_client.make_adapter(conf, options.kwapi_url)
 
     def read(self, hosts):
-        """See nova_preempt.power.power_readings.Source."""
+        """Read all hosts; see nova_preempt.power.power_readings.Source."""
         with rest_client.answers_of('Kwapi'):
             probes = rest_client.call(self._client, 'GET',
                                       '/v1/probes/')['probes']

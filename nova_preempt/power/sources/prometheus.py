@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of a query to Prometheus, with the host as a label."""
+"""The power source "prometheus": a query with the host as a label."""
 
 import re
 
@@ -9,8 +9,8 @@ from nova_preempt.power import power_errors
 from nova_preempt.power import power_readings
 from nova_preempt.power import rest_client
 
-# By name of exporter; %s is the label that names the host. A controller that
-# tells of parts of a host tells of the whole as well, and that is the most.
+# Queries by exporter; %s is the label that names the host. A controller that
+# reports parts of a host reports the whole as well, which is the maximum.
 QUERIES = {
     # prometheus-community/ipmi_exporter, collector dcmi
     'ipmi': 'max by (%s) (ipmi_dcmi_power_consumption_watts)',
@@ -33,10 +33,10 @@ _PORT = re.compile(r':\d+$')
 
 
 class Prometheus:
-    """One query for all hosts, evaluated now.
+    """Power source: one query for all hosts, evaluated now.
 
-    What Prometheus dates is the evaluation. It is told to take no sample
-    older than a reading may be for it.
+    Prometheus dates its evaluation, not samples, so the query excludes samples
+    that are older than a reading may be.
     """
 
     NAME = 'prometheus'
@@ -54,7 +54,7 @@ class Prometheus:
             conf, options.prometheus_url, authenticate=False)
 
     def read(self, hosts):
-        """See nova_preempt.power.power_readings.Source."""
+        """Read all hosts; see nova_preempt.power.power_readings.Source."""
         with rest_client.answers_of('Prometheus'):
             answer = rest_client.call(
                 self._client, 'POST', '/api/v1/query', data=self._data,
@@ -76,14 +76,14 @@ class Prometheus:
         if not self._token_file:
             return {}
         try:
-            # Each time: such tokens are replaced while services run.
+            # NOTE: read each time, as tokens are renewed while services run.
             with open(self._token_file, encoding='ascii') as stream:
                 return {'Authorization': f'Bearer {stream.read().strip()}'}
         except (OSError, UnicodeDecodeError) as exc:
             raise power_errors.SourceError(str(exc)) from exc
 
     def _by_label(self, result):
-        """{value of the label, with and without port: (watts, time)}."""
+        """Return {label, with and without port: (watts, time)}."""
         values = {}
         twice = set()
         for series in result:
@@ -96,6 +96,6 @@ class Prometheus:
                 if name in values:
                     twice.add(name)
                 values[name] = float(watts), power_readings.from_epoch(at_s)
-        # Which of them is the host's nobody knows.
+        # NOTE: a label of two series is ambiguous.
         return {name: value for name, value in values.items()
                 if name not in twice}

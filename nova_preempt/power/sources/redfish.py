@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of the controller of each host, by Redfish."""
+"""The power source "redfish": the controller of each host."""
 
 from concurrent import futures
 
@@ -11,15 +11,15 @@ from nova_preempt.power.drivers import redfish_power
 
 LOG = logging.getLogger(__name__)
 
-# Each controller takes a second or so, and there is one a host.
+# A call of a controller takes about a second, and each host has one.
 _MAX_THREADS = 32
 
 
 class Redfish:
-    """What the chassis of a host says that it draws.
+    """Power source: the power draw of a host's chassis.
 
-    One of these, in this order: the environment metrics of the chassis, its
-    power control, the one power sensor that is of the chassis as a whole.
+    It is read from the first that exists: environment metrics of the chassis,
+    its power control, its only power sensor for the chassis as a whole.
     """
 
     NAME = 'redfish'
@@ -31,9 +31,9 @@ class Redfish:
         self._clock = clock
 
     def read(self, hosts):
-        """See nova_preempt.power.power_readings.Source.
+        """Read hosts; see nova_preempt.power.power_readings.Source.
 
-        What is there when the time is over; late controllers have no reading.
+        Controllers that do not answer in TIMEOUT_S have no reading.
         """
         hosts = [host for host in hosts if self._controllers.knows(host)]
         if not hosts:
@@ -63,20 +63,20 @@ class Redfish:
                 watts = find_watts(chassis.json, fetch)
                 if watts is not None:
                     return power_readings.Reading(host, watts, self._clock())
-        raise power_errors.PowerError(host, 'its controller tells no watts')
+        raise power_errors.PowerError(host, 'its controller reports no watts')
 
 
 def find_watts(chassis, fetch):
-    """The watts of a chassis, None if it does not tell.
+    """Return the watts of a chassis, None without any.
 
     :param chassis: its JSON
-    :param fetch: returns the JSON at a path, None if there is nothing
+    :param fetch: returns the JSON at a path, None if it does not exist
     """
     metrics = _follow(chassis, 'EnvironmentMetrics', fetch)
     watts = metrics.get('PowerWatts', {}).get('Reading')
     if watts is not None:
         return watts
-    # Some list parts of the host behind the whole.
+    # NOTE: some list parts of the host after the whole.
     controls = [control.get('PowerConsumedWatts') for control in
                 _follow(chassis, 'Power', fetch).get('PowerControl', ())]
     controls = [watts for watts in controls if watts is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of a file, for hosts whose draw does not change, and tests."""
+"""The power source "static": a file, for constant draws and tests."""
 
 from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import power_errors
@@ -9,7 +9,7 @@ _SCHEMA = {'type': 'object', 'additionalProperties': {'type': 'number'}}
 
 
 class Static:
-    """Watts by node name in [energy]static_file, read anew each time."""
+    """Power source: watts by node name in static_file, read each time."""
 
     NAME = 'static'
 
@@ -19,7 +19,7 @@ class Static:
         self._clock = clock
 
     def read(self, hosts):
-        """See nova_preempt.power.power_readings.Source."""
+        """Read the file; see nova_preempt.power.power_readings.Source."""
         if not self._path:
             raise power_errors.SourceError('[energy]static_file is not set')
         try:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host leases of Blazar, read through its API, version 1.
+"""Host leases of Blazar, read through its API, version 1.
 
-A reservation goes by Blazar's id of the reservation, not of the lease, as in
-the hint of Blazar's own filter. Blazar's other kinds of reservations (of
-servers and flavors) are hosts that it shares out by itself; they are no
-leases here.
+A reservation is identified by Blazar's id of the reservation, not of the
+lease, as in the hint of Blazar's own filter. Blazar's other kinds of
+reservations (of servers and flavors) use hosts that Blazar divides by itself,
+and are ignored.
 """
 
 import calendar
@@ -21,21 +21,21 @@ VERSION = '1.0'
 
 HOSTS = 'physical:host'
 
-# Starts and ends have the first, created_at the last.
+# Formats of start_date and end_date first; created_at has the last.
 _FORMATS = ('%Y-%m-%dT%H:%M:%S.%f', '%Y-%m-%dT%H:%M:%S', '%Y-%m-%d %H:%M:%S',
             '%Y-%m-%d %H:%M')
 
-# Of what Blazar calls a reservation's status.
+# Statuses of Blazar's reservations.
 _STATUSES = {'pending': core.PENDING, 'active': core.ACTIVE,
              'deleted': core.ENDED}
 
 
 class BlazarLeases:
-    """See nova_preempt.reservation.lease_service.
+    """A lease service; see nova_preempt.reservation.lease_service.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered; its
-        [reservation_blazar] names a user with the role admin, since Blazar
-        shows hosts and the leases of others to nobody else
+        [reservation_blazar] names a user with the role admin, as Blazar shows
+        hosts and the leases of other projects to admins only
     """
 
     def __init__(self, conf):
@@ -45,7 +45,7 @@ class BlazarLeases:
         self._ended = {}
 
     def fetch(self):
-        # The hosts last: what is not among them by then is gone.
+        # NOTE: hosts last, so that a removed host is not used.
         leases = self._get('/leases')['leases']
         hosts = self._hosts()
         found = [lease for item in leases for lease in _leases(item, hosts)]
@@ -57,17 +57,17 @@ class BlazarLeases:
         return self._found
 
     def get(self, lease_id):
-        # Blazar lists a lease until somebody deletes it.
+        # NOTE: Blazar lists a lease until somebody deletes it.
         return self._ended.get(lease_id)
 
     def _hosts(self):
-        """{reservation id: [node names]}."""
+        """Return {reservation id: [node names]}."""
         allocations = self._get('/os-hosts/allocations')['allocations']
         names = {str(host['id']): host['hypervisor_hostname']
                  for host in self._get('/os-hosts')['hosts']}
         found = {}
         for allocation in allocations:
-            # A host may be taken out of Blazar between the two calls.
+            # A host may be removed from Blazar between the two calls.
             name = names.get(str(allocation['resource_id']))
             for reservation in allocation['reservations'] if name else ():
                 found.setdefault(reservation['id'], []).append(name)
@@ -79,7 +79,7 @@ class BlazarLeases:
         try:
             return self._adapter.get(path, microversion=VERSION).json()
         except ks_exc.CatalogException:
-            # Keystone's catalog is kept with the token: read it anew, for
+            # NOTE: the catalog is cached with the token: read it again, as
             # Blazar may be in it by then.
             self._adapter = None
             raise
@@ -102,7 +102,7 @@ class BlazarLeases:
 
 
 def _leases(item, hosts):
-    """The Leases of what Blazar calls a lease.
+    """Yield the Leases of a lease of Blazar's.
 
     :param hosts: {reservation id: [node names]}
     """
@@ -119,7 +119,7 @@ def _leases(item, hosts):
 
 
 def _seconds(date):
-    """A date of Blazar's, which is in UTC, as seconds since the epoch."""
+    """Return a date of Blazar's, in UTC, in seconds since the epoch."""
     for format_ in _FORMATS:
         try:
             return calendar.timegm(time.strptime(date, format_))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our own reservations, read from our database."""
+"""The lease service "native": reservations in our own database."""
 
 from nova_preempt import db
 from nova_preempt import exceptions
@@ -9,13 +9,13 @@ from nova_preempt.db import reservations
 
 
 class NativeLeases:
-    """See nova_preempt.reservation.lease_service."""
+    """A lease service; see nova_preempt.reservation.lease_service."""
 
     def __init__(self, conf):
         self._conf = conf
         self._db = None
         self._calendar = None
-        self._all = None           # the Leases that these are of:
+        self._all = None           # the Leases from which _started was made
         self._started = None
 
     def _open(self):
@@ -26,11 +26,11 @@ class NativeLeases:
 
     def fetch(self):
         self._open()
-        # One small row, as long as nothing has changed.
+        # NOTE: reads one small row while nothing has changed.
         found = self._calendar.read().leases
         if self._conf.reservation.enabled:
             return found
-        # Those that have started are obeyed to their end.
+        # Reservations that have started are obeyed to their end.
         if self._all is not found:
             self._started = core.Leases(
                 lease for lease in found if lease.status == core.ACTIVE)

@@ -461,10 +461,10 @@ class TestRefused(BacklogTestCase):
 
     def test_keystone_or_nova_is_away(self):
         self.trusts.fails['create'] = keystone_trusts.KeystoneError('secret')
-        self.assertEqual('Keystone cannot be asked.', self.create(code=503))
+        self.assertEqual('Keystone cannot be called.', self.create(code=503))
         self.trusts.fails.clear()
         self.reading.fails = nova_api.NovaError('secret')
-        self.assertEqual('Nova cannot be asked.', self.create(code=503))
+        self.assertEqual('Nova cannot be called.', self.create(code=503))
         self.reading.fails = None
         self.assert_nothing_is_kept()
 

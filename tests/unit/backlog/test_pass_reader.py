@@ -100,7 +100,7 @@ class TestFaults(PassesTestCase):
             self.run_pass([base.request('bad')])
         (record,) = logs.records
         self.assertEqual(
-            "Request bad cannot be looked at: TypeError('x\\nFORGED')",
+            "Request bad cannot be processed: TypeError('x\\nFORGED')",
             record.getMessage())
         (_, notes), _ = backlog_store.note.call_args
         self.assertEqual('fault', notes['bad'].waits_for['code'])

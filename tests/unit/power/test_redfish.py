@@ -116,7 +116,7 @@ class TestEmulator(base.PowerTestCase):
         source = redfish_source.Redfish(self.conf, self.conf.energy)
         exc = self.assertRaises(power_errors.SourceError, source.read,
                                 ['a', 'b'])
-        self.assertEqual('host a: its controller tells no watts', str(exc))
+        self.assertEqual('host a: its controller reports no watts', str(exc))
 
 
 class ControllerTestCase(base.PowerTestCase):
@@ -280,7 +280,7 @@ class TestSource(ControllerTestCase):
         for key in ('EnvironmentMetrics', 'Power', 'Sensors'):
             self.chassis[key] = {'@odata.id': '/nothing'}
         exc = self.assertRaises(power_errors.SourceError, self.read, 'a')
-        self.assertIn('its controller tells no watts', str(exc))
+        self.assertIn('its controller reports no watts', str(exc))
 
     def test_one_controller_away_does_not_cost_the_others(self):
         self.chassis['Power'] = self.add(

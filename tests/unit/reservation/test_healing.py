@@ -266,7 +266,7 @@ class TestManyAtOnce(life.ChoresTestCase):
             self.assertEqual(('h1', 'h2'), self.get().held)
         self.assertEqual(reservation_model.ACTIVE, self.get().status)
         self.assertEqual(1, self.logger.output.count(
-            'No host is taken from any reservation: 10 of 10 hosts are'))
+            'No host is replaced in any reservation: 10 of 10 hosts are'))
 
     def test_who_stays_down_is_replaced_after_its_grace(self):
         self.reserve('h1')

@@ -195,7 +195,7 @@ class TestSchedule(test_decisions.TestSQLite):
         self.refuse(exceptions.NoHostsForReservation,
                     'No 2 of 2 matching hosts', self.create, **asked)
         self.refuse(exceptions.NoHostsForReservation,
-                    '3 hosts are asked for, and 2 match', self.create,
+                    '3 hosts are requested, and 2 match', self.create,
                     **{**asked, 'quantity': 3})
         granted = self.create(host_properties='["=", "$vcpus", "8"]')
         self.assertEqual(['=', '$vcpus', '8'], granted.host_properties)
@@ -382,7 +382,7 @@ class TestSchedule(test_decisions.TestSQLite):
     def test_no_change_once_it_is_over(self):
         uuid = self.create().uuid
         self.now += HOUR
-        self.refuse(exceptions.WrongState, 'has come to its end',
+        self.refuse(exceptions.WrongState, 'is over',
                     self.schedule.change, uuid, end_at=NOW + 2 * HOUR)
         self.schedule.reservations.update(uuid, status=reservation_model.ENDED)
         for changes in ({'name': 'n'}, {'end_at': NOW + 2 * HOUR}):
