@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Choose how a preemptible server ends, on which terms, and what that frees.
+"""Chooses how a preemptible server is evicted, and what that frees.
 
-One rule for whoever chooses victims and for whoever ends them.
+The search for victims and their eviction use the same rules.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nova_preempt.core.notice_period import NoticeRule
 
 
 class ClassTerms(Protocol):
-    """What of_class() reads and sets of a dataclass: a Server, or terms."""
+    """The fields that of_class() reads and sets: of a Server, or terms."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -38,24 +38,24 @@ SHELVE = "shelve"
 STOP = "stop"
 MIGRATE = "migrate"
 
-#: What a stopped server needs no more. All else is on the host still: its
-#: disk, and what Nova frees of a deleted or offloaded server only.
+#: The resources that a stop frees. Its disk remains on the host, and so do
+#: resources that Nova frees only for a deleted or offloaded server.
 _FREED_BY_STOP = frozenset(("VCPU", "MEMORY_MB"))
 
-#: What servers have that hold nothing but processor time, memory and disk.
+#: The resources of servers without devices or pinned cores.
 _PLAIN = _FREED_BY_STOP | {"DISK_GB"}
 
 
 def default(actions: Sequence[str]) -> str:
-    """Return what happens to servers that ask for nothing allowed.
+    """Return the action for servers whose flavor asks for none allowed.
 
-    ``actions``: what the operator allows, [preemption]actions.
+    ``actions``: the actions that the operator allows, [preemption]actions.
     """
     return next((a for a in actions if a != MIGRATE), DELETE)
 
 
 def last_resort(action: str, actions: Sequence[str]) -> str:
-    """Return what happens where it cannot be, or is not to be, migrated."""
+    """Return the action for a server that cannot be, or is not, migrated."""
     return default(actions) if action == MIGRATE else action
 
 
@@ -63,10 +63,10 @@ def choose(
     asked: str, actions: Sequence[str], *, pinned: bool = False) -> str:
     """Return the action of a server other than migrate.
 
-    ``asked``: what its flavor says, "" for nothing. ``pinned``: whether it
-    holds parts of its host that a stopped server keeps: then to stop it would
-    not make room, and the next action in the operator's list is taken. Where
-    he allows nothing else it is ``stop`` all the same.
+    ``asked``: the action that its flavor asks for, "" for none. ``pinned``:
+    whether it holds resources of its host that a stopped server keeps: a stop
+    would not free them, and the next action in the operator's list is used. If
+    the operator allows nothing else it is ``stop`` all the same.
     """
     plain = asked in actions and asked != MIGRATE
     action = asked if plain else default(actions)
@@ -77,9 +77,9 @@ def choose(
 
 
 def of_class(server: TermsT, name: str) -> TermsT:
-    """Return a server, or its terms, as of this class, "" if it has none.
+    """Return a server, or its terms, as a member of a class, "" for none.
 
-    Who is of a class comes back: it is shelved, whatever its flavor says.
+    A server of a class is shelved and returned, whatever its flavor says.
     """
     if name:
         return dataclasses.replace(
@@ -91,10 +91,10 @@ def of_class(server: TermsT, name: str) -> TermsT:
 
 
 def why_kept(server: ClassTerms, action: str) -> str:
-    """Tell why a server must not end by an action, "" if it may.
+    """Return why a server must not end by an action, "" if it may.
 
-    The operator may have taken shelve from the list since it was promised to
-    come back.
+    The operator may have removed shelve from the list after the class promised
+    a return.
     """
     return (
         f"it is of class {server.class_name}, and would not come back after "
@@ -102,9 +102,9 @@ def why_kept(server: ClassTerms, action: str) -> str:
 
 
 def why_no_classes(actions: Sequence[str]) -> str:
-    """Tell why there can be no classes with these actions, "" if they can.
+    """Return why these actions rule out classes of service, "" if they do not.
 
-    :param actions: those that the operator allows, [preemption]actions
+    :param actions: the actions that the operator allows, [preemption]actions
     """
     return (
         ""
@@ -116,7 +116,7 @@ def why_no_classes(actions: Sequence[str]) -> str:
 
 
 def _following(action: str, actions: Sequence[str]) -> list[str]:
-    """Return the others in the operator's list, those after it first."""
+    """Return the other actions of the operator, those after this one first."""
     if action not in actions:
         return list(actions)
     place = actions.index(action)
@@ -124,11 +124,10 @@ def _following(action: str, actions: Sequence[str]) -> list[str]:
 
 
 def call(action: str, vm_state: str) -> str | None:
-    """Return the call of Nova's API that is next for a victim.
+    """Return the next call of Nova's API for a victim.
 
-    One that is shelved is offloaded, whatever its action: that frees as much
-    as to delete it, and leaves its owner the image. See
-    eligibility.next_call().
+    A shelved server is offloaded, whatever its action: that frees as much as a
+    deletion, and its owner keeps the image. See eligibility.next_call().
     """
     if vm_state == "shelved":
         return "shelve_offload"
@@ -137,11 +136,11 @@ def call(action: str, vm_state: str) -> str | None:
 
 def next_call(
     action: str, actions: Sequence[str], vm_state: str) -> str | None:
-    """Return the call of Nova's API that is next on the way to an end.
+    """Return the next call of Nova's API to evict a victim.
 
-    That of the action, or else of the next one in the operator's list for
-    which there is one. Never ``stop`` in place of another: it would free less
-    than was counted on. See call().
+    The call of its action, or of the next action in the operator's list that
+    has a call. Never ``stop`` instead of another action: it would free less
+    than was planned. See call().
     """
     found = call(action, vm_state)
     if found is not None:
@@ -155,9 +154,10 @@ def next_call(
 
 
 def leaving(action: str, vm_state: str) -> str:
-    """Return the action after which nothing of a server is on its host.
+    """Return the action after which a server holds nothing on its host.
 
-    Its own, unless it would keep its disk there or is not possible now.
+    Its own action, unless that would keep its disk there or is not possible
+    now.
     """
     if action != STOP and eligibility.next_call(action, vm_state) is not None:
         return action
@@ -166,18 +166,18 @@ def leaving(action: str, vm_state: str) -> str:
 
 
 def vacating(server: ClassTerms, action: str, vm_state: str) -> str:
-    """Return the action by which a server leaves a host that is needed.
+    """Return the action that moves a server off a host that must be empty.
 
-    It has to leave: one that is promised to come back is shelved also where
-    the operator allows that no more.
+    A server that is promised to return is shelved even if the operator does
+    not allow that any more.
 
-    :param action: that of its terms
+    :param action: the action of its terms
     """
     return leaving(SHELVE if why_kept(server, action) else action, vm_state)
 
 
 def why_stays(server: ClassTerms, action: str, vm_state: str) -> str:
-    """Tell why a server must not leave a host that is needed, "" if it may.
+    """Return why a server must not be moved off its host, "" if it may.
 
     In a state in which it cannot be shelved it would be deleted.
     """
@@ -185,12 +185,12 @@ def why_stays(server: ClassTerms, action: str, vm_state: str) -> str:
 
 
 def frees(resource_class: str, action: str) -> bool:
-    """Tell whether the end of a server frees what it has of a class."""
+    """Return whether the end of a server frees its resources of a class."""
     return action != STOP or resource_class in _FREED_BY_STOP
 
 
 def freed(resources: Resources, action: str) -> dict[str, int]:
-    """Return what of a server's resources its end frees."""
+    """Return the resources that the end of a server frees."""
     return {
         name: amount
         for name, amount in resources.items()
@@ -199,7 +199,7 @@ def freed(resources: Resources, action: str) -> dict[str, int]:
 
 
 def kept(resources: Resources, action: str) -> dict[str, int]:
-    """Return what of a server's resources stays with it after its end."""
+    """Return the resources that a server holds after its end."""
     gone = freed(resources, action)
     return {
         name: amount
@@ -209,17 +209,17 @@ def kept(resources: Resources, action: str) -> dict[str, int]:
 
 
 def is_plain(resource_classes: Sequence[str]) -> bool:
-    """Tell whether these are things of which a stopped server frees some."""
+    """Return whether these are VCPU, MEMORY_MB and DISK_GB only."""
     return _PLAIN.issuperset(resource_classes)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EvictionTerms:
-    """How one server ends.
+    """How a server is evicted.
 
-    ``action`` is delete, shelve or stop. With ``restore`` it comes back once
-    there is room. With ``migrate`` its flavor asks to be moved instead, if it
-    can be.
+    ``action`` is delete, shelve or stop. ``restore``: whether it is unshelved
+    once capacity is free. ``migrate``: whether its flavor asks for a live
+    migration instead, if that is possible.
     """
 
     action: str
@@ -230,9 +230,9 @@ class EvictionTerms:
 
 def terms_of(server: Server, actions: Sequence[str],
              notice: NoticeRule) -> EvictionTerms:
-    """Return the terms of a server.
+    """Return the eviction terms of a server.
 
-    ``actions``: what the operator allows, [preemption]actions.
+    ``actions``: the actions that the operator allows, [preemption]actions.
     """
     action = choose(server.action, actions, pinned=server.pinned)
     asked = (server.action if server.action in actions else default(actions))
@@ -244,11 +244,11 @@ def terms_of(server: Server, actions: Sequence[str],
 
 def is_migrated_first(
     action: str, actions: Sequence[str], *, one_time: bool = False) -> bool:
-    """Tell whether a victim is live-migrated where that is possible.
+    """Return whether a victim is live-migrated if that is possible.
 
-    Its own flavor asks for it, or the operator wants it of all. ``action``:
-    of the victim. ``one_time``: whether it has a device that can be used once
-    only.
+    Its own flavor asks for it, or the operator wants it for all. ``action``:
+    the action of the victim. ``one_time``: whether it has a device that can be
+    used only once.
     """
     return MIGRATE in (action, *actions[:1]) and (
         not eligibility.wastes_device(MIGRATE, one_time=one_time))

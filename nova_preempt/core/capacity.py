@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Shortfall of a host for a request, and how often one fits.
+"""Compares requests with the capacity of a host.
 
-The rule is Placement's: an amount of a class is granted when it lies
-between ``min_unit`` and ``max_unit``, is a multiple of ``step_size``, and
-``used + amount <= (total - reserved) * allocation_ratio``.
+The rule is Placement's: an amount of a class is granted if it lies between
+``min_unit`` and ``max_unit``, is a multiple of ``step_size``, and ``used +
+amount <= (total - reserved) * allocation_ratio``.
 
-This is the only place where amounts are compared with what there is.
+This is the only module that compares amounts with capacity.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ def total(amounts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
 
 def subtract(
     amounts: Mapping[Key, int], taken: Mapping[Key, int]) -> dict[Key, int]:
-    """Return what is left of amounts, below 0 where more is taken."""
+    """Return amounts less others, below 0 where more is subtracted."""
     return total((amounts, {key: -each for key, each in taken.items()}))
 
 
 def most_used(inventory: Inventory) -> int:
     """Return how much of an inventory may be in use.
 
-    What is reserved since it is in use, as a device that can be used once
-    only, is not given away a second time.
+    Units that were reserved while in use, such as a device that can be used
+    only once, are not allocated a second time.
     """
     if inventory.reserved >= inventory.total:
         return inventory.total
@@ -56,7 +56,7 @@ def most_used(inventory: Inventory) -> int:
 
 def minimum(one: Mapping[Key, int], other: Mapping[Key,
             int]) -> dict[Key, int]:
-    """Return the smaller of two amounts of each; what is missing is 0."""
+    """Return the smaller of two amounts by key; a missing amount is 0."""
     return {
         key: min(one.get(key, 0), other.get(key, 0))
         for key in one.keys() | other.keys()
@@ -64,13 +64,13 @@ def minimum(one: Mapping[Key, int], other: Mapping[Key,
 
 
 def fits(wanted: Mapping[Key, int], free: Mapping[Key, int]) -> bool:
-    """Return whether no more is wanted than is free."""
+    """Return whether the wanted amounts are free."""
     return all(free.get(key, 0) >= amount for key, amount in wanted.items())
 
 
 def shortfall(
     wanted: Mapping[Key, int], free: Mapping[Key, int]) -> dict[Key, int]:
-    """Return how much more of what is wanted there would have to be."""
+    """Return the amounts that are wanted but not free."""
     return {
         key: amount - free.get(key, 0) for key, amount in wanted.items()
         if amount > free.get(key, 0)
@@ -79,14 +79,14 @@ def shortfall(
 
 def copies(
     wanted: Mapping[Key, int], free: Mapping[Key, int], most: int) -> int:
-    """Return how often so much is free, no more than ``most``."""
+    """Return how many times the wanted amounts are free, at most ``most``."""
     return min((most, *(
         max(0, free.get(key, 0)) // amount
         for key, amount in wanted.items() if amount > 0)))
 
 
 def by_class(amounts: SlotAmounts) -> dict[str, int]:
-    """Return amounts by resource class, whichever provider they are of."""
+    """Return amounts by resource class, summed over providers."""
     return total({name: amount} for (_, name), amount in amounts.items())
 
 
@@ -103,7 +103,7 @@ def by_slot(amounts: Mapping[str, Mapping[str, int]]) -> dict[Slot, int]:
 
 
 def free(amounts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Return what is free of a provider, below 0 where too much is used.
+    """Return the free amounts of a provider, below 0 if overcommitted.
 
     :param amounts: {class: {"capacity": amount, "used": amount}}
     """
@@ -114,9 +114,9 @@ def free(amounts: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
 
 
 def free_by_root(summaries: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """Return {uuid of a root: what is free of all its providers}.
+    """Return {uuid of a root provider: free amounts of its whole tree}.
 
-    :param summaries: as Placement sums providers up, by uuid
+    :param summaries: Placement's provider summaries, by uuid
     """
     found: dict[str, dict[str, int]] = {}
     for uuid, summary in summaries.items():
@@ -126,15 +126,15 @@ def free_by_root(summaries: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def missing(request: Request, host: Host) -> dict[Slot, int] | Refusal:
-    """Return what must be freed on the host, by slot; {} = fits now.
+    """Return the amounts that must be freed on a host, by slot; {} = it fits.
 
-    What is asked for without a suffix is looked for on the root provider;
-    other groups are core.nested's. Only slots with a positive lack are
-    named. A provider that is used beyond its capacity lacks that excess as
-    well. A class asked for with 0 is not asked for. Refusals are looked for
-    in order of class name, those that no server leaving could change first.
+    The unsuffixed group is served by the root provider; other groups are
+    handled by core.nested. Only slots with a shortfall are named; that of an
+    overcommitted provider includes the excess. A class with amount 0 is
+    ignored. Refusals are checked in order of class name, first those that no
+    eviction can change.
 
-    :raises ValueError: when an amount asked for is negative
+    :raises ValueError: if a requested amount is negative
     """
     lack: dict[Slot, int] = {}
     for group in request.groups:
@@ -178,9 +178,9 @@ def _lack(
 
 
 def count(request: Request, host: Host, freed: SlotAmounts) -> int:
-    """Return how many such servers fit on a host with so much freed.
+    """Return how many such servers fit on a host with these amounts freed.
 
-    0 where nothing at all is asked for.
+    0 if the request asks for nothing.
     """
     counts = []
     for group in request.groups:
@@ -199,7 +199,7 @@ def count(request: Request, host: Host, freed: SlotAmounts) -> int:
 
 def forbidden(
     name: str, amount: int, inventory: Inventory | None) -> Refusal | None:
-    """Say why Placement would refuse the amount even on an empty host."""
+    """Return why Placement would refuse it on an empty host, or None."""
     if inventory is None:
         return Refusal(
             RefusalCode.NO_INVENTORY,

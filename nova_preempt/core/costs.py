@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Cost functions of preempting a server, in micro-units.
+"""Cost functions of evicting a server, in micro-units.
 
-A cost function maps a server and the options to a whole number >= 0. The
-cost of a set of victims is the sum over its members.
+A cost function maps a server and the options to a whole number >= 0. The cost
+of a set of victims is the sum of their costs.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from nova_preempt.core.model import SECOND, Resources
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PreemptibleServer:
-    """A preemptible server as a cost function sees it."""
+    """The properties of a preemptible server that cost functions use."""
 
     uuid: str
     uptime_us: int
     resources: Resources
     project_id: str = ""
     flavor: str = ""
-    #: how often it has given way before, and lived on
+    #: how often it was evicted before
     preemptions: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CostOptions:
-    """Options of an operator about costs.
+    """The operator's options about costs.
 
-    :raises ValueError: when the billing period is not positive, or the
-        price of a repetition negative
+    :raises ValueError: if the billing period is not positive, or the cost of a
+        repetition is negative
     """
 
     billing_period_s: int = 3600
@@ -56,7 +56,7 @@ CostFunction: TypeAlias = Callable[[PreemptibleServer, CostOptions], int]
 def total(
     function: CostFunction, server: PreemptibleServer, options: CostOptions
 ) -> int:
-    """Return the cost by the function, and that of every earlier time."""
+    """Return the cost by the function plus that of earlier preemptions."""
     repeated = server.preemptions * options.repeat_cost_s * SECOND
     return function(server, options) + repeated
 
@@ -97,8 +97,8 @@ def oldest_first(server: PreemptibleServer, options: CostOptions) -> int:
     return max(0, HORIZON_US - server.uptime_us)
 
 
-#: Tells of a server what it costs at least, and up to which uptime that holds.
-#: The built-in functions ask for nothing but the uptime.
+#: Returns the least cost of a server from an uptime on, and the uptime up to
+#: which that holds. The built-in cost functions depend on the uptime only.
 LowerBound: TypeAlias = Callable[[int, CostOptions], tuple[int, int]]
 
 #: Later than any time.
@@ -120,8 +120,8 @@ def _floor_oldest_first(
     return max(0, HORIZON_US - then_us), then_us
 
 
-#: Of a function that is not here nothing is known but its answer: each server
-#: is looked at for each request.
+#: A cost function that is not listed here has no known bound: the cost of each
+#: server is computed for each request.
 LOWER_BOUNDS: Mapping[CostFunction, LowerBound] = {
     partial_hour: _floor_partial_hour,
     count: lambda uptime_us, options: (SECOND, NEVER_US),

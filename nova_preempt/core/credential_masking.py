@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes credentials from texts.
+"""Masks credentials in texts.
 
-Errors of libraries quote addresses, and an address may hold a password: as
-its user's part, as operators write them, or as a parameter.
+Errors of libraries quote URLs, which may hold a password: in the user part, as
+operators write them, or as a parameter.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import urllib.parse
 
 MASK = "***"
 
-# Up to the last @ before a space or a quote: a password may hold an @, or a
-# slash, which no address may, and the complaint about that quotes it.
+# Up to the last @ before a space or a quote: a password may hold an @ or a
+# slash, which is not valid in a URL, and the error about that quotes it.
 _USER = re.compile(r"""([A-Za-z][\w+.-]*://)[^\s"'<>]*@""")
 _PARAMETER = re.compile(
     r"""([?&;][\w.-]*
@@ -24,11 +24,11 @@ _PARAMETER = re.compile(
 
 
 def masked(text: object, *addresses: str) -> str:
-    """Return the text without credentials.
+    """Return a text with credentials masked.
 
-    :param text: or an exception
-    :param addresses: that it may be about: their passwords are taken out
-        wherever they stand, also alone
+    :param text: a text or an exception
+    :param addresses: URLs that the text may be about: their passwords are
+        masked wherever they occur, also alone
     """
     found = str(text)
     for secret in sorted(
@@ -40,7 +40,7 @@ def masked(text: object, *addresses: str) -> str:
 
 
 def _secrets(address: str) -> Iterator[str]:
-    """Go through the secrets of an address, as written and as meant."""
+    """Yield the secrets of a URL, both quoted and unquoted."""
     user = _USER.search(address)
     if user:
         _scheme, _, password = user[0].partition("://")[2].partition(":")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that say which servers may be evicted, and how.
+"""Rules that say which servers may be evicted, and by which calls.
 
-A server ends as its terms say (delete, shelve, stop), whatever state its
-owner has brought it into: what Nova does not do in that state is made
-possible first. A resize is confirmed, a rescue is taken back, a paused or
-suspended server goes on. Only Nova's own work on it (a task state), and the
-locks that the operator has count, leave a server alone.
+A server ends by its terms (delete, shelve, stop), whatever state its owner has
+brought it into: a state in which Nova rejects the action is left first. A
+resize is confirmed, a rescued server is unrescued, a paused or suspended
+server is resumed. Only a task state of Nova, and the locks that the operator
+respects, protect a server.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from collections.abc import Mapping
 import dataclasses
 from typing import Protocol
 
-# Whose locks count: those of administrators, or their owners' as well.
+# Whose locks protect a server: those of administrators, or of owners too.
 ADMIN = "admin"
 ALL = "all"
 
-#: Nothing has to be asked for any more.
+#: The server has ended: no call is left to make.
 THERE = ""
 
 _FIRST = {"resized": "confirm_resize", "rescued": "unrescue"}
-# Its owner has deleted it; nobody has a use for what is left.
+# Its owner has deleted it, and cannot miss what remains.
 _DELETED = {"soft-delete": "force_delete"}
 
-# {action: {Nova's vm_state: the call that brings the server nearer to it}}.
-# What is missing cannot be done.
+# {action: {Nova's vm_state: the next call to evict the server}}. The action is
+# not possible in a state that is missing.
 _CALLS: Mapping[str, Mapping[str, str]] = {
     "shelve": {
         **_FIRST,
@@ -45,14 +45,14 @@ _CALLS: Mapping[str, Mapping[str, str]] = {
         "error": "stop",
         "paused": "unpause",
         "suspended": "resume",
-        # Its image is kept: what is on the host is of no use.
+        # Its image is kept, so that its disk on the host is not needed.
         "shelved": "shelve_offload",
         "shelved_offloaded": THERE,
         "stopped": THERE,
     },
 }
 
-# States in which a server is on its host to stay.
+# States in which a server is on its host.
 _ON_HOST = frozenset(
     (
         "active",
@@ -67,24 +67,24 @@ _ON_HOST = frozenset(
     ),
 )
 
-# Nova frees what a server has before its record says that it is gone, or away
-# from its host; where that is interrupted it stays there like this.
+# Nova frees allocations before it records that the server is deleted or
+# offloaded; an interruption between leaves the server in such a state.
 _WITHOUT_SPACE = frozenset(("soft-delete", "shelved_offloaded", "deleted"))
 
-# Actions after which a server may run elsewhere.
+# Actions after which a server may run on another host.
 _LIVES_ON = frozenset(("shelve", "migrate"))
 
-#: States of a server that uses what its host has: it runs, or its owner can
-#: have it run on at any time. Its maximum run time holds in all of them.
+#: States of a server that runs, or that its owner can resume at any time. The
+#: maximum run time applies to all of them.
 RUNNING = frozenset(("active", "paused", "suspended", "rescued", "resized"))
 
 
 def next_call(action: str, vm_state: str) -> str | None:
-    """The call of Nova's API that is next on the way to an end.
+    """Return the next call of Nova's API to evict a server.
 
     :param action: delete, shelve or stop
-    :param vm_state: as Nova's record of the server says
-    :returns: THERE if nothing has to be asked for, None if nothing can be
+    :param vm_state: as in Nova's record of the server
+    :returns: THERE if no call is left to make, None if none is possible
     """
     if action == "delete":
         return "force_delete"
@@ -92,12 +92,12 @@ def next_call(action: str, vm_state: str) -> str | None:
 
 
 def needs_space(vm_state: str, task_state: str | None) -> bool:
-    """Whether a server with a host certainly has to have space there."""
+    """Return whether a server with a host must have allocations there."""
     return not task_state and vm_state not in _WITHOUT_SPACE
 
 
 class Server(Protocol):
-    """What is asked of a server here."""
+    """The fields of a server that the rules read."""
 
     @property
     def vm_state(self) -> str: ...
@@ -111,24 +111,24 @@ class Server(Protocol):
 
     @property
     def minimum_runtime_s(self) -> int:
-        """What its flavor promises."""
+        """The minimum run time that its flavor promises."""
 
     @property
     def one_time(self) -> bool:
-        """Whether it has a device that can be used once only."""
+        """Whether it has a device that can be used only once."""
 
 
 def wastes_device(action: str, *, one_time: bool) -> bool:
-    """Whether an action takes another device that can be used once only.
+    """Return whether an action uses up another one-time device.
 
-    The one that the server has is not free afterwards, and the server gets
-    another one: where it is migrated to, or when it returns.
+    The device that the server has is not free afterwards, and the server gets
+    another one on the host that it is migrated or returned to.
     """
     return one_time and action in _LIVES_ON
 
 
 def why_not_by(server: Server, action: str) -> str:
-    """Why a server must not end by an action, '' if it may."""
+    """Return why a server must not end by an action, '' if it may."""
     return (
         f"it has a device that can be used once only, which {action} would "
         "waste"
@@ -137,23 +137,23 @@ def why_not_by(server: Server, action: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rules:
-    """What an operator says about who may end.
+    """The operator's rules about victims.
 
-    :param locks: ADMIN or ALL
-    :param minimum_runtime_s: what is promised to all of them
+    :param locks: whose locks protect a server: ADMIN or ALL
+    :param minimum_runtime_s: the minimum run time of every server
     """
 
     locks: str = ADMIN
     minimum_runtime_s: int = 0
 
     def counts(self, locked_by: str) -> bool:
-        """Whether a lock of this one leaves a server alone."""
+        """Return whether a lock by this user protects a server."""
         return bool(locked_by) and (self.locks == ALL or locked_by != "owner")
 
     def why_not(self, server: Server, action: str) -> str:
-        """Why a server cannot end at all now, '' if it can.
+        """Return why a server cannot be evicted now, '' if it can.
 
-        :param action: what its terms say: delete, shelve or stop
+        :param action: the action of its terms: delete, shelve or stop
         """
         if server.task_state is not None:
             return f"it is {server.task_state}"
@@ -169,18 +169,18 @@ class Rules:
 
     def may_give_way(
         self, server: Server, action: str, uptime_us: int, ) -> bool:
-        """Whether it may be a victim: it can end, and has run long enough."""
+        """Return whether a server can be evicted, and has run long enough."""
         return self.has_run(server, uptime_us) and not self.why_not(
             server, action, )
 
     def has_run(self, server: Server, uptime_us: int) -> bool:
-        """Whether it has run for as long as it was promised."""
+        """Return whether a server has had its minimum run time."""
         minimum_s = self.promised_s(server.minimum_runtime_s)
         return uptime_us >= minimum_s * 1_000_000
 
     def promised_s(self, of_flavor_s: int) -> int:
-        """For how long a server is promised to run.
+        """Return the minimum run time of a server.
 
-        :param of_flavor_s: what its flavor promises
+        :param of_flavor_s: the minimum run time that its flavor promises
         """
         return max(self.minimum_runtime_s, of_flavor_s)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers and projects that take each other's place in turns.
+"""Detects servers and projects that evict each other repeatedly.
 
-Each turn costs work and serves nobody: a server that comes back and gives way
-again and again, or two projects whose normal servers end each other's
-preemptible ones. What comes round so often in a short time is a sign that
-something is set up wrongly: too little headroom, a return that is too eager,
-a controller that replaces at once what has ended.
+Each round costs work and serves nobody: a server is returned and evicted again
+and again, or the normal servers of two projects evict each other's preemptible
+ones. Frequent rounds in a short time point to a wrong set-up: too little
+headroom, returns that are too eager, or a controller that replaces evicted
+servers at once.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ PROJECTS = "projects"
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Eviction:
-    """One server gave way to another, at a time in seconds.
+    """A server was evicted for another, at a time in seconds.
 
-    ``taker`` and ``taker_project`` are empty where it was for no server.
+    ``taker`` and ``taker_project`` are empty if no server needed the capacity.
     """
 
     at_s: float
@@ -36,10 +36,10 @@ class Eviction:
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class EvictionLoop:
-    """What came round.
+    """A server or a pair of projects with repeated evictions.
 
     ``kind`` is SERVER or PROJECTS, ``ids`` the server, or the two projects,
-    and ``turns`` how often.
+    and ``turns`` the number of rounds.
     """
 
     kind: str
@@ -48,12 +48,12 @@ class EvictionLoop:
 
 
 def find(turns: Iterable[Eviction], least: int) -> tuple[EvictionLoop, ...]:
-    """Return what has come round at least so often, ordered.
+    """Return the loops with at least so many rounds, ordered.
 
-    1. A server: how often it gave way, whoever took its place; and if it
-       takes others' places in between, how often it changed sides.
-    2. Two projects: how often the side changes that gives way. A project
-       that ends its own servers is none, nor is one that always gives way.
+    1. A server: how often it was evicted, by whichever server; or, if it also
+       preempts, how often it changed between victim and preemptor.
+    2. Two projects: how often the evicted side changes. A project that evicts
+       its own servers, or is always the one evicted, is not a loop.
     """
     servers: dict[str, list[bool]] = collections.defaultdict(list)
     pairs: dict[tuple[str, ...], list[str]] = collections.defaultdict(list)
@@ -72,5 +72,5 @@ def find(turns: Iterable[Eviction], least: int) -> tuple[EvictionLoop, ...]:
 
 
 def _runs(sides: Iterable[object]) -> int:
-    """Return how often the side changes, the first one included."""
+    """Return the number of runs of equal sides."""
     return sum(1 for _side, _items in itertools.groupby(sides))

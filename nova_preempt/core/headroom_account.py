@@ -12,9 +12,10 @@ from nova_preempt.core.nested.provider_fit import COMMON
 
 
 def parse(text: str) -> dict[str, tuple[int, bool]]:
-    """{class: (amount, is it a percentage)} of "VCPU:10%,MEMORY_MB:8192".
+    """Parse headroom such as "VCPU:10%,MEMORY_MB:8192".
 
-    :raises ValueError: it says what cannot be understood
+    :returns: {class: (amount, whether it is a percentage)}
+    :raises ValueError: the text is not valid
     """
     wanted = {}
     for item in filter(None, (part.strip() for part in text.split(','))):
@@ -31,19 +32,19 @@ def parse(text: str) -> dict[str, tuple[int, bool]]:
 
 
 def free(provider: Provider) -> dict[str, int]:
-    """{class: what is not used}, below 0 where more is used than there is."""
+    """Return {class: free amount}, below 0 if overcommitted."""
     return {name: provider.free(name) for name in provider.inventories}
 
 
 def needs_tree(wanted: Iterable[str]) -> bool:
-    """Whether hosts have such classes on other providers than their own."""
+    """Return whether hosts have such classes on nested providers."""
     return not COMMON.issuperset(wanted)
 
 
 def merge_tree(providers: Sequence[Provider]) -> Provider:
-    """A host's own provider with all that those below it have, by class.
+    """Return the root provider with the inventories of its whole tree.
 
-    What is shared with other hosts is left out.
+    Providers that are shared with other hosts are left out.
     """
     own = [provider for number, provider in enumerate(providers)
            if not number or provider.parent_uuid]
@@ -64,10 +65,10 @@ def merge_tree(providers: Sequence[Provider]) -> Provider:
 
 @dataclasses.dataclass(frozen=True)
 class HostGroup:
-    """Hosts of which some space shall be free, by name.
+    """Hosts that shall keep some capacity free, by name.
 
-    For wanted see parse(). A host that is a tree is one provider here, see
-    whole(); ``below`` are the uuids of those that are part of it.
+    For ``wanted`` see parse(). A host with nested providers is one provider
+    here, see merge_tree(); ``below`` are the uuids of its nested providers.
     """
 
     name: str
@@ -76,7 +77,7 @@ class HostGroup:
     below: frozenset[str] = frozenset()
 
     def uuids(self) -> set[str]:
-        """Of the providers."""
+        """Return the uuids of all providers."""
         return {*self.below, *(
             provider.uuid for provider in self.nodes.values())}
 
@@ -86,18 +87,18 @@ class HostGroup:
                    if resource_class in provider.inventories)
 
     def spare(self) -> dict[str, int]:
-        """{class: what is free beyond the headroom}, below 0 if it lacks."""
+        """Return {class: free beyond the headroom}, below 0 if short."""
         found = self.free()
         return {name: found[name] - self._headroom(name)
                 for name in self.wanted}
 
     def free(self) -> dict[str, int]:
-        """{class: what is free on all of them}, of the wanted ones."""
+        """Return {class: amount free on all hosts} of wanted classes."""
         found = dict.fromkeys(self.wanted, 0)
         for provider in self.nodes.values():
             for name, amount in free(provider).items():
                 if name in found:
-                    # An overfull host takes nothing from others.
+                    # An overcommitted host does not reduce the sum.
                     found[name] += max(0, amount)
         return found
 
@@ -109,7 +110,7 @@ class HostGroup:
         return min(amount, capacity)
 
     def missing(self, freeing: Resources) -> dict[str, int]:
-        """{class: amount} that is neither free nor being freed."""
+        """Return {class: shortfall} beyond what is free or being freed."""
         lacks = {name: -left - freeing.get(name, 0)
                  for name, left in self.spare().items()}
         return {name: lack for name, lack in lacks.items() if lack > 0}
@@ -117,10 +118,10 @@ class HostGroup:
 
 @dataclasses.dataclass(eq=False)
 class Claim:
-    """Space that was taken since the groups were read.
+    """Capacity that was claimed since the groups were read.
 
     :ivar amounts: {class: amount}, by the uuid of a provider
-    :ivar done_at: None for as long as it is being claimed
+    :ivar done_at: None while it is being claimed
     """
 
     amounts: Mapping[str, Resources]
@@ -128,9 +129,9 @@ class Claim:
 
 
 class HeadroomAccount:
-    """What groups have to spare: as they were read, less what was taken since.
+    """Spare capacity of groups: as read, less the claims since then.
 
-    A host may be in several groups. Without any there is room for all.
+    A host may be in several groups. Without groups nothing is limited.
     """
 
     def __init__(self, groups: Iterable[HostGroup] = ()) -> None:
@@ -140,9 +141,10 @@ class HeadroomAccount:
         self.read(groups, 0)
 
     def read(self, groups: Iterable[HostGroup], began_at: float) -> None:
-        """Go on from these.
+        """Replace the groups by a new reading.
 
-        What was taken since this reading began it may have missed.
+        Claims that were not done before it began are subtracted again, since
+        it may have missed them.
         """
         self.groups = tuple(groups)
         self._spares = [(group.uuids(), group.spare())
@@ -154,7 +156,7 @@ class HeadroomAccount:
             self._change(claim, -1)
 
     def lacks(self, amounts: Mapping[str, Resources]) -> bool:
-        """Whether there is less to spare around one of the hosts than this.
+        """Return whether amounts exceed the spare capacity of a group.
 
         :param amounts: {class: amount}, by the uuid of a provider
         """
@@ -164,15 +166,15 @@ class HeadroomAccount:
                    if amount and name in spare)
 
     def is_short(self, uuids: Iterable[str]) -> bool:
-        """Whether less is free around one of these providers than wanted."""
+        """Return whether a group of these providers is short of headroom."""
         return any(
             amount < 0 for uuid in uuids for members, spare in self._spares
             if uuid in members for amount in spare.values())
 
     def has_room(self, resources: Resources) -> bool:
-        """Whether there is space to spare on some host of a group.
+        """Return whether a host of a group has spare capacity for a server.
 
-        Without any host in a group there is no headroom to keep.
+        True if no host is in a group.
         """
         hosts = {name: host for group in self.groups
                  for name, host in group.nodes.items()}
@@ -180,18 +182,19 @@ class HeadroomAccount:
 
     def has_room_on(self, resources: Resources,
                     hosts: Iterable[Provider]) -> bool:
-        """Whether there is space to spare for it on one of these hosts."""
+        """Return whether a host has spare capacity for a server."""
         return any(
             capacity.fits(resources, free(host))
             and not self.lacks({host.uuid: resources}) for host in hosts)
 
     def count(self, resources: Resources,
               most: Mapping[str, int]) -> dict[str, int]:
-        """{uuid of a host: for how many servers of a size there is space}.
+        """Return {uuid of a host: how many servers of a size it has spare}.
 
-        To spare, for all of these together, those on the first hosts first.
+        All of them together keep the headroom; the first hosts are counted
+        first.
 
-        :param most: {uuid: how many would fit there without any headroom}
+        :param most: {uuid: how many would fit there without headroom}
         """
         spares = [(uuids, dict(spare)) for uuids, spare in self._spares]
         found = {}

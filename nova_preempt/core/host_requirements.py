@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Requirements of a request on one provider or a provider tree.
+"""Tests whether a request fits on a host, and finds victims for it.
 
-Where the host's own provider has all that is asked for it is looked at
-alone, as most requests are served (core.capacity, core.victims); else all of
-the tree is (core.nested).
+If the root provider has all requested classes it is searched alone, which
+serves most requests (core.capacity, core.victims); else the whole tree is
+(core.nested).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from nova_preempt.core.nested import nested_victims
 from nova_preempt.core.nested import placements as nested
 from nova_preempt.core.nested.provider_fit import needs_tree
 
-#: How many placements of one request on one host filters are shown.
+#: The most placements of a request on a host that filters are shown.
 MOST_PLACEMENTS = 100
 
 
 def lower_bound(request: Request, host: Host) -> int | Refusal | None:
-    """Return a cost that no sufficient set is below; None: there is none."""
+    """Return a lower bound of the cost of victims; None: no set suffices."""
     request = request.on(host.root)
     if needs_tree(request, host.root):
         return nested_victims.lower_bound(request, host)
@@ -47,9 +47,9 @@ def lower_bound(request: Request, host: Host) -> int | Refusal | None:
 def cheapest_victims(
     request: Request, host: Host, *, accept: victims.Accept | None = None,
     caps: Iterable[Cap] = (), ) -> VictimSet | Refusal | None:
-    """Return who of the host's candidates gives way, the cheapest.
+    """Return the cheapest victims among the candidates of a host.
 
-    None = not even all of them are enough, or accepted.
+    None: not even all of them suffice, or are accepted.
     """
     request = request.on(host.root)
     if needs_tree(request, host.root):
@@ -64,12 +64,12 @@ def cheapest_victims(
 
 
 def fits(request: Request, host: Host, freed: SlotAmounts) -> bool:
-    """Tell whether one fits with so much freed."""
+    """Return whether the request fits with these amounts freed."""
     return bool(placements(request, host, freed, 1))
 
 
 def count(request: Request, host: Host, freed: SlotAmounts) -> int:
-    """Return how many fit with so much freed, in a tree at least."""
+    """Return how many such servers fit with these amounts freed, at least."""
     request = request.on(host.root)
     if needs_tree(request, host.root):
         return nested.count(request, host, freed)
@@ -79,7 +79,7 @@ def count(request: Request, host: Host, freed: SlotAmounts) -> int:
 def placements(
     request: Request, host: Host, freed: SlotAmounts,
     most: int = MOST_PLACEMENTS, ) -> list[Placement]:
-    """Return ways to place it with so much freed, none if it does not fit."""
+    """Return placements of the request with these amounts freed."""
     request = request.on(host.root)
     if needs_tree(request, host.root):
         return nested.placements(request, host, freed, most)
@@ -91,9 +91,9 @@ def placements(
 
 
 def taken(request: Request, host: Host, freed: SlotAmounts) -> SlotAmounts:
-    """Return what it takes where it fits, by slot.
+    """Return the amounts that the request allocates where it fits, by slot.
 
-    Of a tree the first way; nothing where none was found.
+    Those of its first placement on a tree; {} if there is none.
     """
     request = request.on(host.root)
     if needs_tree(request, host.root):
@@ -107,12 +107,12 @@ def taken(request: Request, host: Host, freed: SlotAmounts) -> SlotAmounts:
 
 
 def missing(host: Host, amounts: SlotAmounts) -> dict[Slot, int]:
-    """Return what must be freed there for so much, by slot."""
+    """Return the amounts that must be freed on a host, by slot."""
     return nested.lack(host, amounts)
 
 
 def _capacity(request: Request, host: Host) -> dict[Slot, int]:
-    """Return that of the classes asked for: what surplus is a share of."""
+    """Return the capacity of the requested classes, the unit of surplus."""
     return {
         (host.uuid, name): host.root.inventories[name].capacity
         for group in request.groups

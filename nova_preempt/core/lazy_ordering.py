@@ -15,7 +15,7 @@ Key: TypeAlias = tuple[Any, ...]
 
 _Entry: TypeAlias = tuple[Key, int, int, Item, Result | None]
 
-# What is known of an item: 0, 1 = a bound, or
+# The state of an item: 0 = bounded, 1 = bounded closely, or
 _EXACT = 2
 
 
@@ -27,16 +27,16 @@ def ascending(
 ) -> Iterator[tuple[Key, Item, Result]]:
     """Yield (key, item, result) in ascending order of the exact key.
 
-    ``bound`` is asked once for every item and returns a tuple that is not
-    above the item's exact key, or None to drop the item. ``exact`` is asked
-    only when an item's bound has come to the top, so that whoever stops
-    early has paid for few; it returns the exact key and a result, or None
-    to drop the item. ``closer`` is another bound, higher and dearer, that is
-    asked for first. The order does not depend on that of the items as long
-    as keys differ: let the caller's keys end in a unique id.
+    ``bound`` is called once for every item and returns a tuple that is not
+    above the item's exact key, or None to drop the item. ``exact`` is called
+    only when the bound of an item is the lowest, so that a caller who stops
+    early pays for few calls; it returns the exact key and a result, or None to
+    drop the item. ``closer`` is a tighter and more expensive bound that is
+    called before ``exact``. The order does not depend on the order of items as
+    long as keys differ: end keys in a unique id.
 
-    ``promised`` is another bound, that is known without work: items come in
-    ascending order of it, and those are not asked for whose turn it is not.
+    ``promised`` is a bound that is known without work: items come in ascending
+    order of it, and ``bound`` is not called before it is the lowest.
     """
     serial = itertools.count()
     later = _Later(items, promised)
@@ -46,7 +46,7 @@ def ascending(
         for key, item in _bounded(later.first(), bound)]
     heapq.heapify(heap)
     while heap or later:
-        # Each that comes may be before those that were known so far.
+        # Each item may precede all items that were bounded so far.
         while later.is_due(heap[0][0] if heap else None):
             for key, item in _bounded((later.take(),), bound):
                 heapq.heappush(heap, (key, first, next(serial), item, None))
@@ -61,8 +61,8 @@ def ascending(
             if higher is not None:
                 heapq.heappush(heap, (higher, 1, next(serial), item, None))
             continue
-        # A bound sorts before an equal exact key: what hides behind it may
-        # be equal too, and then the keys' last part must decide.
+        # A bound sorts before an equal exact key: the exact key behind it may
+        # be equal too, and then the last part of the keys decides.
         found = exact(item)
         if found is not None:
             heapq.heappush(heap, (
@@ -72,7 +72,7 @@ def ascending(
 def _bounded(
     items: Iterable[Item], bound: Callable[[Item], Key | None]
 ) -> Iterator[tuple[Key, Item]]:
-    """Yield those that are not dropped, each with its bound."""
+    """Yield the items that are not dropped, each with its bound."""
     for item in items:
         key = bound(item)
         if key is not None:
@@ -80,7 +80,7 @@ def _bounded(
 
 
 class _Later(Generic[Item]):
-    """Items that are taken when their turn comes."""
+    """Items that are bounded only when their promised bound is the lowest."""
 
     def __init__(
         self, items: Iterable[Item], promised: Callable[[Item], Key] | None
@@ -93,7 +93,7 @@ class _Later(Generic[Item]):
         return bool(self._next)
 
     def first(self) -> Iterator[Item]:
-        """Yield those of which no more is promised than of the first."""
+        """Yield the items whose promised bound equals that of the first."""
         if self._promised is None:
             yield from self._items
             return
@@ -107,11 +107,11 @@ class _Later(Generic[Item]):
             yield item
 
     def is_due(self, key: Key | None) -> bool:
-        """Whether the next one may come before a key, None for any."""
+        """Return whether the next item may precede a key, None for any key."""
         return bool(self._next) and (key is None or self._next[0][0] <= key)
 
     def take(self) -> Item:
-        """Return the next one."""
+        """Return the next item."""
         _, item = self._next.pop()
         following = next(self._items, None)
         if following is not None and self._promised is not None:

@@ -27,8 +27,8 @@ Slot: TypeAlias = tuple[str, str]
 #: slot -> amount
 SlotAmounts: TypeAlias = Mapping[Slot, int]
 
-#: What a search for victims adds up: by slot on a host, by class where the
-#: hosts of a group are taken together. It only compares the keys.
+#: Amounts that a search for victims adds up: by slot on a host, by class on a
+#: group of hosts. The search only compares the keys.
 Amounts: TypeAlias = Mapping[Any, int]
 
 #: micro-units in one second
@@ -37,7 +37,7 @@ SECOND = 1_000_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Inventory:
-    """What one resource provider offers of one class, as Placement says."""
+    """Inventory of one resource class, as in Placement."""
 
     total: int
     reserved: int = 0
@@ -48,16 +48,16 @@ class Inventory:
 
     @property
     def capacity(self) -> int:
-        """How much may be allocated in all; never below 0.
+        """How much may be allocated in all, never below 0.
 
-        The float expression is Placement's own, so that both round the
-        same way where a ratio such as 0.9 has no exact value.
+        The float expression is Placement's own, so that both round the same
+        way where a ratio such as 0.9 has no exact value.
         """
         exact = (self.total - self.reserved) * self.allocation_ratio
         return max(0, int(exact))
 
     def grants(self, amount: int) -> bool:
-        """Tell whether Placement grants so much while it is all free."""
+        """Return whether Placement grants an amount while all is free."""
         return (
             self.min_unit <= amount <= self.max_unit
             and amount % self.step_size == 0)
@@ -67,11 +67,10 @@ class Inventory:
 class Candidate:
     """A preemptible server that may become a victim.
 
-    ``resources``: what its end frees, by slot on a host.
+    ``resources``: the amounts that its end frees, by slot on a host.
 
-    :raises ValueError: when the cost or an amount is negative: the search
-        relies on every further victim costing and freeing something or
-        nothing, never less
+    :raises ValueError: if the cost or an amount is negative: the search relies
+        on no further victim reducing cost or freed amounts
     """
 
     uuid: str
@@ -89,7 +88,7 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Cap:
-    """Of the servers with these uuids at most so many may be victims."""
+    """A limit on the number of victims among the servers with these uuids."""
 
     uuids: frozenset[str]
     most: int
@@ -97,11 +96,11 @@ class Cap:
 
 @dataclasses.dataclass(frozen=True)
 class Provider:
-    """A resource provider: what it has, and who uses it.
+    """A resource provider with its inventories and allocations.
 
     ``allocations``: {uuid of the consumer: {resource class: amount}};
     ``generation`` is Placement's, ``parent_uuid`` '' for the root of a tree.
-    Its traits and aggregates are known where a request asks for a tree.
+    Traits and aggregates are read if a request needs the tree.
     """
 
     uuid: str
@@ -124,7 +123,7 @@ class Provider:
 
     @functools.cached_property
     def all_free(self) -> dict[str, int]:
-        """{resource class: what may still be allocated}, see free()."""
+        """{resource class: amount that may still be allocated}, see free()."""
         used = self.used
         return {
             name: inventory.capacity - used.get(name, 0)
@@ -132,7 +131,7 @@ class Provider:
         }
 
     def free(self, resource_class: str) -> int:
-        """What may still be allocated, below 0 where too much is."""
+        """Return what may still be allocated, below 0 if overcommitted."""
         found = self.all_free.get(resource_class)
         if found is None:
             return -self.used.get(resource_class, 0)
@@ -141,12 +140,11 @@ class Provider:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
-    """One compute node: a tree of providers, and who may leave it.
+    """A compute node: a tree of providers, and the candidates on it.
 
-    ``providers``: the root, whose uuid is the host's, comes first; then, as
-    far as a request asks for them, those below it and those that share their
-    inventory with the host, which are the roots of other trees.
-    ``candidates`` use some of them.
+    ``providers``: the root, whose uuid is that of the host, comes first; then,
+    as far as a request needs them, its nested providers and sharing providers,
+    which are the roots of other trees. ``candidates`` hold allocations there.
     """
 
     name: str
@@ -160,12 +158,12 @@ class Host:
 
     @property
     def uuid(self) -> str:
-        """Of the root."""
+        """The uuid of the root provider."""
         return self.providers[0].uuid
 
     @property
     def shared(self) -> set[str]:
-        """The uuids of providers that are not its own, but of other trees."""
+        """The uuids of the sharing providers, which are of other trees."""
         return {
             provider.uuid
             for provider in self.providers[1:]
@@ -173,7 +171,7 @@ class Host:
         }
 
     def free(self, resource_class: str) -> int:
-        """What may still be allocated of a class on all providers."""
+        """Return what may still be allocated of a class on all providers."""
         if len(self.providers) == 1:
             return self.providers[0].free(resource_class)
         return sum(
@@ -181,7 +179,7 @@ class Host:
             if resource_class in provider.inventories)
 
     def held(self, consumer: str) -> dict[Slot, int]:
-        """What a consumer has been allocated anywhere on the host."""
+        """Return the allocations of a consumer on the host, by slot."""
         return {
             (provider.uuid, name): amount
             for provider in self.providers
@@ -191,12 +189,13 @@ class Host:
 
 @dataclasses.dataclass(frozen=True)
 class RequestGroup:
-    """What a request asks of one provider; without suffix, of several.
+    """A request group of Placement: resources from one provider.
 
-    ``suffix`` is that of Placement's granular groups, '' for what is asked
-    for without one. ``required`` and ``forbidden`` are traits; ``member_of``:
-    of each of these sets of aggregates one, ``outside``: of these none.
-    ``in_tree``: uuid of a provider in whose tree it has to be.
+    ``suffix`` is that of a granular group; '' for the unsuffixed group, which
+    several providers may serve. ``required`` and ``forbidden`` are traits;
+    ``member_of``: the provider is in an aggregate of each of these sets,
+    ``outside``: in none of these. ``in_tree``: uuid of a provider of the same
+    tree.
     """
 
     resources: Resources
@@ -209,9 +208,9 @@ class RequestGroup:
 
     @functools.cached_property
     def wanted(self) -> tuple[tuple[str, int], ...]:
-        """(resource class, amount) of each, in order; none of 0.
+        """(resource class, amount) in order of class, without amounts of 0.
 
-        :raises ValueError: when an amount is negative
+        :raises ValueError: if an amount is negative
         """
         wanted = tuple(sorted(self.resources.items()))
         if any(amount < 0 for _, amount in wanted):
@@ -221,7 +220,7 @@ class RequestGroup:
 
     @functools.cached_property
     def kind(self) -> tuple[Any, ...]:
-        """What is the same of equal groups; may be a key, and sorted."""
+        """A sortable key that is equal for equal groups."""
         return (
             self.suffix, tuple(sorted(self.resources.items())),
             tuple(sorted(self.required)), tuple(sorted(self.forbidden)),
@@ -231,12 +230,12 @@ class RequestGroup:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What one server asks for, in groups.
+    """The resources of one server, in request groups.
 
-    ``isolate``: groups with a suffix are on providers of their own.
-    ``same_subtree``: of the groups with these suffixes one is on a provider
-    that is above those of the others, or the same. ``unpinned``: what is
-    asked instead of hosts that have no PCPU, None if nothing is.
+    ``isolate``: each suffixed group needs a provider of its own.
+    ``same_subtree``: for each of these sets of suffixes, the provider of one
+    group is an ancestor of those of the others, or the same. ``unpinned``: the
+    request to hosts without PCPU, None if it is the same.
     """
 
     groups: tuple[RequestGroup, ...]
@@ -246,18 +245,18 @@ class Request:
 
     @classmethod
     def of(cls, resources: Resources) -> Request:
-        """A request of a single group without suffix."""
+        """Return a request with only an unsuffixed group."""
         return cls((RequestGroup(resources),))
 
     def on(self, root: Provider) -> Request:
-        """Return what is asked of a host, by its own provider."""
+        """Return the request to a host with this root provider."""
         if self.unpinned is None or "PCPU" in root.inventories:
             return self
         return self.unpinned
 
     @functools.cached_property
     def only(self) -> frozenset[str] | None:
-        """The classes of a single group without suffix, None of others."""
+        """The classes if there is only an unsuffixed group, else None."""
         if len(self.groups) > 1 or any(each.suffix for each in self.groups):
             return None
         wanted = self.resources
@@ -276,7 +275,7 @@ class Request:
 
     @functools.cached_property
     def kind(self) -> tuple[Any, ...]:
-        """What is the same of equal requests; may be a key."""
+        """A hashable key that is equal for equal requests."""
         return (
             self.isolate, self.same_subtree,
             self.unpinned and self.unpinned.kind,
@@ -285,10 +284,10 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Placement:
-    """Which groups of a request are on which providers of a host.
+    """An assignment of request groups to providers of a host.
 
-    ``mappings``: (suffix, uuids of the providers) of each group, in order of
-    both. ``amounts``: what is allocated there.
+    ``mappings``: (suffix, uuids of the providers) of each group, sorted.
+    ``amounts``: the allocations.
     """
 
     mappings: tuple[tuple[str, tuple[str, ...]], ...]
@@ -297,11 +296,11 @@ class Placement:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VictimSet:
-    """Who gives way.
+    """The victims on a host.
 
     ``victims`` are in order of uuid and ``cost`` is their sum. ``optimal``
-    says that no better set exists; otherwise a budget ended first, and the
-    set is merely one of which no victim can be spared. ``steps`` is the
+    says that no better set exists; otherwise the search budget was used up,
+    and the set is merely minimal: no victim can be spared. ``steps`` is the
     work done, a count and not a time.
     """
 
@@ -325,7 +324,7 @@ class RefusalCode(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Refusal:
-    """The host can never serve the request, whoever gives way on it."""
+    """The reason why a host cannot serve a request, whatever is evicted."""
 
     code: RefusalCode
     text: str
@@ -333,11 +332,11 @@ class Refusal:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Server:
-    """A preemptible server, as Nova's record of it says.
+    """A preemptible server as read from Nova.
 
-    ``launched_at`` is aware; when it was created where Nova has not recorded
-    a launch. ``notice_s``, ``action`` and ``restore`` are what its flavor
-    says of its end: None, '' and False where it does not.
+    ``launched_at`` is aware; the creation time if Nova has not recorded a
+    launch. ``notice_s``, ``action`` and ``restore`` are extra specs of its
+    flavor: None, '' and False without one.
     """
 
     uuid: str
@@ -360,13 +359,13 @@ class Server:
     restore: bool = False
     #: '' if it is not locked, else "owner" or "admin", as Nova has it
     locked_by: str = ""
-    #: whether it holds parts of its host that a stopped server keeps
+    #: whether it holds resources of its host that a stopped server keeps
     pinned: bool = False
-    #: whether it has a device that can be used once only
+    #: whether it has a device that can be used only once
     one_time: bool = False
-    #: of its class of service, '' if it has none
+    #: its class of service, '' for none
     class_name: str = ""
 
     def uptime_us(self, now: datetime.datetime) -> int:
-        """Microseconds since its launch, never negative."""
+        """Return the microseconds since its launch, never negative."""
         return max(0, times.elapsed_us(self.launched_at, now))

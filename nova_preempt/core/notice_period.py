@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Length of the notice that a preemptible server gets."""
+"""Length of the notice that a preemptible server gets before its eviction."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NoticeRule:
-    """What an operator allows, in seconds.
+    """The bounds that an operator sets on notices, in seconds.
 
-    ``longest_s`` counts where it is less than ``shortest_s``.
+    ``longest_s`` wins if it is less than ``shortest_s``.
     """
 
     default_s: int
@@ -18,24 +18,27 @@ class NoticeRule:
     longest_s: int = 2**31 - 1
 
     def length_s(self, asked_s: int | None) -> int:
-        """Return the notice of a server whose flavor asks for so much."""
+        """Return the length of a notice.
+
+        :param asked_s: the extra spec of the flavor, None if it has none
+        """
         wanted_s = self.default_s if asked_s is None else asked_s
         return min(max(wanted_s, self.shortest_s), self.longest_s)
 
 
-#: How much earlier than it seems necessary a notice is given where a host
-#: must be empty at a time: who looks does so every few seconds, and Nova takes
-#: its time.
+#: Added to the lead time of a notice where a host must be empty at a set time:
+#: the engine polls every few seconds, and Nova needs time for each call.
 MARGIN_S = 30
 
 
 def lead_s(
     notice_s: int, termination_timeout_s: int, migrate_timeout_s: int = 0
 ) -> int:
-    """How long before its host must be empty a server gets its notice.
+    """Return how long before its host must be empty a server gets notice.
 
-    :param termination_timeout_s: how long it may take to end after that
-    :param migrate_timeout_s: how long it may take to be moved before that,
-        0 where it is not tried
+    :param termination_timeout_s: how long the eviction may take after the
+        notice
+    :param migrate_timeout_s: how long a live migration may take before that, 0
+        if none is tried
     """
     return notice_s + termination_timeout_s + migrate_timeout_s + MARGIN_S

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""A server as Nova has it."""
+"""A server as read from Nova."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ DELETING = frozenset(("deleting", "soft-deleting"))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ObservedServer:
-    """A server as Nova has it; times are naive, in UTC.
+    """A server as read from Nova; times are naive, in UTC.
 
-    What was not read has its default. ``ended_at``: when it was deleted, None
-    while it exists. ``locked_by``: "owner", "admin", or '' if it is not
-    locked. ``flavor``: the flavor's name. ``fault``: why it is in vm_state
-    error. ``status``: what Nova's API says of its state. ``read_us``: when it
-    was read, by the clock of whoever waits for it.
+    Fields that were not read have their defaults. ``ended_at``: when it was
+    deleted, None while it exists. ``locked_by``: "owner", "admin", or '' if it
+    is not locked. ``flavor``: the flavor's name. ``fault``: why it is in
+    vm_state error. ``status``: its status in Nova's API. ``read_us``: when it
+    was read, by the clock of the reader.
     """
 
     uuid: str
@@ -49,15 +49,15 @@ class ObservedServer:
 
     @property
     def is_deleting(self) -> bool:
-        """Whether it is being deleted, even if it can be restored."""
+        """Return whether it is being deleted, even if it can be restored."""
         return self.task_state in DELETING
 
     @property
     def is_deleted(self) -> bool:
-        """Whether it was deleted, or is being.
+        """Return whether it was deleted, or is being deleted.
 
-        Nova's mapping has a mark of that, too, which stays where a deletion
-        has failed.
+        The flag of Nova's instance mapping is not enough: it remains set after
+        a failed deletion.
         """
         return (
             self.deleted or self.vm_state in ("soft-delete", "deleted")

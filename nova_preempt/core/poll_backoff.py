@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Intervals between polls, and when to give up.
+"""Poll intervals, time budgets and retries of a request.
 
-Who looks after many things at once has a rule of its own: of victims in
-``ending.py``, of those that come back, over hours, in ``returns.py``.
+Controllers that follow many objects have their own intervals:
+eviction_controller.py for victims, return_controller.py for shelved victims.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import math
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wait:
-    """For something that others do; times by any clock, in seconds.
+    """A bounded wait for another service; times by any clock, in s.
 
-    Whoever waits looks first, and then asks for the pause: so there is a look
-    once time is up, too, and what has come at the last moment is not lost.
+    The caller polls first and then asks for the pause, so that it polls once
+    more after the time is up and does not miss a change at the last moment.
 
-    :param began: when it began
-    :param longest_s: how long it lasts at most
-    :param interval_s: how long it is from one look to the next
+    :param began: when the wait began
+    :param longest_s: the longest time to wait
+    :param interval_s: the time between two polls
     """
 
     began: float
@@ -29,9 +29,9 @@ class Wait:
     interval_s: float
 
     def pause_s(self, now: float, left_s: float = math.inf) -> float:
-        """Return how long it is until the next look; 0 = give up.
+        """Return the seconds until the next poll; 0 = give up.
 
-        :param left_s: for how long who waits is waited for
+        :param left_s: how long the requester itself waits
         """
         rest_s = min(self.began + self.longest_s - now, left_s)
         return max(0.0, min(self.interval_s, rest_s))
@@ -40,53 +40,53 @@ class Wait:
         return not self.pause_s(now)
 
 
-#: No more than this share of a processor is spent on reading, so that those
-#: who wait do not hold up others; but it is looked this often in any case.
+#: The share of a processor that reads may use, so that waiting requests do not
+#: slow down others; and the longest time between two reads in any case.
 _SHARE = 0.1
 _LONGEST_S = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LastPoll:
-    """The last look of many who wait for things of one kind.
+    """The last read for many waiters of one kind.
 
     :param at: by any clock, in seconds
-    :param took_s: that it has kept a processor busy
+    :param took_s: processor time that the read took
     """
 
     at: float
     took_s: float
 
     def is_due(self, now: float, max_age_s: float) -> bool:
-        """Whether it is looked anew: the longer that takes, the later.
+        """Return whether to read anew: the dearer a read, the later.
 
-        :param max_age_s: how old what was seen may be
+        :param max_age_s: how old the last read may be
         """
         age_s = max(self.took_s / _SHARE, max_age_s)
         return now - self.at >= min(age_s, _LONGEST_S)
 
 
 class Failure(enum.Enum):
-    """How an attempt to serve a request has failed."""
+    """Why an attempt to serve a request failed."""
 
-    NO_HOST = "no host"  # there is none, or others were faster there
-    STUCK = "stuck"  # who had to give way did not in time
-    LOST = "lost"  # another process has taken its victims over
+    NO_HOST = "no host"  # none fits, or other requests claimed it
+    STUCK = "stuck"  # victims did not end in time
+    LOST = "lost"  # another process took over its victims
     OTHER = "other"
 
 
 def should_retry(
     failure: Failure, *, conflicts: int, attempts_left: int, left_s: float,
     outdated: bool = False, ) -> bool:
-    """Whether a request is decided anew.
+    """Return whether a failed request is decided anew.
 
-    That is so after a race, which may end otherwise the next time, after the
-    claim of a host that did not answer, which is left out the next time, and
-    where hosts have more room than what was known. All else would fail again.
+    Retried are lost races, claims on a host that did not answer, which the
+    next attempt excludes, and attempts on outdated capacity. Any other failure
+    would repeat.
 
-    :param conflicts: how many claims failed in one of these ways
-    :param left_s: until the request has to be answered
-    :param outdated: whether what was known of hosts was too little
+    :param conflicts: how many claims failed in such a way
+    :param left_s: the time until the request must be answered
+    :param outdated: whether hosts have more capacity than was known
     """
     may_differ = (
         conflicts > 0 or outdated if failure is Failure.NO_HOST
@@ -94,21 +94,21 @@ def should_retry(
     return may_differ and attempts_left > 0 and left_s > 0
 
 
-#: of the whole time, at most: for the answer's way, for the ends of victims
-#: after their notice, and for choosing before it
+#: Shares of the whole time, at most: for the answer to arrive, for victims to
+#: end after their notice, and for the decision before it.
 ANSWER_SHARE = 0.1
 END_SHARE = 0.25
 CHOICE_SHARE = 0.05
-#: choosing takes seconds at most, however long the whole is
+#: The most seconds that a decision may take.
 CHOICE_S = 60.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TimeBudget:
-    """What a request has, in seconds.
+    """The time that a request has, in seconds.
 
-    ``whole_s``: from when it came to when it must be answered. ``end_s``:
-    what has to be left of it when the notice of its victims is over.
+    ``whole_s``: from its arrival until it must be answered. ``end_s``: the
+    time that must remain when the notice of its victims is over.
     """
 
     whole_s: float
@@ -116,7 +116,7 @@ class TimeBudget:
 
     @property
     def notice_limit_s(self) -> int:
-        """The longest notice that a request can wait for."""
+        """The longest notice that the request can wait for."""
         choice_s = min(CHOICE_S, self.whole_s * CHOICE_SHARE)
         return max(0, int(self.whole_s - self.end_s - choice_s))
 
@@ -124,14 +124,16 @@ class TimeBudget:
 def make_time_budget(
     patience_s: float, sign_s: float, termination_timeout_s: float
 ) -> TimeBudget:
-    """Return the times of a request.
+    """Return the time budget of a request.
 
-    :param patience_s: how long who asks waits for the answer
-    :param sign_s: how long without a sign that the request is worked on; so
-        it was in a queue for no longer than this, or it has been given up
-    :param termination_timeout_s: how long victims may take to end after
-        their notice. Where that is most of the time that there is, the end
-        is expected to be faster.
+    A call that times out is not answered: an eviction after that serves
+    nobody.
+
+    :param patience_s: how long the caller waits for the answer
+    :param sign_s: how long the caller waits for a heartbeat; a request was
+        queued for no longer, or its caller has given up
+    :param termination_timeout_s: how long victims may take to end after their
+        notice. If that is most of the time, they are expected to end faster.
     """
     whole_s = max(0.0, patience_s - min(sign_s, patience_s * ANSWER_SHARE))
     return TimeBudget(whole_s, min(termination_timeout_s, whole_s * END_SHARE))

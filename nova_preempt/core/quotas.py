@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quotas of normal and preemptible servers in a project.
 
-A server counts by the size of its flavor, as in Nova's own quota: memory in
-MiB. A limit below 0 is none.
+A server counts by its flavor, as in Nova's own quota: memory in MiB. A
+negative limit is unlimited.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import dataclasses
 
 NAMES = ("servers", "vcpus", "memory_mb")
 
-# What limits of normal servers are called.
+# Prefix of the limits of normal servers.
 _NORMAL = "normal_"
 
-#: Every name that limits_of() takes.
+#: The names of all limits.
 LIMITS = tuple(prefix + name for name in NAMES for prefix in ("", _NORMAL))
 
 
 @dataclasses.dataclass(frozen=True)
 class ServerSize:
-    """What one server counts, and as which kind."""
+    """The amounts that a server counts, and its kind."""
 
     preemptible: bool
     vcpus: int
@@ -32,7 +32,7 @@ class ServerSize:
 class CountedServer:
     """A server in a cell.
 
-    :ivar amounts: more than one while it is resized: either may stay
+    :ivar amounts: two while it is resized: either may remain
     :ivar busy: whether Nova works on it
     """
 
@@ -42,7 +42,7 @@ class CountedServer:
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """What was admitted for a server, and may not be in records yet."""
+    """An admitted server that records may not show yet."""
 
     id: int
     server_uuid: str
@@ -59,8 +59,8 @@ class Claim:
 class ExceededLimit:
     """A limit that a request would exceed.
 
-    :ivar used: before the request
-    :ivar requested: what it adds
+    :ivar used: the usage before the request
+    :ivar requested: the usage that it adds
     """
 
     name: str
@@ -71,11 +71,11 @@ class ExceededLimit:
 
 @dataclasses.dataclass(frozen=True)
 class ProjectRecords:
-    """What is known of a project.
+    """The servers and claims of a project.
 
-    :ivar servers: those in cells, by uuid
-    :ivar requests: uuids of those that are in no cell yet
-    :ivar claims: those that came before the one that is asked about
+    :ivar servers: servers in cells, by uuid
+    :ivar requests: uuids of servers that are in no cell yet
+    :ivar claims: the claims before the one that is checked
     """
 
     servers: Mapping[str, CountedServer]
@@ -83,7 +83,7 @@ class ProjectRecords:
     claims: Sequence[Claim] = ()
 
     def is_pending(self, claim: Claim) -> bool:
-        """Whether records may not show yet what was admitted.
+        """Return whether records may not show the claim yet.
 
         Nova marks a server as busy before it asks for a host, and until its
         record has the new flavor.
@@ -93,19 +93,19 @@ class ProjectRecords:
             server is not None and server.busy)
 
     def settled(self) -> list[int]:
-        """Ids of the claims that do not count any more."""
+        """Return the ids of claims that do not count any more."""
         return [claim.id for claim in self.claims
                 if not self.is_pending(claim)]
 
     def usage(
         self, wanted: ServerSize, uuids: Collection[str]
     ) -> tuple[dict[str, int], dict[str, int]]:
-        """Return what is used, and what a request adds to it, by name.
+        """Return the usage, and what a request adds to it, by name.
 
-        A server that moves adds nothing, one that is resized the rest. What
-        grows by nothing is not named.
+        A server that moves adds nothing, one that is resized the difference.
+        Names with no growth are left out.
 
-        :param wanted: what each server of the request counts
+        :param wanted: the size of each server of the request
         :param uuids: of its servers
         """
         sizes = {uuid: list(server.amounts)
@@ -124,7 +124,7 @@ class ProjectRecords:
 
 def _largest(sizes: Iterable[ServerSize],
              preemptible: bool) -> ServerSize | None:
-    """Return what counts of a server; None if it is of another kind."""
+    """Return the size that counts, None if it is of another kind."""
     sizes = [size for size in sizes if size.preemptible == preemptible]
     if not sizes:
         return None
@@ -144,8 +144,8 @@ def limits_of(
 ) -> dict[str, int]:
     """Return the limits of one kind of server, by NAMES.
 
-    :param of_all: each of LIMITS
-    :param of_project: those of LIMITS that are otherwise for a project
+    :param of_all: the default of each of LIMITS
+    :param of_project: the LIMITS that a project overrides
     """
     limits = {**of_all, **of_project}
     prefix = "" if preemptible else _NORMAL
@@ -153,7 +153,7 @@ def limits_of(
 
 
 def is_bounded(limits: Mapping[str, int]) -> bool:
-    """Whether there is any limit: if not, nothing has to be counted."""
+    """Return whether any limit is set, so that usage must be counted."""
     return any(limit >= 0 for limit in limits.values())
 
 
@@ -162,7 +162,8 @@ def exceeded(
     requested: Mapping[str, int]) -> list[ExceededLimit]:
     """Return the limits that a request would exceed.
 
-    What it adds nothing to does not keep it out, however much it is.
+    A limit to which the request adds nothing does not refuse it, even if
+    exceeded.
     """
     return [ExceededLimit(name, limits[name], used[name], amount)
             for name, amount in requested.items()
@@ -183,14 +184,14 @@ def message(project_id: str, preemptible: bool,
 def zeroed(
     extra_specs: Mapping[str, str], classes: Iterable[str], preemptible: bool
 ) -> set[str]:
-    """Return the keys by which a flavor keeps out of Nova's quota.
+    """Return the extra specs by which a flavor avoids Nova's quota.
 
     With unified limits Nova checks the resource classes that a flavor asks
-    for: with resources:VCPU=0 it asks for none. Only preemptible servers may
-    keep out, which are counted here.
+    for: with resources:VCPU=0 it asks for none. Only preemptible servers,
+    which are counted here, may do so.
 
-    :param classes: those of which the size of the flavor is claimed all the
-        same
+    :param classes: the classes that are claimed by the size of the flavor all
+        the same
     """
     if not preemptible:
         return set()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages to users when preemption cannot help.
 
-The words tell of the user's own request, and nothing of others: no names, no
-numbers, no errors of services. What exactly stood in the way is in the record
-that operators see.
+A message describes the user's own request only: no names, numbers or service
+errors of other projects. The decision record, which operators see, has the
+exact cause.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import enum
 class Reason(enum.Enum):
     """Why preemption could not help a request."""
 
-    REQUEST = "request"    # it is of a kind that preemption does not serve
-    NO_HOST = "no_host"    # whoever would end
-    NOBODY = "nobody"      # there is no preemptible server at all
-    RACES = "races"        # others were faster, each time
-    STUCK = "stuck"        # who had to give way did not in time
-    TIME = "time"          # who asked gives up before it could be done
-    BUSY = "busy"          # too many wait already
-    SERVICE = "service"    # a service did not do what it should
-    FREE = "free"          # it takes free space only
+    REQUEST = "request"    # preemption does not support its kind
+    NO_HOST = "no_host"    # not even without all candidates
+    NOBODY = "nobody"      # there is no preemptible server
+    RACES = "races"        # other requests won every claim
+    STUCK = "stuck"        # victims did not end in time
+    TIME = "time"          # the request timed out before
+    BUSY = "busy"          # too many requests wait already
+    SERVICE = "service"    # a service failed
+    FREE = "free"          # it may use free capacity only
 
 
 _TEXTS = {
@@ -38,24 +38,25 @@ _TEXTS = {
     Reason.FREE: "a preemptible server uses free capacity only.",
 }
 
-#: Of a request that an error keeps from being looked at.
+#: Said when an error prevents the scheduling of a request.
 UNSERVED = ("The request could not be scheduled: a service that it needs did "
             "not answer as it should; try again later.")
 
 
 def message(why: Reason, detail: str = "") -> str:
-    """Return a sentence.
+    """Return the sentence for a reason.
 
-    :param detail: of a REQUEST: what about it cannot be served
+    :param detail: for REQUEST: the property of the request that preemption
+        does not support
     """
     text = f"{detail}." if why is Reason.REQUEST else _TEXTS[why]
     return f"Preemption could not help: {text}"
 
 
 def waking_message(boot_s: float, waited_s: float) -> str:
-    """Return what is said where hosts are being powered on.
+    """Return the message to a request while hosts are powered on.
 
-    :param waited_s: how long the request has waited for them; 0 = not at all
+    :param waited_s: how long the request has waited for them, 0 if it did not
     """
     text = ("Capacity is on its way: hosts are being powered on, which takes "
             f"about {boot_s:.0f} s")
@@ -65,7 +66,7 @@ def waking_message(boot_s: float, waited_s: float) -> str:
 
 
 def join_sentences(*sentences: str) -> str:
-    """Return one reason of these; none is said twice."""
+    """Join sentences into one text without repeating any."""
     said: list[str] = []
     for sentence in sentences:
         text = sentence.strip()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells whether the request that victims end for still exists.
+"""Tells whether a preemption still serves a request, and has an owner.
 
-Asked before each act upon a victim. A user deletes the new server or cancels
-the reservation during a notice, a host of a reservation is replaced, space
-becomes free without the victim: then nobody ends.
+Checked before each action on a victim. During a notice a user may delete the
+new server or cancel the reservation, a host of a reservation may be replaced,
+or capacity may become free: then nobody is evicted.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ SERVER_GONE = "the server was deleted while its victims had their notice"
 class Purpose:
     """The request that a preemption serves.
 
-    ``server_uuid``: the server that needs the space, '' if none does.
-    ``reservation_uuid``: of the operation ``reservation``. ``node``: the host
-    that the reservation needs empty. ``providers``: uuids of those on which
-    the victims have their space. A maximum run time, a call that evicts a
-    server and a repair cannot be withdrawn: they have only an operation.
+    ``server_uuid``: the preemptor, '' if there is none. ``reservation_uuid``:
+    set for the operation ``reservation``. ``node``: the host that the
+    reservation needs empty. ``providers``: uuids of the providers that hold
+    the victims' allocations. A maximum run time, an eviction by the API and a
+    repair cannot be withdrawn: they have only an operation.
     """
 
     operation: str
@@ -43,24 +43,25 @@ class RequesterView(Protocol):
     """Answers about requests as they are now."""
 
     def is_gone(self, server_uuid: str) -> bool:
-        """Whether a server is deleted, or Nova has given it up.
+        """Return whether a server is deleted, or Nova has given it up.
 
-        Or the waiting request was closed that it is for, which deletes it.
+        True also if the backlog request that it was built for was closed,
+        since that deletes it.
         """
 
     def are_hosts_emptied(self) -> bool:
-        """Whether hosts are emptied for reservations at all."""
+        """Return whether hosts are drained for reservations at all."""
 
     def reservation(self, uuid: str) -> reservation_model.Reservation | None:
-        """A reservation, None if there is none."""
+        """Return a reservation, None if it does not exist."""
 
     def lacks_headroom(self, providers: Collection[str]) -> bool:
-        """Whether the headroom around one of these providers is short."""
+        """Return whether a group of these providers is short of headroom."""
 
 
 def why_unneeded(purpose: Purpose, port: RequesterView,
                  now: datetime.datetime) -> str:
-    """Return why nobody needs the space of the victims, '' if it is needed.
+    """Return why the victims' capacity is not needed, '' if it is.
 
     :param now: naive and in UTC
     """
@@ -97,23 +98,21 @@ def is_orphan(
     uuid: str, owner: str, age_s: float, *, me: str,
     working_on: Collection[str], leases: Mapping[str, bool], timeout_s: float,
 ) -> bool:
-    """Whether a decision has nobody who finishes it.
+    """Return whether no process will finish a decision.
 
-    1. One of ours, if no thread of this process works on it: it waits until
-       Nova has finished with a victim, or has failed in a way that nobody
-       foresaw.
-    2. One whose owner has a lease, if that has run out. How long ago its owner
-       gave a sign is no matter, nor by which clock.
-    3. One that was given up, or whose owner has no lease: once nothing has
-       happened to it for long enough. What was asked for, and may still
-       arrive, has done so by then.
+    1. A decision of this process: if no thread works on it. It waited for Nova
+       to finish with a victim, or failed in an unforeseen way.
+    2. A decision whose owner has a lease: if the lease has expired, however
+       long ago the owner was last heard from and by whichever clock.
+    3. A decision that was given up, or whose owner has no lease: if it has not
+       changed for ``timeout_s``. Pending calls have arrived by then.
 
     :param owner: the name of its owner, empty if it was given up
-    :param age_s: the time since its last sign of life
+    :param age_s: the time since its last change
     :param me: the name of this process
     :param working_on: the uuids of decisions that this process works on
-    :param leases: whether each owner's lease has not run out
-    :param timeout_s: how long the others are waited for
+    :param leases: {owner: whether its lease is valid}
+    :param timeout_s: the age at which a decision without a lease is orphaned
     """
     if owner == me:
         return uuid not in working_on

@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Statuses of a victim, and what they mean."""
+"""Statuses of a victim in a decision record."""
 
-PENDING = "pending"            # chosen, its space taken, not touched yet
-NOTICED = "noticed"            # has notice until its deadline
-ENDING = "ending"              # its action was asked for
+PENDING = "pending"            # chosen and claimed, not evicted yet
+NOTICED = "noticed"            # has a notice that is not over
+ENDING = "ending"              # Nova was asked for its action
 GONE = "gone"                  # deleted
 SHELVED = "shelved"            # shelved and offloaded
 STOPPED = "stopped"            # stopped and locked, to be deleted later
-MIGRATED = "migrated"          # lives on another host
-KEPT = "kept"                  # lives on, with its space
-RESTORED = "restored"          # was shelved, and has come back
-LEFT = "left"                  # was shelved, and is left to its owner
+MIGRATED = "migrated"          # was moved to another host
+KEPT = "kept"                  # runs on, with its allocations
+RESTORED = "restored"          # was shelved, and was unshelved
+LEFT = "left"                  # was shelved, and its owner unshelves it
 
-# Of victims that are still there and may be chosen again.
+# The server still exists and may be chosen as a victim again.
 SURVIVED = (SHELVED, STOPPED, MIGRATED, RESTORED, LEFT)
 
-# Of victims that have left where they were, for a while at least.
+# The server has left its host, at least for a while.
 LEFT_PLACE = (GONE, SHELVED, STOPPED, RESTORED, LEFT)
 
-# Of victims that may still be where they were.
+# The server may still be on its host.
 STAYING = (PENDING, NOTICED, ENDING, KEPT)
 
-# Of victims that need nothing more for their decision.
+# The decision has nothing more to do for the victim.
 ENDED = (GONE, SHELVED, STOPPED, MIGRATED, KEPT)
 
-# Of victims that nothing has happened to, if their decision is taken back.
+# A roll-back of the decision leaves the server as it was.
 UNTOUCHED = (PENDING, NOTICED)
 
-# Of victims that their owner has lost for a server that never came.
+# The owner lost the server although the preemptor was never built.
 LOST_IN_VAIN = (GONE, SHELVED, STOPPED, ENDING)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The cheapest set of preemptible servers to give way on one host.
+"""Finds the cheapest set of victims on one host.
 
-This is the selection of Algorithm 5 of A. Lopez Garcia et al., FGCS 2019
-(doi 10.1016/j.future.2018.12.057): over all combinations of preemptible
-servers that free enough, the one of least total cost; made exact where the
-paper is silent (ties), and fast where the paper enumerates.
+This is the selection of Algorithm 5 of A. Lopez Garcia et al., FGCS 2019 (doi
+10.1016/j.future.2018.12.057): over all combinations of preemptible servers
+that free enough, the one of least total cost; made exact where the paper is
+silent (ties), and fast where the paper enumerates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nova_preempt.core.cover.ranked_covers import Caps
 from nova_preempt.core.cover.ranked_covers import ranked
 from nova_preempt.core.model import Amounts, Candidate, Cap, VictimSet
 
-#: Tells of a whole set, in order of uuid, whether it is good enough.
+#: Returns whether a set of victims, in order of uuid, is acceptable.
 Accept: TypeAlias = Callable[[tuple[Candidate, ...]], bool]
 
 
@@ -61,14 +61,14 @@ class SearchLimits:
                 raise ValueError(msg)
 
 
-#: What is asked for unless the caller says otherwise.
+#: The limits unless the caller sets others.
 DEFAULT_LIMITS = SearchLimits()
 
-#: One ``accept`` may lead to hundreds of searches; together they may take
-#: so many times what one may take, then the rest are only approximated.
+#: One ``accept`` may lead to hundreds of searches; together they may take so
+#: many times the budget of one search, then the rest are approximated.
 _SEARCHES = 4
 
-#: Prices of a unit are compared in such parts of one.
+#: Unit prices are compared as fixed-point numbers with so many bits.
 _PRICE_BITS = 32
 
 
@@ -93,7 +93,7 @@ def cheapest_victims(
     enough and is accepted.
 
     No set that breaks one of the ``caps`` is returned. After
-    ``limits.cap_splits`` cheaper ones that do, victims are given back in the
+    ``limits.cap_splits`` cheaper ones that do, victims are spared in the
     same way from some large sets that keep them; then None may also mean
     that these did not free enough.
 
@@ -115,7 +115,7 @@ def cheapest_victims(
     barred = {uuid for cap in caps if cap.most <= 0 for uuid in cap.uuids}
     pool = [c for c in pool if c.uuid not in barred]
     if accept is None:
-        # Who frees nothing is of use only to ``accept``.
+        # A candidate that frees nothing can matter only to ``accept``.
         pool = [c for c in pool if any(map(c.resources.get, missing))]
     search = CoverSearch(pool, missing, capacity, limits, caps)
     if accept is None and not search.caps.caps:
@@ -124,7 +124,7 @@ def cheapest_victims(
 
 
 class CoverSearch:
-    """One question: its candidates in order of uuid, and the work so far."""
+    """A search for victims: candidates in order of uuid, and steps so far."""
 
     def __init__(
         self, pool: Sequence[Candidate], missing: Amounts,
@@ -134,7 +134,7 @@ class CoverSearch:
         members = [
             (frozenset(i for i, c in enumerate(pool) if c.uuid in cap.uuids),
              max(0, cap.most)) for cap in caps]
-        # Only those that the pool could break.
+        # Only the caps that the pool could break.
         self.caps = Caps([cap for cap in members if len(cap[0]) > cap[1]])
         self.need: Row = tuple(missing.values())
         self.rows: list[Row] = [
@@ -155,7 +155,7 @@ class CoverSearch:
         return self.victims(chosen, optimal=answer.exact)
 
     def accepted(self, accept: Accept | None) -> VictimSet | None:
-        """Return the best set that is accepted, as far as can be told."""
+        """Return the best accepted set that the budget allows to find."""
 
         def good(chosen: list[int]) -> bool:
             return self.frees_enough(chosen) and (
@@ -164,7 +164,7 @@ class CoverSearch:
 
         if not self.frees_enough(range(len(self.pool))):
             return None
-        # Without a test the first one is taken.
+        # Without a test the first set is accepted.
         checks = 1 if accept is None else self.limits.accept_checks
         for chosen, optimal in self.offers(checks):
             if good(chosen):
@@ -190,10 +190,9 @@ class CoverSearch:
                 yield cover
 
     def fallback_sets(self) -> Iterator[list[int]]:
-        """Yield large sets that keep the caps: everybody if there are none.
+        """Yield large sets that keep the caps; all candidates without caps.
 
-        Filled with those who free the most, or the most for their price, or
-        who are the cheapest.
+        Filled greedily by freed amount, by freed amount per cost, and by cost.
         """
         freed = [
             sum([SHARE * r // n for r, n in zip(row, self.need, strict=True)])
@@ -214,7 +213,7 @@ class CoverSearch:
                 return
 
     def solve(self, forced: list[int], free: list[int]) -> Answer | None:
-        """Return the best set of free ones that completes the forced."""
+        """Return the best set of free candidates that completes the forced."""
         allowed = self.caps.open(forced, free)
         if allowed is None:
             return None
@@ -233,10 +232,11 @@ class CoverSearch:
     def spare(
         self, chosen: list[int], good: Callable[[list[int]], bool]
     ) -> list[int]:
-        """Return the set without those it can do without, dearest first.
+        """Return the set without unnecessary victims, dearest dropped first.
 
-        Goes round until nobody can be spared: whoever was needed once may
-        not be when others have gone, for all that is known of ``good``.
+        Repeats until no victim can be spared, since ``good`` may be any test:
+        a victim that was needed once may be unnecessary after others were
+        dropped.
         """
         keys = self.keys.keys
         queue = collections.deque(
@@ -252,13 +252,13 @@ class CoverSearch:
         return sorted(queue)
 
     def frees_enough(self, chosen: Sequence[int]) -> bool:
-        """Tell whether these free what is missing in every class."""
+        """Return whether a set frees the missing amount of every class."""
         return all(
             sum([self.rows[i][k] for i in chosen]) >= wanted
             for k, wanted in enumerate(self.need))
 
     def victims(self, chosen: list[int], *, optimal: bool) -> VictimSet:
-        """Return the set as the caller knows it."""
+        """Return the set as a VictimSet."""
         victims = tuple([self.pool[i] for i in chosen])
         cost = sum([victim.cost for victim in victims])
         return VictimSet(victims, cost, optimal, self.steps)
@@ -266,10 +266,10 @@ class CoverSearch:
 
 def lower_bound(
     candidates: Iterable[Candidate], missing: Amounts) -> int | None:
-    """Return a cost that no sufficient set is below; None: there is none.
+    """Return a lower bound of the cost of victims; None: no set suffices.
 
     The largest, over the missing classes, of the cost of freeing that class
-    alone were servers divisible. O(classes * n log n).
+    alone if servers were divisible. O(classes * n log n).
     """
     pool = list(candidates)
     bounds = [
@@ -284,10 +284,10 @@ def lower_bound(
 
 def holds_for_less(
     candidates: Iterable[Candidate], victim_set: VictimSet) -> bool:
-    """Tell whether the set stays the cheapest if less is missing.
+    """Return whether the set remains the cheapest if less is missing.
 
-    A single victim that costs less than any other candidate does, as long as
-    anything is missing at all: somebody has to end, and nobody is cheaper.
+    True for a single victim that costs less than any other candidate, as long
+    as anything is missing.
     """
     if len(victim_set.victims) != 1:
         return False
@@ -300,8 +300,8 @@ def holds_for_less(
 def divisible(offers: list[tuple[int, int]], need: int) -> int | None:
     """Return the least cost of ``need`` units, rounded up.
 
-    ``offers``: (cost, units) of things that can be bought in part. Costs may
-    be larger than floats are.
+    ``offers``: (cost, units) that can be bought in part. Costs may exceed
+    floats.
     """
     offers = sorted(
         [offer for offer in offers if offer[1]],

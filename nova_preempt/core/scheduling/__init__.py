@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""One request: on which host, and who has to leave it."""
+"""Decisions on one request: its host, and the victims there."""

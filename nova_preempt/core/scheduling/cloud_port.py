@@ -2,12 +2,12 @@
 
 """Interface through which a decision reads the cloud.
 
-Whoever answers, Nova's scheduler or a simulation, is told nothing of why. The
-questions are few and in bulk, so that they may be recorded and asked again.
+Implemented by Nova's scheduler and by the simulator. The queries are few and
+in bulk, so that they can be recorded and replayed.
 
-Where the cloud cannot answer for a host, the host is left out. An error that
-comes at once costs next to nothing. A call that nobody answers takes as long
-as its time limit, with Placement 60 s by default, so that time is bounded.
+A host that the cloud cannot read is left out. An error that comes at once
+costs next to nothing. A call that is not answered takes as long as its
+timeout, with Placement 60 s by default, so that the total time is bounded.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from nova_preempt.core.model import Provider, Server
 from nova_preempt.core.scheduling.eviction_budgets import Budgets
 from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 
-#: How old what is known of free space may be when a preemptible server is
-#: placed, and what is known of hosts that need victims while others have room,
-#: in seconds. Nobody ends by old data.
+#: How old data may be, in seconds: on free capacity when a preemptible server
+#: is placed, and on hosts that need victims while other hosts have capacity.
+#: Nobody is evicted by old data.
 MAX_AGE_S = 5.0
 
 #: How old Placement's list of the hosts that may serve a request may be when
-#: victims are looked for, in seconds: more than passes until the next
-#: reading in the background.
+#: victims are searched, in seconds: more than the interval of background
+#: readings.
 LIST_MAX_AGE_S = 60.0
 
-#: After so many seconds, two calls that nobody answers, no further host is
-#: read: the request is decided by what is known.
+#: After so many seconds, two unanswered calls, no further host is read: the
+#: request is decided by the hosts that were.
 READ_S = 120.0
-#: After one more no host is claimed either.
+#: After one more unanswered call no host is claimed either.
 CLAIM_S = 180.0
 
-#: Stands for the list of all hosts where a host is named.
+#: Stands for the list of all hosts in place of the uuid of a host.
 ALL_HOSTS = ""
 
-#: Said of a host that is not read any more.
+#: The reason for a host that was not read.
 NOT_ASKED = "not asked, since other hosts took too long to answer"
 
 
 class Unanswered(Exception):
-    """The cloud cannot answer now; the message says why.
+    """The cloud cannot answer a query now; the message says why.
 
-    :param after_s: how long it took until that was known
+    :param after_s: how long the query took to fail
     """
 
     def __init__(self, reason: str, after_s: float = 0.0) -> None:
@@ -55,11 +55,11 @@ class Unanswered(Exception):
 
 
 class UnansweredHosts:
-    """The hosts that did not answer for one request, in all its passes.
+    """The hosts that did not answer a request, in all its passes.
 
-    :ivar reasons: {uuid of a host: what was said instead of an answer}
-    :ivar excluded: uuids of hosts that could not be claimed: the request does
-        not go there any more
+    :ivar reasons: {uuid of a host: error}
+    :ivar excluded: uuids of hosts that could not be claimed and are not tried
+        again for the request
     """
 
     def __init__(self) -> None:
@@ -68,40 +68,40 @@ class UnansweredHosts:
         self._spent_s = 0.0
 
     def note(self, host: str, exc: Unanswered) -> None:
-        """Note a question about a host that was not answered."""
+        """Record a query about a host that was not answered."""
         self.reasons[host] = str(exc)
         self._spent_s += exc.after_s
 
     def exclude(self, host: str, exc: Unanswered) -> None:
-        """Note the same of a host that was about to be claimed."""
+        """Record a host that could not be claimed, and exclude it."""
         self.note(host, exc)
         self.excluded.add(host)
 
     def answered(self, host: str) -> None:
-        """Forget that a host did not answer earlier."""
+        """Remove the earlier error of a host."""
         self.reasons.pop(host, None)
 
     @property
     def reason(self) -> str:
-        """Return the first error, '' if all hosts answered."""
+        """The first error, '' if all hosts answered."""
         return next(iter(self.reasons.values()), "")
 
     def may_read(self) -> bool:
-        """Tell whether there is time left to ask about further hosts."""
+        """Return whether there is time left to read further hosts."""
         return self._spent_s < READ_S
 
     def may_claim(self) -> bool:
-        """Tell whether there is time left to claim a host."""
+        """Return whether there is time left to claim a host."""
         return self._spent_s < CLAIM_S
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ListedHost:
-    """A host that may serve the request but for its free space.
+    """A host that may serve the request if capacity is freed.
 
-    ``providers`` is what is known of it, the root first, () if nothing is;
-    ``fresh`` says that nothing has changed since. ``floor_us``: no plan there
-    costs less, as far as that is known beforehand.
+    ``providers``: as last read, the root first, () if never; ``fresh``:
+    whether nothing has changed since. ``floor_us``: a lower bound of the cost
+    of any plan there.
     """
 
     uuid: str
@@ -113,9 +113,9 @@ class ListedHost:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostTrial:
-    """A host as it would be without these servers, in order of uuid.
+    """A host without some servers, which are in order of uuid.
 
-    ``cost_us`` is what their end costs.
+    ``cost_us`` is the cost of evicting them.
     """
 
     host: str
@@ -124,41 +124,41 @@ class HostTrial:
 
 
 class CloudPort(Protocol):
-    """Answers the questions of one request; hosts are named by their uuid."""
+    """Answers the queries of one request; hosts are named by their uuid."""
 
     def objection(self) -> str:
-        """Say why nobody may end for this request, '' if some may.
+        """Return why nobody may be evicted for this request, '' if allowed.
 
-        Asked once, before victims are looked for.
+        Called once, before victims are searched.
         """
 
     def refresh(self, max_age_s: float) -> None:
-        """Learn which servers have changed, if that is older than this."""
+        """Read the changes of servers, if the last read is older than this."""
 
     def may_wait(self, notice_s: float) -> bool:
-        """Tell whether the request can, and may, wait for such a notice.
+        """Return whether the request can, and may, wait for such a notice.
 
-        Asked of servers that may end in every other respect.
+        Called for servers that are eligible in every other respect.
         """
 
     def listed(self, max_age_s: float) -> Sequence[ListedHost]:
-        """Tell which hosts with preemptible servers may serve the request.
+        """Return the hosts with preemptible servers that the request may use.
 
-        In ascending order of their ``floor_us``; they are looked at one by
+        In ascending order of their ``floor_us``; the caller reads them one by
         one, and as a rule not all of them.
 
-        :param max_age_s: how old that may be
+        :param max_age_s: how old the list may be
         :raises Unanswered:
         """
 
     def list_again(self, host: str, max_age_s: float) -> ListedHost | None:
-        """Tell it of a host that was listed, None if it may not any more.
+        """Return the present state of a listed host, None if unlisted.
 
         :raises Unanswered:
         """
 
     def read(self, host: str) -> tuple[Provider, ...]:
-        """Return the providers of a host as they are now, () if it is gone.
+        """Return the present providers of a host, () if it is gone.
 
         :raises Unanswered:
         """
@@ -166,40 +166,40 @@ class CloudPort(Protocol):
     def servers_on(self, name: str) -> Mapping[str, Server]:
         """Return the preemptible servers on the host of this name, by uuid.
 
-        A mapping that is not changed afterwards, and best the same one for
-        as long as they are the same.
+        The mapping must not change afterwards, and should be the same object
+        while the servers are the same.
         """
 
     def server(self, uuid: str) -> Server | None:
-        """Return a preemptible server as it is known now."""
+        """Return a preemptible server as known now."""
 
     def ending(self) -> Collection[str]:
-        """Return the uuids of the servers that end already.
+        """Return the uuids of the servers that are being evicted.
 
-        Asked before victims are looked for in earnest; from here until the
-        request is through nobody else should choose victims.
+        Called before a search whose victims will be evicted; from here until
+        the request is done no other request should choose victims.
         """
 
     def releasing(self) -> Mapping[str, ReleasingHost]:
-        """Return what those who end already give up, by host.
+        """Return the pending evictions by host.
 
-        {} for a request that does not wait for that.
+        {} for a request that may not wait for them.
         """
 
     def budgets(self) -> Budgets | None:
-        """Return how many servers may end together, None = as many as may."""
+        """Return the limits on simultaneous evictions, None for no limit."""
 
     def load(self, hosts: Collection[str]) -> Collection[str]:
-        """Look at hosts that were not offered; return those that are there."""
+        """Read hosts that were not offered; return the hosts that exist."""
 
     def passing(self, trials: Sequence[HostTrial]) -> Collection[str]:
-        """Return the hosts that pass every filter as they would be then."""
+        """Return the hosts that pass every filter without the servers."""
 
     def order(self, trials: Sequence[HostTrial], index: int) -> Sequence[str]:
         """Return the hosts that pass, the best for the index-th server first.
 
-        Filters see the host as it would be, weighers as it is.
+        Filters see the host without the servers, weighers as it is.
         """
 
     def room_age_s(self) -> float:
-        """Return how long ago the cloud said which hosts have room."""
+        """Return the age of the list of hosts with free capacity."""

@@ -37,17 +37,18 @@ from nova_preempt.core.scheduling.preemption_policy import Classes
 from nova_preempt.core.scheduling.preemption_policy import Policy
 from nova_preempt.core.times import microseconds
 
-#: For how long a floor by promises holds. In that time a server of a class
-#: of a half gains as much of a margin.
+#: How long a cost bound by promises holds. In that time a server whose class
+#: promises half the time gains as much of a margin.
 _HOLDS_US = 900 * SECOND
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostedServer:
-    """A preemptible server on a host that may end once it is old enough.
+    """A preemptible server on a host that can be evicted.
 
-    ``able_us``: when it is; ``freed``: what its end frees; ``held``: what it
-    has, by slot, and ``resources``, by class.
+    ``able_us``: when its minimum run time ends; ``freed``: the amounts that
+    its end frees; ``held``: its allocations by slot, and ``resources``, by
+    class.
     """
 
     server: Server
@@ -70,10 +71,10 @@ class HostedServer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CostBound:
-    """What a host costs at least from one time until, but not at, another.
+    """A lower bound of a host's cost from one time until before another.
 
-    ``cost_us`` is None where no victims help; ``refusal`` says why.
-    ``promised``: what is known of promises to the servers, from ``source``.
+    ``cost_us`` is None where no victims suffice; ``refusal`` says why.
+    ``promised``: the promises to the servers, from ``source``.
     """
 
     providers: Sequence[Provider]
@@ -87,12 +88,12 @@ class CostBound:
 
 
 class CostBounds:
-    """Those of one kind of request, by host. Threads may share it.
+    """Cost bounds of one kind of request, by host. Thread-safe.
 
-    :param request: what each of them asks for
-    :param policy: the operator's, of which the terms and the costs count
-    :param floor: of the cost function
-    :param has_claim: whether each of them is of a class
+    :param request: the resources of each such request
+    :param policy: the operator's terms and costs
+    :param floor: the lower bound of the cost function
+    :param has_claim: whether each of the requests has a class
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class CostBounds:
         self, host: str, providers: Sequence[Provider],
         servers: Mapping[str, Server], now_us: int,
         classes: Classes | None = None, ) -> CostBound | None:
-        """Return what is known of a host, if it still holds."""
+        """Return the cost bound of a host, if it still holds."""
         known = self._known.get(host)
         if known is not None and (
             classes is not None and known.source is not classes.source):
@@ -123,7 +124,7 @@ class CostBounds:
 
     def _seen_again(self, host: str, known: CostBound,
                     classes: Classes) -> CostBound | None:
-        """Return it if the same is known of promises there still."""
+        """Return the bound if the promises to servers are the same still."""
         if known.promised != classes.known(known.servers.values()):
             return None
         known = dataclasses.replace(known, source=classes.source)
@@ -134,7 +135,7 @@ class CostBounds:
         self, host: Host, servers: Mapping[str, Server],
         hosted: Sequence[HostedServer], now_us: int,
         classes: Classes | None = None, ) -> CostBound:
-        """Return, and keep, what a host costs at least from now on.
+        """Compute, store and return the cost bound of a host from now on.
 
         :param servers: the preemptible ones there; never changed afterwards
         :param hosted: of the host, see Memo
@@ -156,10 +157,10 @@ class CostBounds:
 
     def cheapest(
         self, hosted: Sequence[HostedServer], now_us: int) -> tuple[int, int]:
-        """Return what the cheapest of a host costs at least, and until when.
+        """Return the least cost of any server on a host, and until when.
 
-        Whoever has to end there: it is less work than work_out(), and the
-        same for all kinds of requests.
+        A bound for any request that needs victims there: cheaper than
+        work_out(), and the same for all kinds of requests.
         """
         found, until_us = self._costs(hosted, now_us, None)
         return min(
@@ -169,8 +170,7 @@ class CostBounds:
         self, hosted: Sequence[HostedServer], now_us: int,
         classes: Classes | None,
     ) -> tuple[list[tuple[HostedServer, int]], int]:
-        """Return who may end with the least cost, and until when that holds.
-        """
+        """Return eligible servers with least costs, and until when."""
         until_us = costs.NEVER_US
         known = []
         for each in hosted:
@@ -189,9 +189,9 @@ class CostBounds:
     def _of_server(
         self, each: HostedServer, now_us: int, classes: Classes | None
     ) -> tuple[int, int] | None:
-        """Return what one costs at least, and until when.
+        """Return the least cost of a server, and until when that holds.
 
-        None of one whom none of these requests ends.
+        None if none of these requests may preempt it.
         """
         if classes is not None:
             until_us = now_us + _HOLDS_US
@@ -205,10 +205,9 @@ class CostBounds:
         return cost, each.launched_us + holds_us
 
     def known(self, host: str) -> CostBound | None:
-        """Return what was worked out of a host last, whether it holds or
-        not."""
+        """Return the last bound of a host, even if it does not hold now."""
         return self._known.get(host)
 
     def __len__(self) -> int:
-        """Return of how many hosts something is known."""
+        """Return the number of hosts with a bound."""
         return len(self._known)

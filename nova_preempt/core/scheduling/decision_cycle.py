@@ -2,18 +2,17 @@
 
 """Scheduling cycle of a request: hosts for its servers, and victims.
 
-The steps are those of Nova's scheduler, which drives them by its hooks as a
-plain loop does elsewhere (Cycle.place()):
+The steps are those of Nova's scheduler, which calls them from its hooks;
+Cycle.place() is a plain loop that calls them elsewhere:
 
-1. offer(): which hosts that need victims are looked at beside those with
-   room;
+1. offer(): the hosts that need victims and are filtered beside those with
+   capacity;
 2. order(): for each server of the request, the hosts that pass the filters,
    best first;
-3. confirm(): of the host that is about to be claimed, whether it still is
-   what it seemed, and with which victims;
-4. claimed(): it was; the next server of the request finds it changed.
+3. confirm(): for the host that is about to be claimed, its plan on fresh data;
+4. claimed(): notes the claim, which the next server of the request must see.
 
-Nothing is done here but asked for and answered.
+The cycle only decides; it changes nothing in the cloud.
 """
 
 from __future__ import annotations
@@ -37,23 +36,24 @@ from nova_preempt.core.scheduling.shortlist import Shortlist
 class Cycle:
     """Decides a request in one pass over the hosts.
 
-    :param cloud: what answers
-    :param request: what each server asks for
+    :param cloud: the CloudPort
+    :param request: the resources of each server
     :param policy: the operator's
     :param now: aware
     :param rank: see preemption_policy.Rank
-    :param excluded: uuids of servers that must not end for it
+    :param excluded: uuids of servers that must not be victims
     :param refusal: why no preemption can serve the request, '' if it may
-    :param idle_age_s: how old what is known of hosts that need victims may
-        be while others have room
-    :param list_age_s: how old the list of such hosts may be in any case. What
-        is about to be claimed is looked at again, and so are all hosts before
-        the request is refused.
-    :param memo: what other requests have worked out, None for nothing
+    :param idle_age_s: how old data on hosts that need victims may be while
+        other hosts have capacity
+    :param list_age_s: how old the list of such hosts may be in any case. A
+        host that is about to be claimed is read again, and so are all hosts
+        before the request is refused.
+    :param memo: figures of earlier requests, None for nothing
     :param silent: hosts that did not answer in earlier passes of the request
     :ivar why: the kind of that refusal
     :ivar room: {uuid of a host: (what each server asks for there, what is
-        free)} of hosts that had room when that was asked
+        free)} of hosts that had
+        capacity when last read
     """
 
     def __init__(
@@ -81,16 +81,16 @@ class Cycle:
         """The hosts that did not answer."""
         return self.search.silent
 
-    # -- 1. hosts beside those with room ---------------------------------
+    # -- 1. hosts beside those with capacity -----------------------------
 
     def found_room(
         self, room: Mapping[str, Resources], asked: Resources | None = None,
     ) -> None:
-        """Learn which hosts have room.
+        """Add the hosts with free capacity.
 
-        :param room: {uuid of a host: {class: what is free}}
-        :param asked: what is asked for there, if it is not what the request
-            says: Nova asks for VCPU too, for the sake of hosts without PCPU
+        :param room: {uuid of a host: {class: free amount}}
+        :param asked: the resources asked for there, if they differ from the
+            request: Nova asks for VCPU too, for hosts without PCPU
         """
         for uuid, free in room.items():
             if asked is None or (
@@ -100,7 +100,7 @@ class Cycle:
                     dict(free))
 
     def _has_room(self, host: str) -> bool:
-        """Tell whether the next server fits on a host without victims."""
+        """Return whether the next server fits on a host without victims."""
         if host not in self.room:
             return False
         asked, free = self.room[host]
@@ -109,7 +109,7 @@ class Cycle:
         )
 
     def _is_refused(self) -> bool:
-        """Tell whether victims must not be looked for; asked only then."""
+        """Return whether victims are refused; may query the cloud."""
         if not self.refusal and not self.silent.may_claim():
             self._withdraw(self.silent.reason or cloud_port.NOT_ASKED)
         if not self.refusal:
@@ -126,10 +126,9 @@ class Cycle:
         self.why = Reason.SERVICE
 
     def offer(self, *, any_victims: bool) -> list[Plan]:
-        """Return plans to look at beside the hosts with room, if any.
+        """Return plans to filter beside the hosts with capacity.
 
-        :param any_victims: whether there are preemptible servers, as far as
-            is known
+        :param any_victims: whether preemptible servers are known
         """
         if self.room and not (self.search.policy.always and any_victims):
             return []
@@ -147,8 +146,8 @@ class Cycle:
         self, hosts: Sequence[tuple[str, str]], index: int = 0) -> list[str]:
         """Return the hosts for the index-th server, the best first.
 
-        :param hosts: (uuid, name) of each: those with room, and those that
-            were offered or returned before
+        :param hosts: (uuid, name) of each host with capacity, and of those
+            that were offered or returned before
         """
         self.hosts.names.update(hosts)
         free = [uuid for uuid, _ in hosts if self._has_room(uuid)]
@@ -170,7 +169,7 @@ class Cycle:
         return list(self.cloud.order(trials, index))
 
     def _order_with_victims(self, free: list[str], index: int) -> list[str]:
-        """Look at ever more hosts until none that is left can be better."""
+        """Plan growing batches of hosts until no other can be better."""
         batch = self._to_plan(free)
         while True:
             planned = [
@@ -193,7 +192,7 @@ class Cycle:
             batch = self._load(found)
 
     def _can_stop(self, ordered: Sequence[str]) -> bool:
-        """Tell whether no host that is still to come can be better."""
+        """Return whether no remaining host can be better."""
         if not ordered:
             return False
         costs = [
@@ -204,9 +203,9 @@ class Cycle:
         return self.shortlist.is_beyond(min(costs))
 
     def _shortlisted(self, *asked: Callable[[], list[Plan]]) -> list[Plan]:
-        """Return what the first of these finds that finds something.
+        """Return the first non-empty result of these calls.
 
-        Where hosts cannot be listed, those that are known still are.
+        If hosts cannot be listed, the known hosts remain.
         """
         try:
             for ask in asked:
@@ -228,9 +227,9 @@ class Cycle:
         return [plan.host.uuid for plan in found]
 
     def _to_plan(self, free: Collection[str]) -> list[str]:
-        """Return the hosts that were looked at and may need victims.
+        """Return the hosts that were loaded and may need victims.
 
-        Those of the first batch, and those that other servers of this very
+        The hosts of the first batch, and those that other servers of this
         request have filled.
         """
         self._first, first = [], self._first
@@ -250,12 +249,12 @@ class Cycle:
     # -- 3. right before the claim ---------------------------------------
 
     def confirm(self, host: str) -> Plan | None:
-        """Return the plan of a host on what is so now, None to leave it.
+        """Return the plan of a host on fresh data, None to skip the host.
 
-        It is left where it is gone, or has room, or will have some, for
-        nobody to end: better decided anew. So it is where its victims have
-        become dearer than those of another host that was considered, and
-        where nobody answers for it.
+        A host is skipped if it is gone, or has capacity, or will have some
+        without victims: better decided anew. So is a host whose victims now
+        cost more than those of another considered host, or that does not
+        answer.
         """
         if not self.silent.may_claim():
             return None
@@ -277,21 +276,21 @@ class Cycle:
         return latest
 
     def leave(self, host: str, exc: cloud_port.Unanswered) -> None:
-        """Leave a host out of the request: nobody answers for it."""
+        """Exclude a host from the request, since it does not answer."""
         self.silent.exclude(host, exc)
         self.search.refusals[self.hosts.names[host]] = str(exc)
         self.lost(host)
 
     def lost(self, host: str) -> None:
-        """Somebody else was faster there: it is planned anew, if at all."""
+        """Drop the plan of a host whose claim failed, to plan it anew."""
         self.shortlist.plans.pop(host, None)
 
     # -- 4. afterwards ---------------------------------------------------
 
     def claimed(self, host: str) -> tuple[Server, ...]:
-        """Note that a server of the request has got a host.
+        """Note that a host was claimed for a server of the request.
 
-        :returns: who ends for it there
+        :returns: its victims there
         """
         gone = self.hosts.victims(host)
         self.shortlist.plans.pop(host, None)
@@ -299,12 +298,12 @@ class Cycle:
         if gone:
             self.search.exclude([server.uuid for server in gone])
             if self.search.budgets is not None:
-                # The other hosts' victims may be too many now.
+                # The victims of other plans may exceed the budgets now.
                 self.search.forget_budgets()
                 self.shortlist.plans.clear()
         else:
             self._take_room(host)
-        # It may be looked at again for the next server of the request.
+        # The host may be planned again for the next server of the request.
         self.shortlist.restart()
         return gone
 
@@ -321,11 +320,12 @@ class Cycle:
     ) -> list[tuple[str, Plan | None]] | None:
         """Place the servers of a request, as Nova's scheduler does.
 
-        :param hosts: (uuid, name) of those with room, and of those offered
-        :param claim: takes a host, with the victims of a plan or without;
-            tells whether it could
-        :returns: the host of each server and the plan for it; None if not
-            all of them found a host, whose claims the caller rolls back
+        :param hosts: (uuid, name) of the hosts with capacity, and of those
+            offered
+        :param claim: claims a host, with the victims of a plan or without;
+            returns whether it succeeded
+        :returns: the host of each server and the plan for it; None if not all
+            of them found a host, whose claims the caller rolls back
         """
         placed: list[tuple[str, Plan | None]] = []
         for index in range(count):

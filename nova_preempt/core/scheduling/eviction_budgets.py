@@ -18,12 +18,12 @@ Account: TypeAlias = tuple[str, str | int]
 
 @dataclasses.dataclass(frozen=True)
 class Budgets:
-    """What is left of them.
+    """Limits on simultaneous evictions, and the evictions in progress.
 
-    ``project_budget`` and ``group_budget``: how many servers of each, 0 =
-    any number. ``ending``: {uuid: project id} of the servers that count
-    already. ``groups``: {uuid: ids of its server groups}, of every server
-    that is asked about.
+    ``project_budget`` and ``group_budget``: the most servers of each, 0 = no
+    limit. ``ending``: {uuid: project id} of the servers that are being
+    evicted. ``groups``: {uuid: ids of its server groups}, of every server that
+    may be passed.
     """
 
     project_budget: int
@@ -32,7 +32,7 @@ class Budgets:
     groups: Mapping[str, Iterable[int | str]]
 
     def accounts(self, uuid: str, project_id: str) -> dict[Account, int]:
-        """Return what a server counts for, each with its budget."""
+        """Return {account of a server: its budget}."""
         found: dict[Account, int] = {}
         if self.project_budget:
             found["project", project_id] = self.project_budget
@@ -48,9 +48,9 @@ class Budgets:
             for account in self.accounts(uuid, project_id))
 
     def left(self, server: Server) -> dict[Account, int]:
-        """Return what is left of each budget that a server counts for.
+        """Return the remaining budget of each account of a server.
 
-        Who is ending counts already, and for nothing more.
+        {} for a server that is being evicted, since it counts already.
         """
         if server.uuid in self.ending:
             return {}
@@ -61,11 +61,11 @@ class Budgets:
         }
 
     def allows(self, server: Server) -> bool:
-        """Tell whether the end of this server alone keeps the budgets."""
+        """Return whether evicting this server alone keeps the budgets."""
         return all(self.left(server).values())
 
     def caps(self, servers: Iterable[Server]) -> list[Cap]:
-        """Return how many of these servers together keep the budgets."""
+        """Return caps that keep the budgets for these servers together."""
         members: dict[Account, set[str]] = {}
         most: dict[Account, int] = {}
         for server in servers:
@@ -77,7 +77,7 @@ class Budgets:
             for account in sorted(most, key=str)]
 
     def exceeded(self, victims: Mapping[str, str]) -> str:
-        """Say which budget these victims break, '' if they break none.
+        """Return which budget these victims exceed, '' if none.
 
         ``victims``: {uuid: project id}, which ``ending`` has already.
         """

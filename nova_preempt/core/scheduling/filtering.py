@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Plans that pass the filters once their victims are gone."""
+"""Filters plans, and confirms a plan before its claim."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.scheduling.victim_search import Accept
 from nova_preempt.core.scheduling.victim_search import VictimSearch
 
-#: What the cloud has said of servers, and of hosts with room, is asked anew
-#: before a claim if it is older, in seconds.
+#: Data on servers and on hosts with capacity are read again before a claim if
+#: they are older, in seconds.
 LATEST_S = 1
 
 
 def passing_plans(cloud: CloudPort, search: VictimSearch,
                   planned: Sequence[Plan]) -> list[Plan]:
-    """Return plans of the hosts that pass once their victims are gone.
+    """Return plans of the hosts that pass the filters without their victims.
 
-    First as if all servers that may end were gone, which is what a normal
-    request is filtered on; then without the victims only, since they are all
-    that will end. A host that needs more of them gets its next cheapest plan.
+    Hosts are filtered first without all candidates, then without the victims
+    only, since only those will end. A host that fails the second time gets its
+    next cheapest plan.
     """
     at_best = _passing(
         cloud,
@@ -46,7 +46,7 @@ def passing_plans(cloud: CloudPort, search: VictimSearch,
 def latest(
     cloud: CloudPort, search: VictimSearch, plan: Plan, *, had_room: bool
 ) -> Plan | None:
-    """Return the plan of a host that is about to be claimed, as of now.
+    """Return the plan of a host that is about to be claimed, on fresh data.
 
     :param had_room: whether the request fitted there without victims
     :raises Unanswered:
@@ -56,7 +56,7 @@ def latest(
     listing = cloud.list_again(uuid, LATEST_S)
     if listing is None:
         return None
-    # What was said of room before others chose is too old to end a server.
+    # Capacity that was read before other requests chose may have changed.
     may_have_room = had_room or cloud.room_age_s() > LATEST_S
     if (
         listing.fresh and not may_have_room and _is_least(cloud, search, plan)
@@ -72,11 +72,11 @@ def latest(
 
 
 def _is_least(cloud: CloudPort, search: VictimSearch, plan: Plan) -> bool:
-    """Tell whether nothing that is read anew would change the plan.
+    """Return whether no fresh read would change the plan.
 
-    A server has to end, for there is no room; if others have left meanwhile
-    the plan is right all the same, and Placement refuses the claim where
-    others have come. As far as is known its victim is the same.
+    An eviction is needed, since there is no capacity; if other servers have
+    ended meanwhile the plan is still right, and if others were placed there
+    Placement refuses the claim. As far as is known its victim is the same.
     """
     return (
         search.budgets is None
@@ -87,7 +87,7 @@ def _is_least(cloud: CloudPort, search: VictimSearch, plan: Plan) -> bool:
 
 
 def _accept(cloud: CloudPort, host: str) -> Accept:
-    """Return a test whether a host passes once given servers are gone."""
+    """Return a test whether a host passes without given servers."""
     return lambda servers: bool(_passing(cloud, [HostTrial(host, servers)]))
 
 

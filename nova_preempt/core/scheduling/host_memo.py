@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memo of figures about the preemptible servers on hosts.
 
-Of most servers nothing changes from one request to the next but their age.
-What else a decision asks of them is kept as long as the records that it was
-worked out from are the same.
+For most servers only the age changes from one request to the next. All other
+figures are kept as long as the records that they were computed from are the
+same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nova_preempt.core.scheduling.cost_bounds import HostedServer
 from nova_preempt.core.scheduling.preemption_policy import Policy
 from nova_preempt.core.scheduling.preemption_policy import Rank
 
-#: Of so many kinds of requests, those that came last, floors are kept.
+#: The number of latest kinds of requests whose cost bounds are kept.
 MOST_KINDS = 32
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class _Entry:
 
 
 class Memo:
-    """Servers and floors by host. Threads may share it: they find the same."""
+    """Hosted servers and cost bounds by host. Thread-safe."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, bool], _Entry] = {}
@@ -43,13 +43,13 @@ class Memo:
     def hosted(
         self, host: Host, servers: Mapping[str, Server], policy: Policy
     ) -> tuple[HostedServer, ...]:
-        """Return those on a host, in order of uuid.
+        """Return the preemptible servers on a host, in order of uuid.
 
         :param servers: the preemptible ones there, by uuid; never changed
             afterwards
         """
         terms = (policy.rules, policy.actions)
-        # Some requests are told of a tree, others of its root only.
+        # Some requests read the whole tree, others its root only.
         key = (host.uuid, len(host.providers) > 1)
         entry = self._entries.get(key)
         if entry is not None and entry.terms != terms:
@@ -71,9 +71,9 @@ class Memo:
 
     def floors(self, request: Request, policy: Policy,
                rank: Rank) -> CostBounds | None:
-        """Return what such requests cost at least, by host.
+        """Return the cost bounds of such requests, by host.
 
-        None where nothing is known of how costs change with time.
+        None if the cost function has no known bound over time.
         """
         floor = costs.LOWER_BOUNDS.get(policy.cost)
         if floor is None:
@@ -93,7 +93,7 @@ class Memo:
         return found
 
     def forget_others(self, listed: Sequence[ListedHost]) -> None:
-        """Forget all but these hosts, if that is worth while."""
+        """Drop other hosts once they outnumber these."""
         # A request may be for one host only, and the next one for all.
         self._most_hosts = max(self._most_hosts, len(listed))
         limit = 2 * self._most_hosts + 100
@@ -112,7 +112,7 @@ class Memo:
 def _hosted(
     host: Host, server: Server, policy: Policy, known: HostedServer | None,
 ) -> HostedServer | None:
-    """Return what was known of a server before if it is the same still."""
+    """Return the earlier HostedServer if unchanged, else a new one or None."""
     held = host.held(server.uuid)
     if known is not None and known.server is server and known.held == held:
         return known

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evictions in progress whose space a request may join.
+"""Evictions in progress whose capacity a request may wait for.
 
-Until victims are gone they hold what was not taken from them. A server that
-fits there needs no victims of its own. The host is one like any other, with
-victims that cost nothing; so whatever else speaks against a host speaks
-against this one too.
+Until victims are gone they hold allocations that no request has claimed. A
+server that fits there needs no victims of its own. Such a host is planned like
+any other, with victims that cost nothing, so that all filters apply.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from nova_preempt.core.model import Candidate, Host, Request, Resources, Slot
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PendingEviction:
-    """Victims of one decision that have not ended yet, on one host.
+    """The victims of one decision that have not ended yet, on one host.
 
-    ``actions``: {uuid of a victim: what happens to it}. ``notice_s``: how
-    much of their notice is left. ``holders``: {uuid of a victim: that of who
-    holds for it what it may not hold itself}, see Plan.displaced().
+    ``actions``: {uuid of a victim: its action}. ``notice_s``: the rest of
+    their notice. ``holders``: {uuid of a victim: consumer that holds the
+    allocations it may not hold itself}, see Plan.displaced().
     """
 
     decision_uuid: str
@@ -33,14 +32,14 @@ class PendingEviction:
     holders: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def held(self, host: Host, victim: str) -> dict[Slot, int]:
-        """Return what a victim has there that nobody has taken yet."""
+        """Return the unclaimed allocations of a victim there."""
         held = host.held(victim)
         if victim in self.holders:
             held |= host.held(self.holders[victim])
         return held
 
     def freed(self, host: Host) -> dict[Slot, int]:
-        """Return what they give up there that nobody has taken yet."""
+        """Return the unclaimed amounts that the victims will free there."""
         return capacity.total(
             {slot: n for slot, n in self.held(host, uuid).items()
              if actions.frees(slot[1], action)}
@@ -49,16 +48,16 @@ class PendingEviction:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReleasingHost:
-    """What ends on a host, and who waits for that already.
+    """The pending evictions on a host, and the requests that wait there.
 
-    ``waiting``: what each of them asks for.
+    ``waiting``: the resources of each of these requests.
     """
 
     endings: tuple[PendingEviction, ...]
     waiting: tuple[Resources, ...] = ()
 
     def held(self, host: Host, uuid: str) -> dict[Slot, int]:
-        """Return what anybody has there, be it one of the victims."""
+        """Return the allocations of a consumer there, even of a victim."""
         for ending in self.endings:
             if uuid in ending.holders:
                 return ending.held(host, uuid)
@@ -72,12 +71,12 @@ def join(
     request: Request, host: Host, releasing: ReleasingHost,
     may_wait: Callable[[float], bool] = lambda notice_s: True,
 ) -> tuple[PendingEviction, ...]:
-    """Return the ends that make room, the earliest; () = they do not.
+    """Return the earliest pending evictions that suffice; () = none do.
 
-    Of those that can be waited for, and none that can be spared.
+    Only evictions that the request may wait for, and none that can be spared.
 
-    :param host: its candidates do not count
-    :param may_wait: given the notice that is left, whether the request may
+    :param host: its candidates are ignored
+    :param may_wait: returns whether the request may wait for a notice
     """
     request = request.on(host.root)
     usable = sorted(
@@ -92,7 +91,7 @@ def join(
     usable = [each for each in usable if may_wait(each.notice_s)]
     if not _fits(request, asked, host, usable):
         return ()
-    # The last ones first: whoever ends early is worth more.
+    # Drop the latest first: an early eviction is worth more.
     for each in reversed(usable):
         rest = [other for other in usable if other is not each]
         if _fits(request, asked, host, rest):
@@ -102,10 +101,10 @@ def join(
 
 def _fits(request: Request, asked: Resources, host: Host,
           endings: Iterable[PendingEviction]) -> bool:
-    """Tell whether there is room once these are gone.
+    """Return whether the request fits after these evictions.
 
-    The host must take the request itself, in one piece; what others ask for
-    it has been found to take before.
+    The host must pass for the request alone; the requests that wait were
+    checked before, and count by class.
     """
     freed = [each.freed(host) for each in endings]
     after = dataclasses.replace(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Plan for one server on one host: its victims and kept space."""
+"""Plan for one server on one host: its victims and their allocations."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _PCI_DEVICE = "COMPUTE_MANAGED_PCI_DEVICE"
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """The request on this host, once these victims are gone.
+    """The placement of a request on a host after its victims are gone.
 
-    ``missing`` is what they have to free; empty where the host has room, and
-    lacks only what filters ask for, or nothing. ``servers``: those that may
-    end there, by uuid. ``joins``: uuids of the decisions that end the victims
-    in any case; the request waits for that, beside others that ask for
+    ``missing``: the amounts that victims have to free; empty if the host has
+    capacity and fails only filters, or nothing. ``servers``: the candidates
+    there, by uuid. ``joins``: uuids of the decisions that evict the victims in
+    any case; the request waits for them, beside others that ask for
     ``waiting``.
     """
 
@@ -43,7 +43,7 @@ class Plan:
 
     @property
     def victims(self) -> tuple[Server, ...]:
-        """Who has to be gone, in order of uuid."""
+        """The servers that must be gone, in order of uuid."""
         return tuple(self.servers[each.uuid]
                      for each in self.victim_set.victims)
 
@@ -53,14 +53,14 @@ class Plan:
 
     @property
     def key(self) -> lazy_ordering.Key:
-        """What plans that need victims are ordered by."""
+        """Sort key of plans that need victims."""
         return (
             self.victim_set.cost,
             0 if self.joins else len(self.victim_set.victims), self.host.name,
             self.host.uuid)
 
     def devices(self) -> dict[str, dict[str, int]]:
-        """Return what is missing of providers below the host, by name."""
+        """Return the missing amounts on nested providers, by provider name."""
         names = {each.uuid: each.name for each in self.host.providers}
         found: dict[str, dict[str, int]] = {}
         for (uuid, name), amount in sorted(self.missing.items()):
@@ -69,10 +69,10 @@ class Plan:
         return found
 
     def taking(self, amounts: SlotAmounts) -> Plan | None:
-        """Return the plan for a server that takes so much, by slot.
+        """Return the plan for a server with these allocations, by slot.
 
-        None if what its victims free is not enough for that, or one of these
-        providers is not there any more.
+        None if its victims do not free enough, or a provider does not exist
+        any more.
         """
         there = {each.uuid for each in self.host.providers}
         if not there.issuperset(uuid for uuid, _ in amounts):
@@ -85,12 +85,14 @@ class Plan:
         return dataclasses.replace(self, missing=lack)
 
     def retained(self) -> dict[str, dict[Slot, int]]:
-        """Return what each victim keeps until it is gone, by its uuid.
+        """Return the allocations that each victim keeps until it is gone.
 
-        Only what is missing is taken from them. The rest stays allocated as
-        long as they live: until then it is not free, and a roll-back needs
-        it. What a provider would refuse as an allocation (less than min_unit,
+        Only the missing amounts are taken from victims. The rest stays
+        allocated while they exist: it is not free until then, and a roll-back
+        needs it. An amount that a provider would refuse (less than min_unit,
         not a multiple of step_size) cannot be kept.
+
+        :returns: {uuid of the victim: {slot: amount}}
         """
         missing = dict(self.missing)
         inventories = {
@@ -114,9 +116,9 @@ class Plan:
     def displaced(self) -> frozenset[str]:
         """Return the uuids of victims that lose PCI devices.
 
-        Of a server that has any allocation nova-compute restores those of its
-        devices, and fails where they are another's. So these must have none:
-        somebody else has to hold what is retained for them.
+        nova-compute restores the device allocations of a server that has any
+        allocation, and fails if another consumer holds the devices. So these
+        victims must have none: a stand-in holds what is retained for them.
         """
         devices = {
             provider.uuid

@@ -20,10 +20,10 @@ from nova_preempt.core.notice_period import NoticeRule
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Rank:
-    """Whom a request may end.
+    """The right of a request to preempt.
 
-    ``claim``: of a preemptible one, what Policy.classes knows it by; None
-    where it has no class, and then it ends nobody.
+    ``claim``: of a preemptible request, its claim as Policy.classes knows it;
+    None without a class, which preempts nobody.
     """
 
     is_preemptible: bool
@@ -35,63 +35,63 @@ NORMAL = Rank(is_preemptible=False)
 
 
 #: How many hosts that need victims are filtered and weighed at once, the
-#: cheapest first, then twice as many each time: it bounds work, not the choice
-#: by cost. What outweighs the cost is only compared among these.
+#: cheapest first, then twice as many each time: it bounds the work, not the
+#: choice by cost. Weighers compare only the hosts of these batches.
 SHORTLIST_SIZE = 10
 
-#: How often a request is scheduled with fresh data because others were faster
-#: on every host it tried or a victim did not end; then it gets NoValidHost.
+#: How often a request is scheduled with fresh data because it lost the race on
+#: every host it tried or a victim did not end; then it gets NoValidHost.
 MAX_ATTEMPTS = 10
 
-#: The most that a record holds: what fits into a column of a database.
+#: The largest cost in a record: the limit of a database column.
 MOST_TOLD_US = 2**63 - 1
 
 
 class Classes(Protocol):
-    """What promises to preemptible servers add, as they stand at one time."""
+    """Promises of classes of service to preemptible servers, at one time."""
 
     @property
     def table(self) -> Hashable:
-        """What is promised in general."""
+        """The definitions of the classes."""
 
     @property
     def source(self) -> object:
-        """What all that is known comes from; never changed."""
+        """The object that all promises were read from; never changed."""
 
     def known(self, servers: Iterable[Server]) -> tuple[object, ...]:
-        """Return what is known of servers, None of one without a class.
+        """Return the promises to servers, None for one without a class.
 
-        Where it is equal, so is all else at the same time.
+        While they are equal, all other answers for the same time are, too.
         """
 
     def may_preempt(self, claim: Any, server: Server) -> bool:
-        """Tell whether a claim is good for the end of a server.
+        """Return whether a claim may preempt a server.
 
-        Part of a strict order: who gave way never preempts back.
+        Part of a strict order: a victim never preempts its preemptor.
         """
 
     def cost(self, server: Server, cost_us: int) -> int:
-        """Return the cost of a server that costs so much otherwise."""
+        """Return the cost of a server, given its cost without classes."""
 
     def floor(self, server: Server, until_us: int) -> int | None:
-        """Return a cost that it is not below until then.
+        """Return a lower bound of its cost until a time.
 
-        None of one without a class.
+        None for a server without a class.
         """
 
     def other_cost_us(self, cost: int) -> int:
-        """Return what of a sum of costs has nothing to do with promises."""
+        """Return the part of a sum of costs that is not due to promises."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """The operator's options, and what the past adds to them.
+    """The operator's policy of preemption, with past preemptions.
 
-    ``actions``: what may happen to victims, the default first. ``always``:
-    hosts that need victims are weighed beside those with room; else only
-    where no host has room. ``shortlist``: how many hosts are looked at
-    together to begin with. ``preemptions``: {uuid: how often a server has
-    given way before}. ``classes``: None where there are none.
+    ``actions``: the allowed actions, the default first. ``always``: weigh
+    hosts that need victims beside those with capacity; else only if no host
+    has capacity. ``shortlist``: the size of the first batch of hosts.
+    ``preemptions``: {uuid: how often a server was evicted}. ``classes``: None
+    if there are none.
     """
 
     rules: eligibility.Rules
@@ -106,15 +106,16 @@ class Policy:
     classes: Classes | None = None
 
     def may_preempt_any(self, rank: Rank) -> bool:
-        """Tell whether a request of this rank may end servers at all."""
+        """Return whether a request of this rank may preempt at all."""
         return not rank.is_preemptible or (
             rank.claim is not None and self.classes is not None)
 
     def may_preempt(self, rank: Rank, server: Server) -> bool:
-        """Tell whether a request of this rank may end a preemptible server.
+        """Return whether a request of this rank may preempt a server.
 
-        A strict order: normal ones end all others, and among preemptible ones
-        the classes decide. Nobody gives way to an equal, nor to itself.
+        A strict order: normal requests preempt all preemptible servers, and
+        among preemptible ones the classes decide. No server is preempted by an
+        equal one, nor by itself.
         """
         if not rank.is_preemptible:
             return True
@@ -123,16 +124,16 @@ class Policy:
             and self.classes.may_preempt(rank.claim, server))
 
     def may_give_way(self, server: Server, now: datetime.datetime) -> bool:
-        """Tell whether a server may be a victim of anybody now."""
+        """Return whether a server may be a victim of any request now."""
         return self.is_able(server) and self.rules.has_run(
             server, server.uptime_us(now))
 
     def is_able(self, server: Server) -> bool:
-        """Tell the same of one that has run for long enough.
+        """Return the same apart from the minimum run time.
 
-        One that keeps parts of its host while it is stopped makes no room,
-        where nothing but stopping is allowed. One of a class is promised to
-        come back, and does only if it is shelved.
+        A server that holds resources of its host while it is stopped cannot be
+        a victim if stop is the only action. A server of a class is promised to
+        return, and does so only if it is shelved.
         """
         action = self.action(server)
         if actions.why_kept(server, action):
@@ -142,23 +143,23 @@ class Policy:
         return not self.rules.why_not(server, action)
 
     def action(self, server: Server) -> str:
-        """Return what happens to it, where it cannot be moved."""
+        """Return the action for a server that is not migrated."""
         return actions.choose(
             server.action, self.actions, pinned=server.pinned)
 
     def notice_s(self, server: Server) -> int:
-        """Return how long before its end a server knows of it."""
+        """Return the length of the notice of a server."""
         return self.notice.length_s(server.notice_s)
 
     def cost_us(
         self, server: Server, resources: Resources, now: datetime.datetime
     ) -> int:
-        """Return what the end of a server costs now, in micro-units."""
+        """Return the cost of evicting a server now, in micro-units."""
         return self.cost_at_us(server, resources, server.uptime_us(now))
 
     def cost_at_us(
         self, server: Server, resources: Resources, uptime_us: int) -> int:
-        """Return what it costs at an age, in micro-units."""
+        """Return the cost of evicting it at an uptime, in micro-units."""
         cost_us = costs.total(
             self.cost,
             PreemptibleServer(
@@ -170,18 +171,18 @@ class Policy:
         return self.classes.cost(server, cost_us)
 
     def published_cost_us(self, cost: int) -> int:
-        """Return what is said of a cost, or of a sum of some, in micro-units.
+        """Return the cost to report for a cost or a sum, in micro-units.
 
-        That by the cost function. With classes the cost that is compared has
-        far more digits, which mean nothing to anybody.
+        The cost by the cost function. With classes the compared cost has far
+        more digits, which mean nothing to users.
         """
         if self.classes is not None:
             cost = self.classes.other_cost_us(cost)
         return min(cost, MOST_TOLD_US)
 
     def freed(self, server: Server, held: SlotAmounts) -> SlotAmounts:
-        """Return what of what a server holds its end frees."""
-        # The least that it may: nobody knows whether it can be moved.
+        """Return the amounts that a server's end frees of its allocations."""
+        # Without migration, which may fail: the least that it frees.
         action = self.action(server)
         return {
             slot: amount

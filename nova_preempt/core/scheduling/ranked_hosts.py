@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The hosts that a server may take, ranked, and why the best was chosen."""
+"""Ranks the hosts for a server, and explains the choice of the best."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nova_preempt.core.scheduling.plan import Plan
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConsideredHost:
-    """A host that could serve a request, for the record."""
+    """A host that could serve a request, for the decision record."""
 
     host: str
     name: str
@@ -31,11 +31,11 @@ class ConsideredHost:
 
 
 class RankedHosts:
-    """Hosts for the server that is placed now, the best first.
+    """The hosts for the current server of a request, the best first.
 
     :ivar names: of hosts that any server of the request was offered, by uuid
-    :ivar plans: of the hosts that the server may take, by uuid; None where it
-        fits without victims
+    :ivar plans: of the hosts for this server, by uuid; None if it fits without
+        victims
     """
 
     def __init__(self) -> None:
@@ -46,8 +46,8 @@ class RankedHosts:
     def add(self, plan: Plan) -> None:
         """Add a host with its plan, after all others.
 
-        A host on which the server fits may fail a filter, and pass it once
-        servers have ended: the plan replaces it.
+        A host on which the server fits may fail a filter, and pass it without
+        some servers: the plan replaces it.
         """
         self.plans.pop(plan.host.uuid, None)
         self.plans[plan.host.uuid] = plan
@@ -67,7 +67,7 @@ class RankedHosts:
 
     @property
     def considered(self) -> list[ConsideredHost]:
-        """Hosts as they were ranked last, sorted by cost."""
+        """The hosts of the last ranking, sorted by cost."""
         return sorted(
             (self._consider(uuid, plan)
              for uuid, plan in self._ranked.items()),
@@ -87,10 +87,10 @@ def explain(
     promised: bool = False, ) -> str:
     """Explain the choice of a host and its victims in a sentence.
 
-    :param host: its name, as it is to be called
-    :param cost_us: what is told of the cost of the plan
+    :param host: its name for the reader
+    :param cost_us: the published cost of the plan
     :param runner_up: (name, cost in micro-units) of the next best host
-    :param promised: whether classes come before the cost
+    :param promised: whether promises of classes come before the cost
     """
     lack = capacity.by_class(plan.missing)
     missing = ", ".join(f"{lack[name]} {name}" for name in sorted(lack))

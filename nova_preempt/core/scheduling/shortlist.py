@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The hosts on which victims are looked for, the cheapest first.
+"""Batches of hosts that need victims, the cheapest first.
 
-To look at hosts has a fixed price: they come in batches, of ever more.
+Reading hosts has a fixed cost per call: batches double in size.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from nova_preempt.core.scheduling.victim_search import VictimSearch
 
 
 class Shortlist:
-    """Plans in batches.
+    """Plans in batches, in ascending order of cost.
 
-    :param idle_age_s: how old what is known of hosts may be as long as
-        nobody has to end
+    :param idle_age_s: how old data on hosts may be while no eviction is needed
     :param list_age_s: how old the list of hosts may be in any case
     :ivar plans: {uuid of a host: its Plan}
-    :ivar has_begun: whether victims have been looked for
+    :ivar has_begun: whether victims were searched
     :ivar is_exhausted: whether no host is left
     """
 
@@ -37,19 +36,19 @@ class Shortlist:
         self._size = search.policy.shortlist  # of the next batch
         self._ages_s = (idle_age_s, list_age_s)
         self._ranked: Iterable[Plan] | None = None
-        self._is_old = False        # whether the list of hosts may be
-        self._skips = False         # whether some are left out
-        self._in_earnest = False    # whether it is known who ends already
+        self._is_old = False        # whether the list may be outdated
+        self._skips = False         # whether hosts are skipped
+        self._in_earnest = False    # whether ending servers are excluded
         self._last_cost = 0
 
     def begin(
         self, skip: Collection[str] = (), *, in_earnest: bool,
         afresh: bool = False, ) -> None:
-        """Begin to look for plans.
+        """Begin a search for plans.
 
         :param skip: hosts to leave out
-        :param in_earnest: whether somebody has to end
-        :param afresh: whether the list of hosts must be new
+        :param in_earnest: whether the victims will be evicted
+        :param afresh: whether the list of hosts must be read anew
         """
         if in_earnest and not self._in_earnest:
             self._in_earnest = True
@@ -81,7 +80,7 @@ class Shortlist:
         return new
 
     def more(self) -> list[Plan]:
-        """Return the same where somebody has to end.
+        """Return the next batch of plans whose victims will be evicted.
 
         :raises Unanswered:
         """
@@ -90,7 +89,7 @@ class Shortlist:
         return self.next()
 
     def afresh(self) -> list[Plan]:
-        """Return plans by what is so now, where old ones have led nowhere.
+        """Return plans on fresh data, after those on old data failed.
 
         :raises Unanswered:
         """
@@ -101,11 +100,11 @@ class Shortlist:
         return self.next()
 
     def is_beyond(self, cost_us: int) -> bool:
-        """Tell whether no host that is still to come is cheaper than this."""
+        """Return whether no further host is cheaper than this."""
         return (
             self._ranked is not None and not self._skips
             and cost_us <= self._last_cost)
 
     def restart(self) -> None:
-        """Look at all hosts again for the next server of the request."""
+        """Plan all hosts again for the next server of the request."""
         self._ranked = None

@@ -3,9 +3,9 @@
 """Searches hosts for the cheapest victims.
 
 Algorithms 2 to 6 of A. Lopez Garcia et al., FGCS 2019 (doi
-10.1016/j.future.2018.12.057): a request for a normal server looks past the
-preemptible ones, and the cost of a host is that of its cheapest sufficient
-set of victims. (Adding up all preemptible servers of a host, as the text of
+10.1016/j.future.2018.12.057): a request for a normal server ignores the
+preemptible ones, and the cost of a host is that of its cheapest sufficient set
+of victims. (Adding up all preemptible servers of a host, as the text of
 Algorithm 4 has it, would contradict the paper's own Tables 5 and 6.)
 """
 
@@ -38,7 +38,7 @@ from nova_preempt.core.scheduling.host_memo import Memo
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.core.times import microseconds
 
-#: Tells of servers, in order of uuid, whether the host passes without them.
+#: Returns whether the host passes without servers, in order of uuid.
 Accept: TypeAlias = Callable[[tuple[Server, ...]], bool]
 
 
@@ -46,10 +46,10 @@ class VictimSearch:
     """Finds plans for one request.
 
     :param rank: of the request, see preemption_policy.Rank
-    :param excluded: uuids of servers that must not end for it
-    :param memo: what other requests have worked out, None for nothing
+    :param excluded: uuids of servers that must not be victims
+    :param memo: figures of earlier requests, None for nothing
     :param silent: hosts that did not answer in earlier passes of the request
-    :ivar refusals: {name of a host: why no victims help there}
+    :ivar refusals: {name of a host: why no victims suffice there}
     """
 
     def __init__(
@@ -70,31 +70,31 @@ class VictimSearch:
         self._releasing: Mapping[str, pending_evictions.ReleasingHost] = {}
 
     def exclude(self, uuids: Collection[str]) -> None:
-        """Let these servers live, or end for somebody else."""
+        """Exclude servers from the candidates."""
         self._excluded |= set(uuids)
 
     def exclude_ending(self) -> None:
-        """Learn which servers end for somebody else, and what they free."""
+        """Exclude servers that are being evicted, and read what they free."""
         self.exclude(self._cloud.ending())
         self._releasing = self._cloud.releasing()
 
     def forget_budgets(self) -> None:
-        """Ask for the budgets anew: less is left once somebody ends."""
+        """Read the budgets anew at the next use, after a further eviction."""
         self.__dict__.pop("budgets", None)
 
     @functools.cached_property
     def budgets(self) -> Budgets | None:
-        """What is left of the budgets as it was when first asked for."""
+        """The budgets as of their first use."""
         return self._cloud.budgets()
 
     def may_end(self, server: Server) -> bool:
-        """Tell whether a server may end for this request."""
+        """Return whether a server may be a victim of this request."""
         uptime_us = max(0, self._now_us - microseconds(server.launched_at))
         return self.policy.is_able(server) and self._may_end_at(
             server, uptime_us)
 
     def _may_end_at(self, server: Server, uptime_us: int) -> bool:
-        """Tell the same of one that is able to end."""
+        """Return the same for a server that Policy.is_able() allows."""
         return (
             self.policy.may_preempt(self._rank, server)
             and server.uuid not in self._excluded
@@ -104,7 +104,7 @@ class VictimSearch:
     def ranked(
         self, skip: Collection[str] = (), max_age_s: float = 0
     ) -> Iterator[Plan]:
-        """Yield plans in ascending order of cost, found as they are wanted.
+        """Yield plans in ascending order of cost, computed on demand.
 
         A host that has changed since it was last read is read again.
 
@@ -128,9 +128,9 @@ class VictimSearch:
 
     def _floor(self, floors: CostBounds, listing: cloud_port.ListedHost,
                since_us: int = 0) -> lazy_ordering.Key | None:
-        """Bound the cost by what earlier requests have worked out.
+        """Return the cost bound that earlier requests have computed.
 
-        :param since_us: when, at the earliest
+        :param since_us: the earliest time that it may be from
         """
         if not listing.fresh or listing.uuid in self._releasing:
             return (0, 0, "", listing.uuid)
@@ -151,7 +151,7 @@ class VictimSearch:
     def _above_floor(
         self, floors: CostBounds, listing: cloud_port.ListedHost
     ) -> lazy_ordering.Key | None:
-        """Bound it by what is so now; most costs have risen meanwhile."""
+        """Return the present cost bound; most costs have risen meanwhile."""
         if self._floor(floors, listing, since_us=self._now_us) is None:
             return None
         return self._bound(listing)
@@ -159,7 +159,7 @@ class VictimSearch:
     def _bound(self,
                listing: cloud_port.ListedHost) -> lazy_ordering.Key | None:
         if not listing.fresh or listing.uuid in self._releasing:
-            # It may be cheaper than what is known of it says.
+            # Fresh data may show a lower cost.
             return (0, 0, "", listing.uuid)
         host, _ = self._host(listing.name, listing.providers)
         bound = host_requirements.lower_bound(self._request, host)
@@ -178,9 +178,9 @@ class VictimSearch:
         return None if plan is None else (plan.key, plan)
 
     def read(self, uuid: str, name: str) -> tuple[Provider, ...]:
-        """Return the providers of a host as they are now, () to leave it.
+        """Return the present providers of a host, () to skip it.
 
-        It is left where it is gone, or where nobody answers for it.
+        A host is skipped if it is gone, or does not answer.
         """
         if uuid in self.silent.excluded:
             return ()
@@ -199,7 +199,7 @@ class VictimSearch:
     def plan(
         self, name: str, providers: Sequence[Provider],
         accept: Accept | None = None, ) -> Plan | None:
-        """Return the cheapest plan on a host, None if no victims help.
+        """Return the cheapest plan on a host, None if no victims suffice.
 
         :param providers: of the host, () if it is gone
         """
@@ -232,13 +232,13 @@ class VictimSearch:
     def _join(
         self, host: Host, servers: Mapping[str, Server], accept: Accept | None,
     ) -> Plan | None:
-        """Return the plan to wait for those who end there already."""
+        """Return the plan to wait for pending evictions, if they suffice."""
         releasing = self._releasing.get(host.uuid)
         if releasing is None:
             return None
         joins = pending_evictions.join(
             self._request, host, releasing,
-            # Whoever waits holds a place, however short it is.
+            # A request that waits needs a slot, however short the wait.
             lambda notice_s: self._cloud.may_wait(max(1, notice_s)), )
         there = self._cloud.servers_on(host.name)
         ending = {
@@ -263,9 +263,9 @@ class VictimSearch:
 
     def count(
         self, name: str, providers: Sequence[Provider]) -> tuple[int, int]:
-        """Return how many fit on a host, and how many more by preemption.
+        """Return how many such servers fit, and how many more by preemption.
 
-        Of the budgets only those that are used up count.
+        Budgets are ignored unless they are used up.
         """
         host, _ = self._host(name, providers)
         free = host_requirements.count(self._request, host, {})
@@ -275,7 +275,7 @@ class VictimSearch:
     def placements(
         self, name: str, providers: Sequence[Provider],
         servers: Collection[Server], ) -> list[Placement]:
-        """Return ways to place the request once these servers are gone."""
+        """Return placements of the request without these servers."""
         host = Host(name, tuple(providers))
         held = self._releasing.get(host.uuid, pending_evictions.NOTHING).held
         return host_requirements.placements(
@@ -288,7 +288,7 @@ class VictimSearch:
     def _host(
         self, name: str, providers: Sequence[Provider]
     ) -> tuple[Host, dict[str, Server]]:
-        """Return the host with those who may end, and these by uuid."""
+        """Return the host with its candidates, and their servers by uuid."""
         bare = Host(name, tuple(providers))
         servers: dict[str, Server] = {}
         candidates = []
