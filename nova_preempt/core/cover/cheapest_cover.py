@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The cheapest cover: all methods in a row, each with its own budget."""
+"""Finds the cheapest cover: several methods in turn, each with a budget."""
 
 from __future__ import annotations
 

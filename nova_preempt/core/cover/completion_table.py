@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The cheapest completion of a label, from a table of all there are.
+"""Finds the cheapest completion of a label, in a table of combinations.
 
-The entries are in order of key, and for each class and amount a bitmap
-tells which of them free at least so much. The AND of one bitmap a class
-leaves the entries that fit, and its lowest bit is the cheapest of these:
-thousands of combinations are looked through in about a microsecond.
+The entries are in order of key, and for each class and amount a bitmap tells
+which of them free at least that amount. The AND of one bitmap per class leaves
+the entries that fit, and its lowest bit is the cheapest: thousands of
+combinations are searched in about a microsecond.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from nova_preempt.core.cover.linear_relaxation import Reduced
 #: (shift, mask, bitmaps) of one class, see ``_column``
 _Column: TypeAlias = tuple[int, int, list[int]]
 
-#: A class has so many bitmaps (as a power of two), and an index of so many
-#: entries, whatever its amounts; what they cannot tell apart is checked.
+#: The bitmaps of a class (as a power of two), and the entries of its index,
+#: whatever its amounts; entries that they cannot tell apart are checked.
 _BITMAP_BITS = 8
 _INDEX_BITS = 14
-#: What completing a label costs, in checks of one entry and a label alike.
+#: The work to complete a label, in checks of one entry.
 COMPLETION = 8
 
 
 class Table:
-    """All combinations of some units, to be asked for the cheapest fit."""
+    """All combinations of some units, searchable for the cheapest fit."""
 
     def __init__(self, layout: Layout, labels: list[int]) -> None:
         shift = layout.key_shift

@@ -49,10 +49,10 @@ class _Tableau:
         self.at_top = [False] * items
 
     def broken(self) -> tuple[int, float]:
-        """Return the basic variable farthest out of bounds, and by what.
+        """Return the basic variable farthest out of bounds, and the excess.
 
-        The amount is negative when the variable is below its floor; 0.0
-        says that nothing is broken.
+        The excess is negative if the variable is below its floor; 0.0: none is
+        out of bounds.
         """
         worst, which = 0.0, -1
         for k, (value, ceiling) in enumerate(
@@ -63,9 +63,9 @@ class _Tableau:
         return which, worst
 
     def entering(self, leaving: int, excess: float) -> int:
-        """Return who enters, after moving those that are passed over.
+        """Return the entering variable, after moving those passed over.
 
-        -1 when the row cannot be mended.
+        -1 if the row cannot be repaired.
         """
         sign = 1.0 if excess < 0.0 else -1.0
         row = self.body[leaving]
@@ -90,7 +90,7 @@ class _Tableau:
             self.values[k] += row[j] * step
 
     def pivot(self, leaving: int, entering: int, *, low: bool) -> None:
-        """Exchange the two; the leaving one goes to its broken bound."""
+        """Exchange two variables; the leaving one goes to its broken bound."""
         row = self.body[leaving]
         inverse = 1.0 / row[entering]
         target = 0.0 if low else self.ceilings[leaving]

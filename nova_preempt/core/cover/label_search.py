@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Label search: what branch and bound leaves open, in ever wider stages.
+"""Label search: solves what branch and bound leaves open, in stages.
 
-A stage splits the units. All combinations of those that deviate most
-cheaply make a *table* (see there), which knows the cheapest completion of
-every combination of the others. Of these only such are made, as *labels*,
-whose deviation is below a limit.
+A stage splits the units. All combinations of the units that deviate most
+cheaply make a *table* (see completion_table), which gives the cheapest
+completion of every combination of the other units. Of these only those are
+made, as *labels*, whose deviation is below a limit.
 
 The limit is raised pass by pass. Labels below it are complete, so that the
-best cover known is proven as soon as the limit exceeds what it may deviate;
-meanwhile better covers turn up and lower the goal. Where the labels become
-too many the limit is lowered instead until they are few enough, and the
-next stage goes on from there with a larger table.
+best known cover is proven once the limit exceeds its possible deviation;
+meanwhile better covers are found and lower that goal. If there are too many
+labels the limit is lowered until they are few enough, and the next stage
+continues with a larger table.
 
-In both parts, labels with equal residuals are merged where that happens
-often enough to pay (few flavors, or few classes): the search is then a
-dynamic program over the residual need.
+In both parts, labels with equal residuals are merged where that happens often
+enough to pay (few flavors, or few classes): the search is then a dynamic
+program over the residual need.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENTRY, _MERGED = 12, 2
 
 
 class _Work:
-    """How much may still be done."""
+    """The remaining work."""
 
     __slots__ = ("left",)
 
@@ -47,9 +47,9 @@ class _Work:
 class _Merger:
     """Keeps the cheapest of labels with equal residuals.
 
-    Counting those costs about as much as making the labels, sorting them
-    several times that, so the one decides on the other, and is not repeated
-    soon where it finds little.
+    Counting distinct residuals costs about as much as making the labels,
+    sorting several times that. So the count decides on sorting, and is not
+    repeated soon if it finds few duplicates.
     """
 
     def __init__(self, layout: Layout, work: _Work) -> None:

@@ -28,14 +28,19 @@ Solver: TypeAlias = Callable[[list[int], list[int]], Answer | None]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Caps:
-    """(items, how many of them a cover may have at most), any number."""
+    """Caps on the members of a cover: (items, the most that it may have).
+
+    A cover that breaks a cap divides the search: at least one of the members
+    in excess must be missing. So the space is split by which one that is, and
+    all sets with all of them are left out.
+    """
 
     caps: Sequence[tuple[frozenset[int], int]] = ()
 
     def open(self, forced: list[int], free: list[int]) -> list[int] | None:
-        """Return who of the free may join the forced.
+        """Return the free items that may join the forced items.
 
-        None = the forced alone break a cap.
+        None = the forced items alone break a cap.
         """
         for members, most in self.caps:
             held = len(members.intersection(forced))
@@ -46,9 +51,9 @@ class Caps:
         return free
 
     def excess(self, cover: list[int], forced: list[int]) -> list[int]:
-        """Return members one of whom has to be missing; [] = no cap broken.
+        """Return members of which one must be missing; [] = no cap broken.
 
-        None of the forced ones, who do not break a cap themselves.
+        The forced items, which do not break a cap themselves, are left out.
         """
         for members, most in self.caps:
             over = [i for i in cover if i in members]
@@ -118,7 +123,7 @@ def ranked(
 
 
 def _lacking_one(space: _Space, cover: list[int]) -> list[_Space]:
-    """Return the parts of the space that lack one of these."""
+    """Return the parts of the space that lack one of these members."""
     spaces = []
     forced, free = space.forced, space.free
     for member in [i for i in cover if i not in space.forced]:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers of evictions: of their steps, and of what follows them."""
+"""Controllers of evictions, their roll-back, returns and retention."""

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controller of evictions: the victims of some decisions, from notice to end.
+"""Controller of evictions: the victims of decisions, from notice to end.
 
-All get their notice together, and none is asked to end before the longest is
-over: until then the request can be cancelled, and nobody has ended in vain.
-For the same reason one that must not end spares all others.
+All victims get their notice together, and none is evicted before the longest
+notice is over: until then the request can be cancelled, and no victim has
+ended in vain. For the same reason one victim that must not end spares all
+others.
 
-The edge steps in rounds. In a round it steps again for as long as it is asked
-to look at something, and then carries out the rest. What cannot be carried
-out, since too much has changed meanwhile, is left to the next round.
+The caller steps in rounds. In a round it steps again while the step returns
+reads, and then carries out the other intents. An intent that fails because too
+much has changed is left to the next round.
 """
 
 from __future__ import annotations
@@ -27,27 +28,27 @@ from nova_preempt.core.eviction.eviction_values import Step
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import ObservedServer
 
-#: How long after a look at a victim one may still act by it.
+#: How long a read of a victim may be acted on.
 FRESH_S = 5.0
 
-#: The shortest pause between two looks at a victim.
+#: The shortest pause between two polls of a victim.
 SHORTEST_S = 0.05
-#: A pause is this share of what was waited already: no end is seen later than
-#: by that.
+#: A pause is this share of the time waited so far, which bounds how late an
+#: end is seen.
 _SHARE = 0.1
 
 
 def begin(victims: Iterable[eviction_values.Victim], now_us: int) -> Memory:
-    """Return the Memory of victims to which nothing has been done yet."""
+    """Return the Memory of victims whose eviction has not begun."""
     return Memory({
         victim.uuid: Progress(now_us + round(victim.notice_s * SECOND))
         for victim in victims}, now_us)
 
 
 def step(observed: Observed, memory: Memory, now_us: int) -> Step:
-    """Return what is to be done with victims now, see controller.Step.
+    """Return what to do with the victims now, see controller.Step.
 
-    It is done with all of them once Memory.is_over.
+    The eviction is done once Memory.is_over.
     """
     if not memory.has_notice:
         return _give_notice(observed, memory, now_us)
@@ -60,7 +61,7 @@ def step(observed: Observed, memory: Memory, now_us: int) -> Step:
 
 
 def _give_notice(observed: Observed, memory: Memory, now_us: int) -> Step:
-    """Nobody gets notice where a host is down: it would be in vain."""
+    """Give notice, but to no victim whose host is down: it cannot end."""
     pending = [observed.victims[uuid] for uuid in memory.pending]
     looks = _looks_at_hosts(observed, pending)
     if looks:
@@ -78,7 +79,7 @@ def _give_notice(observed: Observed, memory: Memory, now_us: int) -> Step:
 def _looks_at_hosts(observed: Observed,
                     victims: Iterable[eviction_values.Victim]
                     ) -> tuple[eviction_values.CheckHost, ...]:
-    """Return a look at each host that was not looked at in this round."""
+    """Return a check of each host that was not checked in this round."""
     found: dict[str, str] = {}
     for victim in victims:
         if not victim.terms.for_good and (
@@ -89,7 +90,7 @@ def _looks_at_hosts(observed: Observed,
 
 
 def _drop_unwanted(observed: Observed, memory: Memory) -> Memory:
-    """Leave the victims alone of whom nobody needs the space any more."""
+    """Close the victims whose capacity is not needed any more."""
     unwanted = dict(memory.unwanted)
     for uuid in memory.pending:
         decision = observed.victims[uuid].decision
@@ -127,7 +128,7 @@ def _step(observed: Observed, memory: Memory, now_us: int) -> Step:
 
 
 def _note_seen(observed: Observed, memory: Memory, now_us: int) -> Memory:
-    """Remember since when victims are as they were just seen."""
+    """Remember since when victims are gone or offloaded."""
     found: dict[str, dict[str, int | None]] = {}
     for uuid, progress in memory.pending.items():
         seen, known = observed.seen[uuid]
@@ -143,7 +144,7 @@ def _note_seen(observed: Observed, memory: Memory, now_us: int) -> Memory:
 
 def _next_steps(observed: Observed, memory: Memory, now_us: int
                 ) -> tuple[Memory, dict[str, eviction_steps.VictimStep]]:
-    """Return the next step with each, and what follows where NEXT is one."""
+    """Return the next step of each victim, replacing NEXT by what follows."""
     steps = {uuid: _next_step(observed, memory, uuid, now_us)
              for uuid in memory.pending}
     over = [uuid for uuid, found in steps.items() if found.what is
@@ -167,14 +168,14 @@ def _next_step(observed: Observed, memory: Memory, uuid: str, now_us: int
         and observed.hosts.get(terms.host))
 
 
-#: Steps that are taken only while somebody needs the space, and will have it.
+#: Steps that are taken only while the capacity is needed, and claimed.
 _ON_SERVERS = frozenset((StepKind.ASK, StepKind.LOCK, StepKind.LEAVE_STOPPED))
 
 
 def _looks(observed: Observed, memory: Memory,
            steps: Mapping[str, eviction_steps.VictimStep]) -> Iterator[
                eviction_values.Read]:
-    """Yield what has to be looked at before these steps are taken."""
+    """Yield the reads that these steps need first."""
     for uuid, found in steps.items():
         host = observed.victims[uuid].terms.host
         if found.what is StepKind.LOOK and uuid not in observed.holds:
@@ -189,7 +190,7 @@ def _looks(observed: Observed, memory: Memory,
 
 def _act(observed: Observed, memory: Memory,
          steps: Mapping[str, eviction_steps.VictimStep]) -> Step:
-    """Return what the next steps with victims come to."""
+    """Return the intents of these steps."""
     refusals = dict([(uuid, found.detail) for uuid, found in steps.items()
                      if found.what is StepKind.KEEP][:1])
     for uuid, found in steps.items():
@@ -214,10 +215,10 @@ def _act(observed: Observed, memory: Memory,
 def _intents(observed: Observed, memory: Memory, uuid: str,
              found: eviction_steps.VictimStep,
              may_act: bool) -> Iterator[eviction_values.Intent]:
-    """Yield what one step with a victim comes to.
+    """Yield the intents of one step with a victim.
 
-    ``may_act``: whether the space that victims end for is held, or one of
-    them was asked to end.
+    ``may_act``: whether the capacity that victims end for is claimed, or one
+    of them was asked to end.
     """
     if found.what in _ON_SERVERS and not (may_act and observed.unwanted.get(
             observed.victims[uuid].decision) is not None):
@@ -235,10 +236,9 @@ def _intents(observed: Observed, memory: Memory, uuid: str,
 
 def _lost_hosts(observed: Observed, memory: Memory
                 ) -> tuple[list[eviction_values.CheckHost], dict[str, str]]:
-    """Return which hosts to look at, and which decisions have lost theirs.
+    """Return hosts to check, and decisions whose host went down.
 
-    Where it went down meanwhile the victims have ended for a server that
-    nobody can build there.
+    Their victims have ended for a server that cannot be built there.
     """
     looks, lost = {}, {}
     for victim in observed.victims.values():
@@ -254,7 +254,7 @@ def _lost_hosts(observed: Observed, memory: Memory
 
 
 def _wake_at_us(observed: Observed, memory: Memory) -> int | None:
-    """Return when the notices are over, or else a victim is too late."""
+    """Return when the notices are over, or else a victim times out."""
     notices = [each.notice_until_us for each in memory.pending.values()
                if each.acting_since_us is None]
     if notices:
@@ -268,11 +268,11 @@ def _wake_at_us(observed: Observed, memory: Memory) -> int | None:
 def notice_is_over(
     progress: Progress, seen: ObservedServer | None, known: bool, now_us: int,
 ) -> bool:
-    """Tell whether it is late enough, or nobody needs more time."""
+    """Return whether the notice is over, or is not needed."""
     if progress.acting_since_us is not None or eviction_steps.has_passed(
             0, progress.notice_until_us, now_us):
         return True
-    # With a task it may be on its way back.
+    # A server with a task may be starting again.
     return known and (
         seen is None
         or (
@@ -283,11 +283,11 @@ def notice_is_over(
 def may_begin(
     victims: Iterable[tuple[Progress, ObservedServer | None, bool]],
     now_us: int, ) -> bool:
-    """Tell whether the victims of a request may be asked to end.
+    """Return whether the victims of a request may be evicted.
 
-    Once the longest notice is over; sooner where nobody needs the time.
+    True once the longest notice is over, or is not needed any more.
 
-    ``victims``: of each what notice_is_over() takes.
+    ``victims``: the first three arguments of notice_is_over() for each.
     """
     return all(
         notice_is_over(progress, seen, known, now_us)
@@ -295,19 +295,19 @@ def may_begin(
 
 
 def is_fresh(read_us: int, now_us: int) -> bool:
-    """Tell whether a look at a victim is so recent that one may act by it.
+    """Return whether a read of a victim is recent enough to act on it.
 
-    ``read_us``: when it was read, which others may have done before.
+    ``read_us``: when it was read, by whichever caller.
     """
     return now_us - read_us <= FRESH_S * SECOND
 
 
 def pause_s(waited_s: float, interval_s: float) -> float:
-    """Return how long to wait until victims are looked at again.
+    """Return how long to wait before the next poll of victims.
 
     Short at first, when much happens, then ever longer.
 
-    ``waited_s``: since something was asked for last; ``interval_s``: the
-    longest.
+    ``waited_s``: the time since the last call; ``interval_s``: the longest
+    pause.
     """
     return min(interval_s, max(SHORTEST_S, waited_s * _SHARE))

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The next step with a victim, given what Nova shows of it now.
+"""The next step of an eviction, by the victim's present state in Nova.
 
-Asked before every act upon a victim, by whoever ends it; rollback.py has
-what becomes of one whose preemption is taken back. During a notice a server
-may become anything: its owner shelves, resizes or deletes it, an administrator
-moves it. Who is off the host and holds nothing there has given way, however
-that came about.
+Computed before every action on a victim; rollback.py handles victims of a
+rolled back preemption. During a notice a server may change in any way: its
+owner shelves, resizes or deletes it, an administrator migrates it. A victim
+that is off its host and holds nothing there has ended, by whatever cause.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from nova_preempt.core.victim_status import MIGRATED
 from nova_preempt.core.victim_status import SHELVED
 from nova_preempt.core.victim_status import STOPPED
 
-#: Operations whose servers end wherever they are: to be somewhere else is not
-#: what they get their notice for.
+#: Operations whose victims end on whichever host they are: leaving the host is
+#: not enough.
 FOR_GOOD = frozenset(("maximum_runtime",))
 
-#: Of a server that is being shelved, or shelved already and offloaded.
+#: Task states of a server that is being shelved or offloaded.
 SHELVING = frozenset(
     (
         "shelving",
@@ -37,7 +36,7 @@ SHELVING = frozenset(
         "shelving_image_uploading",
         "shelving_offloading",
     ))
-#: Of a server that will be elsewhere, or here, but is not yet either.
+#: Task states of a server that may move to another host.
 MOVING = frozenset(
     (
         "migrating",
@@ -56,17 +55,17 @@ _LEAVING = DELETING | SHELVING | MOVING
 _OFFLOADED = "shelved_offloaded"
 _ADMINISTRATORS = eligibility.Rules()
 
-#: How often an action that Nova accepted but that did not happen is asked
-#: for again, and what Nova forgets to free or to finish is looked at.
+#: The interval of repeating a call that Nova accepted but did not carry out,
+#: and how long Nova has to free allocations or to finish.
 ASK_AGAIN_S = 10.0
-#: After how long a migration that was accepted shows.
+#: How long an accepted migration may take to show in the record.
 BEGUN_S = 1.0
-#: For how long a start that Nova accepted before a lock may not show.
+#: How long a start that Nova accepted before a lock may take to show.
 LOCKED_S = 1.0
 
 LOCK = "lock"
-#: Calls of Nova's API after which a victim ends, or moves. What comes before
-#: them leaves it where it is.
+#: Calls of Nova's API after which a victim ends, or moves. Earlier calls leave
+#: it on its host.
 _LAST_CALLS = frozenset(("force_delete", "shelve", "shelve_offload", "stop",
                          "live_migrate", "abort_migration"))
 
@@ -75,31 +74,31 @@ class StepKind(enum.Enum):
     """Kinds of steps."""
 
     WAIT = "wait"
-    #: look whether it holds anything on its host, and ask anew
+    #: read its allocations on its host, and compute the step again
     LOOK = "look"
-    #: look whether its host's compute service is up, and ask anew
+    #: check its compute service, and compute the step again
     LOOK_AT_HOST = "look_at_host"
-    #: ask Nova for ``Step.detail``
+    #: call ``VictimStep.detail`` of Nova
     ASK = "ask"
-    #: free what Nova has forgotten to; then it is done
+    #: free the allocations that Nova did not; then it is done
     FREE = "free"
-    #: it is stopped: have nobody start it
+    #: it is stopped: prevent a start
     LOCK = "lock"
-    #: it is stopped and locked: leave it what it needs; then it is done
+    #: it is stopped and locked: free what it does not need; then done
     LEAVE_STOPPED = "leave_stopped"
-    #: it has given way; ``Step.detail`` says how
+    #: it has ended; ``VictimStep.detail`` is its status
     DONE = "done"
-    #: it cannot be migrated: ask anew for what follows
+    #: it cannot be migrated: compute the step that follows
     NEXT = "next"
-    #: it has not given way in time
+    #: it has not ended in time
     GIVE_UP = "give_up"
-    #: it must not end any more; ``Step.detail`` says why
+    #: it must not end any more; ``VictimStep.detail`` says why
     KEEP = "keep"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class VictimStep:
-    """What to do with a victim."""
+    """A step with a victim."""
 
     what: StepKind
     detail: str = ""
@@ -115,11 +114,12 @@ _NEXT = VictimStep(StepKind.NEXT)
 class VictimTerms:
     """How a victim ends.
 
-    ``host``: where it has to give way; ``action``: delete, shelve or stop;
-    ``allowed``: what else the operator allows; ``migrate``: whether it is
-    moved if it can be; ``for_good``: whether it ends wherever it is;
-    ``rules``: whose locks leave it alone. ``pinned``: whether its host lets
-    go of something of it, a device or a NUMA cell, only after its deletion.
+    ``host``: the host it must leave; ``action``: delete, shelve or stop;
+    ``allowed``: all actions that the operator allows; ``migrate``: whether to
+    try a live migration first; ``for_good``: whether it ends on whichever host
+    it is; ``rules``: the locks that protect it. ``pinned``: whether its host
+    releases a resource of it, a device or a NUMA cell, only after its
+    deletion.
     """
 
     host: str
@@ -135,14 +135,14 @@ class VictimTerms:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the end of a victim is; times are by one clock.
+    """Progress of an eviction; all times are by one clock.
 
-    ``acting_since_us``: when the notice of all was over. ``asked``,
-    ``asked_us``: what Nova was asked for last. ``migration_over``: whether it
-    cannot be moved.
-    ``gone_us``: when Nova was first seen to know it no more.
-    ``offloaded_us``: when it was first seen offloaded, and held by its host.
-    ``locked_us``: when it was locked, as it was stopped.
+    ``acting_since_us``: when the notice of all victims was over. ``asked``,
+    ``asked_us``: the last call to Nova. ``migration_over``: whether a live
+    migration failed or is not possible. ``gone_us``: when Nova was first seen
+    to have deleted it. ``offloaded_us``: when it was first seen offloaded
+    while it still had a host. ``locked_us``: when it was locked after its
+    stop.
     """
 
     notice_until_us: int
@@ -171,24 +171,24 @@ def next_step(seen: ObservedServer | None, terms: VictimTerms,
               host_up: bool | None = None) -> VictimStep:
     """Return the next step with a victim.
 
-    ``seen``: None if Nova knows it no more. ``known``: False if nobody can
-    tell. ``holds``: whether it has anything on its host (or anywhere, where
-    it is gone), in Placement; None if nobody has looked. ``host_up``: whether
-    the compute service of its host is up; None if nobody has looked.
+    ``seen``: None if Nova has no record of it. ``known``: False if it could
+    not be read. ``holds``: whether it has allocations on its host (or
+    anywhere, if it is gone), in Placement; None if not read. ``host_up``:
+    whether the compute service of its host is up; None if not checked.
     """
     step = _next_step(seen, terms, progress, now_us, known=known, holds=holds)
     asks = step.what is StepKind.ASK and step.detail in _LAST_CALLS
     if terms.for_good or not (asks or step == WAIT):
         return step
     if host_up is False:
-        # Nova would delete it from its records alone, and the space would go
-        # to a server that nobody can build.
+        # Nova would delete it in the database only, and the capacity would go
+        # to a server that cannot be built.
         return VictimStep(StepKind.KEEP, host_is_down(terms.host))
     return _LOOK_AT_HOST if asks and host_up is None else step
 
 
 def host_is_down(host: str) -> str:
-    """Return why no victim of a host ends."""
+    """Return why no victim of a host is evicted."""
     return f"host {host} is down"
 
 
@@ -213,20 +213,20 @@ def _next_step(seen: ObservedServer | None, terms: VictimTerms,
 
 
 def patience_s(terms: VictimTerms) -> float:
-    """Return how long after the notice of all a victim may take to end."""
+    """Return how long after the notices a victim may take to end."""
     return terms.timeout_s + (terms.migrate_timeout_s if terms.migrate else 0)
 
 
 def has_passed(seconds: float, since_us: int, now_us: int) -> bool:
-    """Tell whether it is so long ago."""
+    """Return whether so much time has passed."""
     return now_us - since_us >= round(seconds * SECOND)
 
 
 def _is_kept_by_lock(
     seen: ObservedServer, terms: VictimTerms, progress: Progress) -> bool:
-    """Tell whether a lock that was set during the notice leaves it alone.
+    """Return whether a lock that was set during the notice protects it.
 
-    Our own locks do not, nor what comes once it was asked to end.
+    A lock of this service does not, nor a lock after it was asked to end.
     """
     return (
         terms.rules.counts(seen.locked_by) and not progress.has_begun
@@ -234,10 +234,10 @@ def _is_kept_by_lock(
 
 
 def is_gone(seen: ObservedServer | None, terms: VictimTerms) -> bool:
-    """Tell whether a server is deleted.
+    """Return whether a server is deleted.
 
-    Nova says so once its guest and its disks are gone from the host. It takes
-    the record away after it has updated what the host and Placement have.
+    Nova says so once its guest and its disks are gone from the host. It
+    removes the record after it has updated the resource tracker and Placement.
     """
     return seen is None or (
         not terms.pinned and seen.vm_state == "deleted"
@@ -245,7 +245,7 @@ def is_gone(seen: ObservedServer | None, terms: VictimTerms) -> bool:
 
 
 def is_away(seen: ObservedServer, terms: VictimTerms) -> bool:
-    """Tell whether it has left its host, as far as Nova's record says."""
+    """Return whether it is off its host, by Nova's record."""
     if is_offloaded(seen):
         return True
     return (
@@ -254,16 +254,16 @@ def is_away(seen: ObservedServer, terms: VictimTerms) -> bool:
 
 
 def is_offloaded(seen: ObservedServer) -> bool:
-    """Tell whether it needs no host, or has none yet while it returns."""
+    """Return whether it is offloaded, or has no host yet to unshelve on."""
     return seen.vm_state == _OFFLOADED and seen.task_state in (
         None, "unshelving")
 
 
 def is_held(seen: ObservedServer) -> bool:
-    """Tell whether it is offloaded, and its host has not let go of it yet.
+    """Return whether it is offloaded, but its record still has the host.
 
-    Nova takes the host from it last. Where its compute dies just before, that
-    is never done.
+    Nova clears the host last. If its compute service dies just before, the
+    host remains.
     """
     return is_offloaded(seen) and seen.host is not None
 
@@ -273,14 +273,14 @@ def _gone(progress: Progress, now_us: int, holds: bool | None) -> VictimStep:
         return _LOOK
     if not holds:
         return VictimStep(StepKind.DONE, GONE)
-    # Nova frees the space of a server just after it knows it no more.
+    # Nova frees the allocations just after it has removed the record.
     if not _is_since(progress.gone_us, now_us):
         return WAIT
     return VictimStep(StepKind.FREE, GONE)
 
 
 def _is_since(when_us: int | None, now_us: int) -> bool:
-    """Tell whether Nova has had the time to finish since then."""
+    """Return whether Nova has had enough time since then."""
     return when_us is not None and has_passed(ASK_AGAIN_S, when_us, now_us)
 
 
@@ -290,7 +290,7 @@ def _away(
     if not is_away(seen, terms):
         return WAIT
     if seen.vm_state == "resized":
-        # What is left of it here is kept for the case that it comes back.
+        # Its disk and allocations here are kept for a revert.
         return _ask("confirm_resize", progress, now_us)
     if is_held(seen) and not _is_since(progress.offloaded_us, now_us):
         return WAIT
@@ -303,7 +303,7 @@ def _away(
 
 
 def _ask(what: str, progress: Progress, now_us: int) -> VictimStep:
-    """Ask Nova for something, not too often."""
+    """Return a call of Nova, or WAIT if it was made recently."""
     if progress.asked == what and not has_passed(
             ASK_AGAIN_S, progress.asked_us, now_us):
         return WAIT
@@ -316,8 +316,8 @@ def _follow_migration(
     if seen.task_state is not None:
         late = has_passed(terms.migrate_timeout_s, progress.asked_us, now_us)
         return VictimStep(StepKind.ASK, "abort_migration") if late else WAIT
-    # What was read before Nova has shown that it has begun says nothing: who
-    # gives up now would end a server on its way.
+    # A record that was read before the migration shows does not prove that it
+    # failed: an eviction now would end a server that is migrating.
     if has_passed(BEGUN_S, progress.asked_us, seen.read_us):
         return _NEXT
     return WAIT
@@ -330,7 +330,7 @@ def _act(
         return _follow_migration(seen, terms, progress, now_us)
     if seen.task_state in _LEAVING or (
         seen.vm_state == _OFFLOADED and seen.task_state is not None):
-        # What it will be is not known yet, nor where.
+        # Its next state and host are not known yet.
         return WAIT
     if terms.migrate and not progress.migration_over:
         if seen.vm_state == "active":
@@ -353,7 +353,7 @@ def _end(
         return WAIT
     if progress.locked_us is None:
         return VictimStep(StepKind.LOCK, STOPPED)
-    # Its owner may have started it after we looked and before it was locked.
+    # Its owner may have started it between the read and the lock.
     if not has_passed(LOCKED_S, progress.locked_us, seen.read_us):
         return WAIT
     return VictimStep(StepKind.LEAVE_STOPPED, STOPPED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that the eviction controller is given, and what it answers."""
+"""Observed values, memory and intents of the eviction controller."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from nova_preempt.core.eviction.eviction_steps import Progress
 from nova_preempt.core.eviction.eviction_steps import StepKind
 from nova_preempt.core.observed_server import ObservedServer
 
-#: How old a look at a host may be, so that victims there share it.
+#: How old the state of a host may be, so that victims there share a check.
 HOST_AGE_S = 1.0
-#: The same once all have ended, before the host is handed over.
+#: The same after all victims have ended, before the host is handed over.
 HANDOVER_AGE_S = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Victim:
-    """A server that is to be evicted, and the terms of that.
+    """A server to evict, and its terms.
 
-    ``decision``: the uuid of the one that it belongs to.
+    ``decision``: the uuid of its decision.
     """
 
     uuid: str
@@ -36,17 +36,16 @@ class Victim:
 class Observed:
     """State of the victims of some decisions.
 
-    What is not in a mapping has not been looked at in this round; where it is
-    None nobody can tell.
+    A key that is missing from a mapping was not read in this round; None: it
+    could not be read.
 
-    ``victims``: in the order in which they are asked; ``waiting``: {uuid of a
-    decision: name of the host} of those that a server waits for. ``seen``:
-    {uuid: (the record of a victim, None if it is gone, and whether that is
-    known)}. ``holds``: {uuid: whether a victim that has left still has its
-    space}. ``hosts``: {name: whether it is up}. ``unwanted``: {uuid of a
-    decision: why nobody needs the space}. ``is_held``: whether the space that
-    victims end for is held by its stand-ins, False where nobody can tell;
-    None if that has not been looked at.
+    ``victims``: in the order of their evictions; ``waiting``: {uuid of a
+    decision: name of the host} if a server waits for it. ``seen``: {uuid of a
+    victim: (its record, None if it is gone; whether it was read)}. ``holds``:
+    {uuid: whether a victim off its host still has allocations there}.
+    ``hosts``: {name: whether it is up}. ``unwanted``: {uuid of a decision: why
+    its capacity is not needed}. ``is_held``: whether stand-ins hold the
+    claimed capacity, False if it could not be read; None if it was not read.
     """
 
     victims: Mapping[str, Victim]
@@ -60,16 +59,16 @@ class Observed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """How far the evictions are; times are by the edge's clock.
+    """Progress of the evictions; times are by the caller's clock.
 
     ``pending``: {uuid of a victim that has not ended: its Progress}.
-    ``closed``: the Progress of others. ``acted_us``: when something changed
-    last by what was done here. ``has_notice``: whether all have been given
-    notice, but ``unwarned``: their hosts were down. ``stuck``: uuids of those
-    that did not end in time. ``unwanted``: {uuid of a decision: why nobody
-    needs the space any more}. ``refusals``: {uuid of a victim, or of a
-    decision: why it comes to nothing}; nobody else is asked to end.
-    ``is_over``: whether nothing more is to be done.
+    ``closed``: the Progress of others. ``acted_us``: the time of the last
+    action. ``has_notice``: whether all have been given notice, except
+    ``unwarned``: their hosts were down. ``stuck``: uuids of victims that timed
+    out. ``unwanted``: {uuid of a decision: why its capacity is not needed any
+    more}. ``refusals``: {uuid of a victim, or of a decision: why it is given
+    up}; no other victim is evicted then. ``is_over``: whether the eviction is
+    done.
     """
 
     pending: Mapping[str, Progress]
@@ -84,23 +83,23 @@ class Memory:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a victim was asked to end, so that all this is finished."""
+        """Whether a victim was asked to end, so that the rest must follow."""
         return any(each.has_begun
                    for each in (*self.pending.values(), *self.closed))
 
     def note(self, uuid: str, **values: Any) -> Memory:
-        """Return it with what the edge has done with a victim."""
+        """Return the memory with changes of a victim."""
         return self.note_all({uuid: values})
 
     def note_all(self, found: Mapping[str, Mapping[str, Any]]) -> Memory:
-        """Return it with changes of many, {uuid: {field: value}}."""
+        """Return the memory with changes, {uuid: {field: value}}."""
         return dataclasses.replace(self, pending={
             **self.pending, **{
                 uuid: dataclasses.replace(self.pending[uuid], **values)
                 for uuid, values in found.items()}})
 
     def close(self, uuid: str) -> Memory:
-        """Return it where a victim has ended, or is somebody else's."""
+        """Return the memory with a victim closed."""
         pending = dict(self.pending)
         closed = pending.pop(uuid)
         return dataclasses.replace(
@@ -109,7 +108,7 @@ class Memory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GiveNotice:
-    """Give notice to victims, and note in the memory until when it lasts."""
+    """Give notice to victims, and note in the memory when it is over."""
 
     victims: tuple[str, ...]
 
@@ -123,14 +122,14 @@ class ReadServer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReadAllocation:
-    """See whether a victim that has left still has its space."""
+    """Read whether a victim off its host still has allocations there."""
 
     victim: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheckHost:
-    """See whether the compute service of a host is up.
+    """Check whether the compute service of a host is up.
 
     ``victim``: a server there; ``max_age_s``: how old the answer may be.
     """
@@ -142,14 +141,14 @@ class CheckHost:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CheckClaim:
-    """See whether stand-ins still hold the space that victims end for."""
+    """Check whether stand-ins still hold the claimed capacity."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CallNova:
-    """Ask Nova for something, and note that in the memory.
+    """Call a method of Nova's API, and note that in the memory.
 
-    ``is_recorded``: whether it is written down before.
+    ``is_recorded``: whether the call is recorded in the database first.
     """
 
     victim: str
@@ -168,9 +167,9 @@ class LockVictim:
 class CloseVictim:
     """Record how a victim has ended, and close it in the memory.
 
-    ``status``: see victim_status. ``first``: What.FREE where Nova has
-    forgotten to free its space, What.LEAVE_STOPPED where a stopped server
-    keeps some of it.
+    ``status``: see victim_status. ``first``: StepKind.FREE if Nova did not
+    free its allocations, StepKind.LEAVE_STOPPED if a stopped server keeps
+    some.
     """
 
     victim: str
@@ -180,7 +179,7 @@ class CloseVictim:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SpareVictim:
-    """Say that a victim, or those of a decision, are not evicted, and why."""
+    """Report that a victim, or those of a decision, are not evicted."""
 
     uuid: str
     why: str

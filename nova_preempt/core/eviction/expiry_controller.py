@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controller of maximum run times: ends the servers that reached theirs."""
+"""Controller of maximum run times: evicts servers that have reached theirs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from nova_preempt.core.model import Server as Record
 
 
 class Server(eligibility.Server, actions.ClassTerms, Protocol):
-    """The fields that decide whether a server can end at its limit."""
+    """The fields that decide whether a server can be evicted at its limit."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Observed:
     """Servers that may have a maximum run time.
 
-    :ivar default_limit_s: the operator's limit of all servers, 0 for none
-    :ivar action: returns what the terms of a server say
+    :ivar default_limit_s: the operator's limit for all servers, 0 for none
+    :ivar action: returns the action of the terms of a server
     """
 
     servers: Iterable[Record]
@@ -34,30 +34,30 @@ class Observed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Evict:
-    """Give notice to a server that has run for its limit."""
+    """Give notice to a server that has reached its maximum run time."""
 
     server: Record
     limit_s: int
 
 
 def limit_s(of_flavor: int | None, of_all: int) -> int:
-    """Return how long a server may run, 0 for as long as it likes.
+    """Return the maximum run time of a server, 0 for none.
 
-    :param of_flavor: what its flavor says, None if nothing
-    :param of_all: what the operator says of all
+    :param of_flavor: the extra spec of the flavor, None if it has none
+    :param of_all: the operator's default
     """
     return of_all if of_flavor is None else of_flavor
 
 
 def left_s(
     server: Server, limit_s: int, action: str, uptime_us: int) -> int | None:
-    """Return in how many seconds a server has run for as long as it may.
+    """Return the seconds until a server reaches its maximum run time.
 
-    None if it may run on, or cannot end as it is, or must not: see
-    actions.why_kept(). No lock of its owner lengthens that, whoever's locks
-    count otherwise.
+    None without a limit, or if it cannot be evicted as it is, or must not: see
+    actions.why_kept(). A lock of its owner does not protect it, whichever
+    locks protect from preemption.
 
-    :param action: what its terms say: delete, shelve or stop
+    :param action: the action of its terms: delete, shelve or stop
     """
     if (
             limit_s <= 0 or server.vm_state not in eligibility.RUNNING
@@ -68,11 +68,11 @@ def left_s(
 
 
 def step(observed: Observed, memory: None, now_us: int) -> Step[Evict, None]:
-    """Return the servers to end now, and when the next one is due."""
+    """Return the servers to evict now, and when the next one is due."""
     ends, due_us = [], []
     for server in observed.servers:
         limit = limit_s(server.maximum_runtime_s, observed.default_limit_s)
-        # Most servers have none, and the rest takes a while.
+        # Most servers have no limit, and the rest is slow.
         if not limit:
             continue
         since_us = times.microseconds(server.launched_at)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Controller of headroom: ends servers ahead of demand until it is free."""
+"""Controller of headroom: evicts servers ahead of demand."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from nova_preempt.core.scheduling.eviction_budgets import Budgets
 from nova_preempt.core.scheduling.preemption_policy import Policy
 from nova_preempt.core.victims import cheapest_victims
 
-#: No more servers than this are chosen from for what is missing of a class,
-#: the cheapest first.
+#: The most candidates per missing class, the cheapest first.
 MOST = 200
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Candidates:
-    """The servers that may end for headroom, and by which rules.
+    """Servers that may be evicted for headroom, and the rules.
 
-    :ivar servers: the preemptible ones, on whatever host
-    :ivar excluded: uuids of those that end already, or lately did not
+    :ivar servers: the preemptible ones, on whichever host
+    :ivar excluded: uuids of servers that are being evicted, or recently failed
+        to end
     """
 
     servers: Iterable[Server]
@@ -39,12 +39,12 @@ class Candidates:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Observed:
-    """A group of hosts whose headroom is to be kept.
+    """A group of hosts that keeps headroom.
 
-    :ivar ending: {uuid: {uuid of a provider: what it holds there}} of servers
-        that end for no server in their place
-    :ivar candidates: returns the Candidates; called if something is missing
-    :ivar changes: grows with each change of the group, None if nobody counts
+    :ivar ending: {uuid: {uuid of a provider: allocations}} of servers that are
+        evicted for no preemptor
+    :ivar candidates: returns the Candidates; called if there is a shortfall
+    :ivar changes: grows with each change of the group, None if not counted
     """
 
     group: HostGroup
@@ -57,7 +57,7 @@ class Observed:
 class Evict:
     """Give notice to a server.
 
-    :ivar missing: what the group lacks of its headroom
+    :ivar missing: the shortfall of the group
     """
 
     server: Server
@@ -68,9 +68,9 @@ class Evict:
 def step(
     observed: Observed, memory: int | None, now_us: int
 ) -> Step[Evict, int | None]:
-    """Return as few and cheap servers to end as a group needs.
+    """Return the fewest and cheapest servers to evict for a group.
 
-    :param memory: the changes up to which nothing was missing
+    :param memory: the value of ``changes`` at which nothing was missing
     """
     group, changes = observed.group, observed.changes
     if changes is not None and changes == memory:
@@ -87,16 +87,16 @@ def step(
 def choose(group: HostGroup, missing: Resources, among: Candidates,
            now: datetime.datetime,
            ending: Collection[str] = ()) -> list[tuple[Server, int]]:
-    """Return who ends so that a group has its headroom, and at what cost.
+    """Return the servers to evict for a group, each with its cost.
 
-    The cost is what is told of it, see Policy.published_cost_us().
+    The cost is published, see Policy.published_cost_us().
 
-    The cheapest that free what is missing, by class, or as much of it as can
-    be freed: what nobody would give up is no reason for others to end. All
-    that help where budgets do not allow as many.
+    The cheapest servers that free the shortfall, by class, or as much of it as
+    can be freed: an amount that no server holds is no reason to evict others.
+    All that help if budgets allow fewer than needed.
 
     :param missing: of group.missing()
-    :param ending: uuids of servers that end already
+    :param ending: uuids of servers that are being evicted
     """
     policy, budgets = among.policy, among.budgets
     excluded = {*ending, *among.excluded}
@@ -133,7 +133,7 @@ def choose(group: HostGroup, missing: Resources, among: Candidates,
 
 def _cheapest(
     candidates: Iterable[Candidate], missing: Resources) -> list[Candidate]:
-    """Return the cheapest of those that free something of what is missing."""
+    """Return the cheapest candidates that free missing classes."""
     ordered = sorted(candidates, key=lambda each: (each.cost, each.uuid))
     some = {
         each.uuid: each
@@ -147,9 +147,9 @@ def _cheapest(
 def _freeing(
     group: HostGroup, allocations: Iterable[Mapping[str, Resources]]
 ) -> dict[str, int]:
-    """Return what those who end already, for no server, will free, by class.
+    """Return the amounts that pending evictions for headroom free, by class.
 
-    :param allocations: {uuid of a provider: {class: amount}} of each
+    :param allocations: {uuid of a provider: {class: amount}} of each server
     """
     uuids = group.uuids()
     return capacity.total(

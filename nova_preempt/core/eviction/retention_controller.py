@@ -14,16 +14,16 @@ from nova_preempt.core.observed_server import ObservedServer
 
 
 class Intent(enum.Enum):
-    """The next action for a victim that a preemption has stopped."""
+    """The next action for a victim that was stopped."""
 
     DELETE = "delete"
-    #: it runs again: it needs what was taken from it
+    #: it runs again: restore the allocations taken from it
     GIVE_BACK = "give back"
-    #: Nova knows it no more
+    #: Nova has no record of it
     GONE = "gone"
-    #: it was shelved since, and has nothing on its host
+    #: it was shelved since, and holds nothing on its host
     SHELVED = "shelved"
-    #: tell that it is kept for longer than its retention
+    #: report that it is kept beyond its retention
     NOT_OURS = "not ours"
 
 
@@ -31,9 +31,9 @@ class Intent(enum.Enum):
 class Observed:
     """A victim that was stopped.
 
-    :ivar seen: None if Nova knows it no more
-    :ivar ours: whether it is locked for the reason for which it was stopped
-    :ivar paused: whether nobody is to be deleted
+    :ivar seen: None if Nova has no record of it
+    :ivar ours: whether its lock has the reason of this service
+    :ivar paused: whether deletions are paused
     """
 
     seen: ObservedServer | None
@@ -44,16 +44,15 @@ class Observed:
 
 
 def is_kept(stopped_us: int, retention_s: int, now_us: int) -> bool:
-    """Return whether a victim that was stopped then is not deleted yet."""
+    """Return whether the retention of a stopped victim is not over yet."""
     return now_us - stopped_us < retention_s * SECOND
 
 
 def step(observed: Observed, memory: None, now_us: int) -> Step[Intent, None]:
-    """Return what to do about a victim, and when its retention ends.
+    """Return the action for a victim, and when its retention ends.
 
-    An administrator may have unlocked and started it. One that runs is never
-    deleted, however long ago it was stopped. Nor is one that somebody has
-    unlocked, or locked for a reason of their own.
+    A running victim is never deleted, since an administrator may have unlocked
+    and started it; nor is one that was unlocked, or locked for another reason.
     """
     intent = _intent(observed, now_us)
     ends_us = observed.stopped_us + observed.retention_s * SECOND
@@ -78,7 +77,7 @@ def _intent(observed: Observed, now_us: int) -> Intent | None:
 
 
 def having_left(seen: ObservedServer | None) -> Intent | None:
-    """Return GONE or SHELVED of a victim with nothing on its host, or None."""
+    """Return GONE or SHELVED if it holds nothing on its host, or None."""
     if seen is None:
         return Intent.GONE
     if seen.task_state is None and eviction_steps.is_offloaded(seen):

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controller of returns: unshelves shelved victims once there is room.
+"""Controller of returns: unshelves shelved victims once capacity is free.
 
-Several at once, the one that ended first before all others. An unshelved
-server is a preemptible request like any other: it takes what is free and
-never preempts. One that takes longer to come than until its next try keeps
-nobody waiting.
+Several at once, in order of their evictions. An unshelved server is a
+preemptible request like any other: it uses free capacity and never preempts. A
+server that has not returned until its next try delays no other.
 
-Those of a class of service come before all others, for as long as it takes;
-the scheduler may end others of a class for them.
+Servers of a class of service come before all others, without a timeout; the
+scheduler may preempt other servers of a class for them.
 """
 
 from __future__ import annotations
@@ -30,48 +29,48 @@ from nova_preempt.core.model import SECOND, Resources
 INTERVAL_S = 60
 LONGEST_S = 3600
 
-#: How long one that was asked to come counts as coming without a look, and
-#: how long it is between two looks at one.
+#: How long an unshelved server counts as returning without a read, and the
+#: interval between two reads of a server.
 LOOK_S = 60
-#: How many servers are looked at in one step since their last look is that
-#: long ago: where there are more, it takes longer until each has its turn.
+#: How many servers are read in one step because their last read is that long
+#: ago: with more servers, the interval of each grows.
 MOST_LOOKS = 50
 
-#: How long a server that is offloaded may still have its host. Nova takes it
-#: away last, from one that has come back meanwhile, too; never where its
-#: compute died just before.
+#: How long an offloaded server may still have its host. Nova clears it last,
+#: also from a server that has returned meanwhile; never if its compute died
+#: just before.
 LET_GO_S = 600
 
 _COMING = frozenset(("unshelving", "spawning"))
 
-# Who is offloaded has no host; who is not is started where it is.
+# An offloaded server has no host; a shelved one is started on its host.
 _SHELVED = frozenset(("SHELVED", "SHELVED_OFFLOADED"))
 _DELETED = frozenset(("SOFT_DELETED", "DELETED"))
 
 
-# What is asked for first of one that is shelved in the end.
+# First calls of an eviction that shelves a server.
 _TOWARDS_SHELVED = frozenset(
     ("shelve", "confirm_resize", "unrescue", "live_migrate"))
 
 
 class ShelvedState(enum.Enum):
-    """State of a shelved server, as a look at it shows."""
+    """State of a shelved victim, by its record in Nova."""
 
     GONE = "gone"  # its owner has deleted it
     BACK = "back"
     COMING = "coming"
-    BUSY = "busy"  # something else is being done with it
+    BUSY = "busy"  # Nova carries out another task
     SHELVED = "shelved"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ShelvedVictim:
-    """A victim that was shelved, and what it needs to come back.
+    """A shelved victim, and the resources that it needs to return.
 
-    :ivar tries: how often it was asked to come since
-    :ivar next_try_us: when it may be asked again
-    :ivar period_s: how long after a try the next one is, of one of a class;
-        None of others
+    :ivar tries: how many times it was unshelved since its eviction
+    :ivar next_try_us: when it may be unshelved again
+    :ivar period_s: the time between two tries of a server of a class; None for
+        other servers
     """
 
     uuid: str
@@ -92,7 +91,7 @@ class Options:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Unshelve:
-    """Write down the next try, then ask a server to come back."""
+    """Record the next try, then unshelve a server."""
 
     uuid: str
     next_try_us: int
@@ -100,14 +99,14 @@ class Unshelve:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Leave a server to its owner: there was no room for too long."""
+    """Do not unshelve a server any more: its timeout is over."""
 
     uuid: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Close:
-    """Forget a server that is gone, or back."""
+    """Forget a server that is gone, or has returned."""
 
     uuid: str
     sight: ShelvedState
@@ -117,46 +116,46 @@ Intent: TypeAlias = Unshelve | GiveUp | Close
 
 
 class Observed(Protocol):
-    """The shelved victims that are to come back, and the room for them."""
+    """The shelved victims that shall return, and free capacity."""
 
     options: Options
 
     def asked(self) -> Iterable[ShelvedVictim]:
-        """Return those that were asked to come, and may be on their way."""
+        """Return the servers that were unshelved, and may be returning."""
 
     def waiting(self) -> Iterable[Iterable[ShelvedVictim]]:
-        """Return those of no class, in groups of one size each.
+        """Return the servers without a class, in groups of one size each.
 
-        A group is in order of (end, uuid), and may be gone through again.
+        A group is in order of (end, uuid), and can be iterated again.
         """
 
     def of_class(self) -> Iterable[ShelvedVictim]:
-        """Return those of a class that wait."""
+        """Return the waiting servers of a class."""
 
     def unseen(self) -> Sequence[str]:
-        """Return the uuids of those that had no look for LOOK_S.
+        """Return the uuids of servers that were not read for LOOK_S.
 
-        The one whose look is the longest ago comes first.
+        The least recently read comes first.
         """
 
     def sight(self, uuid: str) -> ShelvedState | None:
-        """Look at one; None if nothing can be seen."""
+        """Read the state of a server; None if it cannot be read."""
 
     def holds(self, uuid: str) -> bool:
-        """Tell whether one on its way has its room already."""
+        """Return whether a returning server has its allocations already."""
 
     def room(self, server: ShelvedVictim) -> Mapping[str, Resources]:
-        """Return what is free, by host, on hosts with room for one."""
+        """Return the free amounts of hosts with capacity for a server."""
 
     def choose(self, waiting: Sequence[ShelvedVictim], most: int,
                memory: int | None, now_us: int) -> Step[str, int | None]:
-        """Return the uuids of those of a class that come next, in order."""
+        """Return the uuids of the servers of a class to unshelve, in order."""
 
 
 def step(
     observed: Observed, memory: int | None, now_us: int
 ) -> Step[Intent, int | None]:
-    """Return who is asked to come, left to its owner, or back.
+    """Return the servers to unshelve, give up or close.
 
     :param memory: that of observed.choose()
     """
@@ -194,9 +193,9 @@ def step(
 
 def _to_look_at(observed: Observed, unseen: Collection[str], now_us: int
                 ) -> Iterator[ShelvedVictim]:
-    """Yield those that were asked to come, as often as they have a look.
+    """Yield the unshelved servers whose state is to be read.
 
-    Nova may not show yet that one was asked lately.
+    Nova may not show yet that one was unshelved recently.
     """
     for each in observed.asked():
         to_next_s = _to_next_s(each, now_us)
@@ -208,7 +207,7 @@ def _to_look_at(observed: Observed, unseen: Collection[str], now_us: int
 def _ready(
     servers: Iterable[ShelvedVictim], options: Options, now_us: int
 ) -> Iterator[ShelvedVictim]:
-    """Yield those that may be asked to come now."""
+    """Yield the servers that may be unshelved now."""
     for each in servers:
         if _to_next_s(each, now_us) <= 0 and not _is_over(
                 each, options, now_us):
@@ -218,9 +217,9 @@ def _ready(
 def _too_late(
     group: Iterable[ShelvedVictim], options: Options, now_us: int
 ) -> Iterator[ShelvedVictim]:
-    """Yield those for which there was no room for too long.
+    """Yield the servers that found no capacity until their timeout.
 
-    One that was asked may still come until its next try.
+    A server that was unshelved may still return until its next try.
     """
     for each in group:
         if not _is_over(each, options, now_us):
@@ -230,7 +229,7 @@ def _too_late(
 
 
 def _is_over(each: ShelvedVictim, options: Options, now_us: int) -> bool:
-    """Tell whether room was looked for as long as it may be."""
+    """Return whether the timeout of a server is over."""
     timeout_s = math.inf if each.period_s is not None else options.timeout_s
     return now_us - each.ended_us >= timeout_s * SECOND
 
@@ -238,7 +237,7 @@ def _is_over(each: ShelvedVictim, options: Options, now_us: int) -> bool:
 def _choose_others(
     observed: Observed, coming: Sequence[ShelvedVictim], now_us: int
 ) -> list[ShelvedVictim]:
-    """Return those of no class that are asked to come."""
+    """Return the servers without a class to unshelve."""
     options = observed.options
     if len(coming) >= options.at_once:
         return []
@@ -263,34 +262,34 @@ def _choose_others(
 
 
 def is_shelved_by(asked: str) -> bool:
-    """Tell whether one that is shelved was shelved to give way.
+    """Return whether a preemption shelved a server that is shelved now.
 
-    What its owner has shelved, before it was chosen or in answer to its
-    notice, was to be offloaded at most.
+    A server that its owner had shelved, before it was chosen or during its
+    notice, was offloaded at most.
 
-    :param asked: what Nova was asked for first
+    :param asked: the first call to Nova
     """
     return asked in _TOWARDS_SHELVED
 
 
 def pause_s(interval_s: int, tries: int) -> int:
-    """How long after a try the next one is, with so many tries before it."""
-    # Beyond that many doublings the longest is reached whatever it began at.
+    """Return the time from a try to the next, after so many tries."""
+    # That many doublings reach the longest from any interval.
     return min(LONGEST_S, interval_s << min(tries, 12))
 
 
 def _pause_s(each: ShelvedVictim, tries: int) -> int:
-    """Return how long after a try the next one is, with so many before."""
+    """Return the time from a try of a server to the next."""
     if each.period_s is not None:
         return each.period_s
     return pause_s(INTERVAL_S, max(0, tries))
 
 
 def _to_next_s(each: ShelvedVictim, now_us: int) -> float:
-    """Return how long it is until the next try, if it was asked at all.
+    """Return the seconds until the next try, 0 for a first try.
 
-    Not longer than it ever is, by more than clocks of engines may differ:
-    else the clock was set back since that time was written.
+    At most the interval plus the clock difference of engines: a longer time
+    means that the clock was set back since the next try was recorded.
     """
     if not each.tries or each.next_try_us is None:
         return 0
@@ -301,7 +300,7 @@ def _to_next_s(each: ShelvedVictim, now_us: int) -> float:
 
 def is_held(
         status: str | None, task_state: str | None, host: str | None) -> bool:
-    """Whether it is offloaded, and its host has not let go of it yet."""
+    """Return whether it is offloaded, but its record still has the host."""
     return (
         status == "SHELVED_OFFLOADED" and task_state is None
         and host is not None)
@@ -310,13 +309,13 @@ def is_held(
 def has_run_since(launched_at: datetime.datetime | None,
                   launched_before: datetime.datetime | None,
                   ended_at: datetime.datetime) -> bool:
-    """Whether it has been started anew since it gave way.
+    """Return whether it was started again since its eviction.
 
-    The clocks of computes and ours need not agree, so that a launch that was
-    known before counts as none.
+    The clocks of computes and of this service may differ, so that a launch
+    that was known before does not count.
 
-    :param launched_at: when it was launched last, by Nova's record
-    :param launched_before: the same as it was chosen to give way
+    :param launched_at: its last launch in Nova's record
+    :param launched_before: the same when it was chosen as a victim
     """
     return (
         launched_at is not None and launched_at != launched_before
@@ -325,10 +324,10 @@ def has_run_since(launched_at: datetime.datetime | None,
 
 def classify(status: str | None, task_state: str | None, host: str | None,
              held_s: float, *, has_run: bool = False) -> ShelvedState:
-    """Say what Nova shows.
+    """Return the state that Nova's record shows.
 
     :param status: None if there is no such server
-    :param held_s: for how long it was seen to be is_held()
+    :param held_s: how long is_held() has been true
     :param has_run: see has_run_since()
     """
     if status is None:
@@ -341,24 +340,24 @@ def classify(status: str | None, task_state: str | None, host: str | None,
     if status in _DELETED:
         return ShelvedState.GONE
     if has_run:
-        # It was back, and its owner has shelved it again.
+        # It had returned, and its owner has shelved it again.
         return ShelvedState.BACK
     return ShelvedState.SHELVED if status in _SHELVED else ShelvedState.BACK
 
 
 def choose(waiting: Iterable[ShelvedVictim], coming: Iterable[ShelvedVictim],
            room: Mapping[str, Resources], most: int) -> list[ShelvedVictim]:
-    """Return the servers that may be unshelved now, in this order.
+    """Return the servers to unshelve now, in this order.
 
-    1. What is on its way, and holds nothing yet, takes its room first.
-    2. Then each that waits, the first before all others, takes room on the
-       first host that has it. One that finds none lets others pass.
-    3. No more than ``most`` are on their way at once.
+    1. A returning server that holds nothing yet takes its capacity first.
+    2. Then each waiting server, in order, takes capacity on the first host
+       that has it. A server that finds none is passed over.
+    3. At most ``most`` servers return at once.
 
-    Where they come to the scheduler decides: this only keeps more from being
-    asked than there is room for.
+    The scheduler decides on the hosts: this only limits the number of servers
+    to the capacity.
 
-    :param room: what is free, by host
+    :param room: the free amounts, by host
     """
     free = {host: dict(resources) for host, resources in room.items()}
     on_their_way = 0

@@ -2,8 +2,8 @@
 
 """Decides what happens to the victims of a rolled back preemption.
 
-Those that are there live on with their space. Those that Nova is just
-deleting or shelving are looked at until it is known what they are.
+Victims that still exist keep running with their allocations. Victims that Nova
+is deleting or shelving are polled until their state is known.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from nova_preempt.core.model import Resources
 from nova_preempt.core.observed_server import DELETING
 from nova_preempt.core.observed_server import ObservedServer
 
-#: It is on the host that was cleared for it, as was asked for.
+#: It is on the host whose victims ended for it, with the right flavor.
 SERVED = "served"
 #: It is on another host.
 ELSEWHERE = "elsewhere"
-#: It is in ERROR, or still what it was: nobody needed to end.
+#: It is in ERROR, or unchanged: the victims ended in vain.
 FAILED = "failed"
-#: It was deleted before it was seen to be there.
+#: It was deleted before it was seen on the host.
 DELETED = "deleted"
 
 
 def is_there(seen: ObservedServer | None, host: str) -> bool:
-    """Tell whether a victim is on the host, and needs its space there.
+    """Return whether a victim is on the host, and needs its allocations.
 
-    That it is being deleted or shelved changes nothing: nobody knows when, or
-    whether, that comes to an end.
+    A deletion or a shelve in progress changes nothing: it may fail, at any
+    time.
     """
     return (
         seen is not None and not eviction_steps.is_offloaded(seen)
@@ -41,16 +41,16 @@ def is_there(seen: ObservedServer | None, host: str) -> bool:
 
 
 def is_leaving(seen: ObservedServer) -> bool:
-    """Tell whether a server is on its way out already."""
+    """Return whether Nova is deleting or shelving a server."""
     return seen.task_state in DELETING | eviction_steps.SHELVING
 
 
 def is_moving(seen: ObservedServer) -> bool:
-    """Tell whether it may be elsewhere soon, or here, but is not yet either.
+    """Return whether a server may move to another host.
 
-    Nova's migration holds nothing for the place that it comes from, since the
-    victim had nothing there when it began. So its space is kept as it is until
-    that is over.
+    Nova's migration holds no allocation on the source host, since the victim
+    had none when it began. So its allocations remain as they are until it is
+    over.
     """
     return seen.task_state in eviction_steps.MOVING
 
@@ -58,14 +58,14 @@ def is_moving(seen: ObservedServer) -> bool:
 def lacks_space(
     has: Mapping[str, Resources], had: Mapping[str, Resources], provider: str,
 ) -> bool:
-    """Tell whether a server on its host gets back what it had there.
+    """Return whether a server on its host gets back its allocations.
 
-    Not one that has more than it had: it was resized on its host since. Nova
-    leaves a server what it was to have elsewhere, where the migration fails,
-    if it had nothing on its host when the migration began.
+    Not a server with more than it had: it was resized on its host since. After
+    a failed migration Nova leaves a server its allocations for the other host,
+    if it had none on its own when the migration began.
 
     ``has``, ``had``: {uuid of a provider: {class: amount}}; ``provider``: the
-    uuid of its host's.
+    uuid of the root provider of its host.
     """
     if provider in had and provider not in has:
         return True
@@ -75,10 +75,10 @@ def lacks_space(
 
 def lacks_what_stop_freed(
     has: Mapping[str, Resources], had: Mapping[str, Resources]) -> bool:
-    """Tell whether a stopped victim gets back what its stop has freed.
+    """Return whether a stopped victim gets back what its stop has freed.
 
-    Not one that has more than the stop left it: it has got it back, or was
-    moved or resized since, and Nova has claimed for it what it needs.
+    Not a server with more than the stop left it: it got that back, or was
+    migrated or resized since, and Nova has claimed what it needs.
 
     ``has``, ``had``: {uuid of a provider: {class: amount}}
     """
@@ -90,35 +90,35 @@ def lacks_what_stop_freed(
 
 
 def is_at_rest(seen: ObservedServer) -> bool:
-    """Tell whether it is offloaded, and nobody has asked it to return."""
+    """Return whether it is offloaded, and is not being unshelved."""
     return eviction_steps.is_offloaded(seen) and seen.task_state is None
 
 
 def closing_status(seen: ObservedServer | None, host: str, asked: str) -> str:
-    """Return what became of a victim whose preemption is taken back.
+    """Return the status of a victim when its preemption is rolled back.
 
-    ``asked``: what Nova was asked for first.
+    ``asked``: the first call to Nova.
     """
     if seen is None:
         return victim_status.GONE
     if eviction_steps.is_offloaded(seen) or _was_shelved(seen, asked):
         return victim_status.SHELVED
     if is_leaving(seen):
-        # Nobody knows yet what it will be, nor when Nova frees its space.
+        # Its next state is not known yet, nor when Nova frees its allocations.
         return victim_status.ENDING
     if seen.host != host:
         return victim_status.MIGRATED
-    # One that is being deleted may look as before: where it was resized Nova
-    # confirms that first, and forgets its task.
+    # A server that is being deleted may look unchanged: Nova confirms a resize
+    # first, and resets its task.
     return (
         victim_status.ENDING if asked == "force_delete" else victim_status.KEPT
     )
 
 
 def may_stay(seen: ObservedServer | None, status: str) -> bool:
-    """Tell whether one that ends, by closing_status(), may have been refused.
+    """Return whether the call to end a victim may have been refused.
 
-    Nothing shows that Nova is at it.
+    Its closing_status() is ENDING, but Nova shows no task.
     """
     return (
         status == victim_status.ENDING and seen is not None
@@ -126,14 +126,14 @@ def may_stay(seen: ObservedServer | None, status: str) -> bool:
 
 
 def last_status(seen: ObservedServer | None, asked: str) -> str | None:
-    """Return what became of one that was ending then, None while it is.
+    """Return the final status of a victim that was ENDING, None until then.
 
-    KEPT counts where it is seen twice in a row only: one that is being deleted
-    may look as before for a while.
+    KEPT counts only if it is seen twice in a row: a server that is being
+    deleted may look unchanged for a while.
 
-    ``asked``: what Nova was asked for first.
+    ``asked``: the first call to Nova.
     """
-    # Nova keeps the record for a moment longer.
+    # Nova removes the record a moment later.
     if seen is None or seen.vm_state == "deleted":
         return victim_status.GONE
     if seen.task_state is not None:
@@ -144,18 +144,18 @@ def last_status(seen: ObservedServer | None, asked: str) -> str | None:
 
 
 def have_left(statuses: Iterable[str]) -> bool:
-    """Tell whether all victims with these statuses have left their place.
+    """Return whether all victims with these statuses have left their hosts.
 
-    Not those that a roll-back has kept: their space was never given away.
+    Not those that a roll-back has kept: their capacity was never given away.
     """
     return not any(status in victim_status.STAYING for status in statuses)
 
 
 def _was_shelved(seen: ObservedServer, asked: str) -> bool:
-    """Tell whether it was shelved to give way, and is on its host still.
+    """Return whether an eviction shelved it, and it is not offloaded yet.
 
-    Nova may be told to offload servers later. What its owner has shelved was
-    to be offloaded only.
+    Nova may be configured to offload servers later. A server that its owner
+    has shelved was to be offloaded only.
     """
     return (
         seen.vm_state == "shelved" and seen.task_state is None
@@ -165,10 +165,10 @@ def _was_shelved(seen: ObservedServer, asked: str) -> bool:
 def preemptor_outcome(
     server: ObservedServer | None, host: str, operation: str, flavor: str
 ) -> str | None:
-    """Return what became of it, None if nobody can tell yet.
+    """Return the outcome of the preemptor, None if it is not known yet.
 
-    ``server``: None if Nova knows nothing of it; ``host``: that was cleared
-    for it; ``flavor``: the name of the one that it was to have.
+    ``server``: None if Nova has no record of it; ``host``: where its victims
+    ended; ``flavor``: the name of its flavor after the operation.
     """
     if server is None:
         return DELETED
@@ -176,10 +176,10 @@ def preemptor_outcome(
         served = server.launched_at is not None and server.host == host
         return SERVED if served else DELETED
     if server.vm_state == "deleted":
-        # Not quite: whether it ever was there is told once it is.
+        # The launch time is known once it is deleted.
         return None
     if server.vm_state == "error":
-        # One that is evacuated out of it stays in it until it is rebuilt.
+        # A server that is evacuated stays in ERROR until it is rebuilt.
         is_rebuilt = (
             operation == "evacuate"
             and server.task_state in eviction_steps.MOVING)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Requests that are served by several providers of a host.
+"""Requests that several providers of a host serve.
 
-A host is a tree of resource providers, a request several groups, and
-Placement (its GET /allocation_candidates) says which group may be on which
-provider. ``tree`` knows these rules; ``placements`` lists the ways to place a
-request, ``victims`` finds the cheapest servers to give way over all of them.
+A host is a tree of resource providers, a request has several groups, and
+Placement (its GET /allocation_candidates) defines which provider may serve
+which group. ``provider_fit`` implements these rules; ``placements`` lists the
+placements of a request, ``nested_victims`` finds the cheapest victims over all
+of them.
 """

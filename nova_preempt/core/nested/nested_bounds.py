@@ -2,8 +2,8 @@
 
 """Lower bounds of the victims' cost on a provider tree.
 
-The bound of a way to place it is the larger of two: what the dearest provider
-costs alone, were servers divisible; and what all of them cost together, if
+The bound of a placement is the larger of two: the cost of the dearest provider
+alone, if servers were divisible; and the cost of all providers together, if
 each server shared its cost evenly among the providers that it holds.
 """
 
@@ -18,9 +18,9 @@ from nova_preempt.core.nested.provider_fit import ProviderTree
 
 
 class TreeDemand:
-    """What parts of a request may take on each provider, by slot.
+    """The amounts that the parts of a request may take, by slot.
 
-    :ivar most: what may be missing at most, where anything may be
+    :ivar most: the largest possible shortfall, if positive
     """
 
     def __init__(self, tree: ProviderTree) -> None:
@@ -41,7 +41,7 @@ class TreeDemand:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartialPlacement:
-    """Where the first parts of a request are.
+    """The providers of the first parts of a request.
 
     ``shared`` and ``alone``: the two bounds.
     """
@@ -53,12 +53,12 @@ class PartialPlacement:
 
     @property
     def bound(self) -> int:
-        """What no set of victims for it is below."""
+        """The lower bound of the cost of its victims."""
         return max(self.shared, self.alone)
 
 
 class PlacementBounds:
-    """Places parts, and tells what no set of victims is below.
+    """Places parts, and computes lower bounds of the victims' cost.
 
     :param prices: of the candidates
     """
@@ -80,12 +80,12 @@ class PlacementBounds:
         self._known: dict[tuple[Slot, int], tuple[int, int] | None] = {}
 
     def start(self) -> PartialPlacement:
-        """Return the way on which nothing is placed yet."""
+        """Return the empty placement."""
         return PartialPlacement((), {}, 0, 0)
 
     def put(self, way: PartialPlacement,
             number: int) -> PartialPlacement | None:
-        """Place the next part; None where it cannot be."""
+        """Place the next part on a provider; None if it does not fit."""
         tree, needed = self._tree, self._needed
         depth = len(way.chosen)
         chosen = (*way.chosen, number)
@@ -111,7 +111,7 @@ class PlacementBounds:
         return PartialPlacement(chosen, used, shared, alone)
 
     def _price(self, slot: Slot, lack: int) -> tuple[int, int] | None:
-        """Return both bounds of freeing so much; None = it cannot be."""
+        """Return both bounds of freeing an amount; None = not possible."""
         key = (slot, lack)
         if key not in self._known:
             offers = self._offers[slot]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The cheapest servers to give way on a host that is a tree of providers.
+"""Finds the cheapest victims on a host that is a tree of providers.
 
-Over all ways to place the groups of the request (nested.provider_fit), the
-best set in the order of core.victims. Groups are placed one by one, that of
-the lowest bound first; a request whose groups are all placed lacks a known
-amount on each provider, and the cheapest servers to free that are a cover.
-Covers come in ascending order from all ways together, so the first one is
-the best, whatever is still to be placed (nested.nested_bounds).
+Over all placements of the groups of the request (nested.provider_fit), the
+best set in the order of core.victims. Groups are placed one by one, the lowest
+bound first; a complete placement has a known shortfall on each provider, and
+its cheapest victims are a cover. Covers of all placements come in one
+ascending order, so that the first is the best, whatever is still to be placed
+(nested.nested_bounds).
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def cheapest_victims(
 ) -> VictimSet | Refusal | None:
     """Return the best set of the host's candidates for a request.
 
-    See core.victims.cheapest_victims; surplus is counted in the classes that
-    are asked for, as a share of what the host has of them in all. No victims
-    are needed where the request fits.
+    See core.victims.cheapest_victims; surplus is counted in the requested
+    classes, as a share of the host's total capacity of each. No victims are
+    needed if the request fits.
     """
     tree = ProviderTree(request, host)
     if tree.refusal is not None:
@@ -65,7 +65,7 @@ def cheapest_victims(
 
 
 def lower_bound(request: Request, host: Host) -> int | Refusal:
-    """Return a cost that no sufficient set on a host is below."""
+    """Return a lower bound of the cost of victims on a host."""
     tree = ProviderTree(request, host)
     if tree.refusal is not None:
         return tree.refusal
@@ -84,7 +84,7 @@ def lower_bound(request: Request, host: Host) -> int | Refusal:
 
 
 class _TreeSearch(victims.CoverSearch):
-    """One question about a tree, see CoverSearch."""
+    """A search for victims on a tree, see CoverSearch."""
 
     def __init__(self, tree: ProviderTree, needed: TreeDemand,
                  pool: Sequence[Candidate], limits: victims.SearchLimits,
@@ -122,10 +122,10 @@ class _TreeSearch(victims.CoverSearch):
                 yield chosen, exact
 
     def _ascending(self) -> Iterator[tuple[list[int], bool]]:
-        """Yield covers of all ways together, each once.
+        """Yield the covers of all placements, each once.
 
-        After limits.placements steps what is left is not proven any more;
-        one more way is followed to its end.
+        After limits.placements steps further covers are not proven; one more
+        placement is completed.
         """
         ticket = itertools.count()
         heap: list[tuple[int, int, int, PartialPlacement | _Covers]] = []
@@ -164,7 +164,7 @@ class _TreeSearch(victims.CoverSearch):
                 push(covers.key, parts + 1, covers)
 
     def _next(self, way: PartialPlacement) -> list[PartialPlacement]:
-        """Return where the next part may be."""
+        """Return the placements with the next part placed."""
         tree, chosen = self._tree, way.chosen
         found = []
         for number in tree.parts[len(chosen)].among:
@@ -177,7 +177,7 @@ class _TreeSearch(victims.CoverSearch):
         return found
 
     def _dive(self, way: PartialPlacement) -> PartialPlacement | None:
-        """Return a whole way, none of whose parts is placed twice."""
+        """Return a complete placement by depth-first search, None if none."""
         left = self.limits.placements
         stack = [way]
         while stack and left >= 0:
@@ -193,7 +193,7 @@ class _TreeSearch(victims.CoverSearch):
 
     def _ranked(self,
                 way: PartialPlacement) -> Iterator[tuple[list[int], bool]]:
-        """Yield the covers of a whole way."""
+        """Yield the covers of a complete placement."""
         missing = {
             slot: amount - self._tree.free(slot)
             for slot, amount in sorted(way.used.items())
@@ -203,7 +203,7 @@ class _TreeSearch(victims.CoverSearch):
             self.pool, missing, None, self.limits, self._all_caps, self.keys)
 
         def solve(forced: list[int], free: list[int]) -> Answer | None:
-            # All ways share one budget.
+            # All placements share one budget.
             search.steps = self.steps
             answer = search.solve(forced, free)
             self.steps = search.steps
@@ -213,7 +213,7 @@ class _TreeSearch(victims.CoverSearch):
 
 
 class _Covers:
-    """Those of one way, from one to the next."""
+    """Iterator over the covers of a placement, with a current cover."""
 
     def __init__(
         self, covers: Iterator[tuple[list[int], bool]], keys: Keys) -> None:
@@ -224,7 +224,7 @@ class _Covers:
         self.key = 0
 
     def advance(self) -> bool:
-        """Go to the next one, if there is one."""
+        """Go to the next cover; return whether there is one."""
         found = next(self._covers, None)
         if found is None:
             return False
@@ -235,7 +235,7 @@ class _Covers:
 
 def _keys(tree: ProviderTree, needed: TreeDemand,
           pool: Sequence[Candidate]) -> Keys:
-    """Return the keys of all, surplus by class and not by provider."""
+    """Return keys of candidates, with surplus by class, not by provider."""
     has: dict[str, int] = {}
     names = {slot[1] for slot in needed.slots}
     for provider in tree.providers:

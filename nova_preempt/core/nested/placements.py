@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The ways to place a request on a host, some servers being gone."""
+"""Lists the placements of a request on a host with some servers gone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nova_preempt.core import capacity
 from nova_preempt.core.model import Host, Placement, Request, Slot, SlotAmounts
 from nova_preempt.core.nested.provider_fit import ProviderTree
 
-#: How many parts are put somewhere before the search is given up.
+#: The most parts that a search places before it stops.
 MOST_STEPS = 20_000
 
 _NOTHING: Mapping[Slot, int] = {}
@@ -20,12 +20,12 @@ _NOTHING: Mapping[Slot, int] = {}
 def placements(
     request: Request, host: Host, freed: SlotAmounts = _NOTHING, most: int = 1,
 ) -> list[Placement]:
-    """Return ways to place a request, what is named being free as well.
+    """Return placements of a request with some amounts freed.
 
-    As Placement would offer them, in order of the host's providers. Equal
-    groups do not change places.
+    As Placement would return them, in order of the host's providers. Equal
+    groups are not exchanged.
 
-    :param most: so many of them at most
+    :param most: the largest number of placements to return
     """
     tree = ProviderTree(request, host, freed)
     if tree.refusal is not None:
@@ -36,15 +36,15 @@ def placements(
 
 
 def fits(tree: ProviderTree, freed: SlotAmounts = _NOTHING) -> bool:
-    """Tell whether there is a way."""
+    """Return whether there is a placement."""
     return tree.refusal is None and any(
         True for _ in ways(tree, freed, alike=False))
 
 
 def count(request: Request, host: Host, freed: SlotAmounts) -> int:
-    """Return how many such servers fit, put there one by one.
+    """Return how many such servers fit, placed one by one.
 
-    It may be that a few more would fit if they were placed together.
+    A few more might fit if they were placed together.
     """
     left = dict(freed)
     tree = ProviderTree(request, host, freed)
@@ -59,7 +59,7 @@ def count(request: Request, host: Host, freed: SlotAmounts) -> int:
 
 
 def lack(host: Host, wanted: SlotAmounts) -> dict[Slot, int]:
-    """Return what must be freed on the host for so much, by slot."""
+    """Return the amounts that must be freed on the host, by slot."""
     found: dict[Slot, int] = {}
     providers = {provider.uuid: provider for provider in host.providers}
     for slot in sorted(wanted):
@@ -72,12 +72,12 @@ def lack(host: Host, wanted: SlotAmounts) -> dict[Slot, int]:
 def ways(
     tree: ProviderTree, freed: SlotAmounts, *, alike: bool = True
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the indexes of providers for the parts of a tree, in order.
+    """Yield indexes of providers, one for each part of a request.
 
-    After MOST_STEPS steps it ends.
+    Stops after MOST_STEPS steps.
 
-    :param alike: whether to yield ways that differ in nothing but which of
-        several equal providers are used
+    :param alike: whether to yield placements that differ only in the choice
+        among equal providers
     """
     steps = MOST_STEPS
     used: dict[Slot, int] = {}
@@ -115,7 +115,7 @@ def ways(
 
 def is_repeated(tree: ProviderTree, chosen: Sequence[int],
                 number: int) -> bool:
-    """Tell whether equal parts would merely change places."""
+    """Return whether this would only exchange equal parts."""
     depth = len(chosen)
     return (
         depth > 0 and number < chosen[-1]
@@ -123,9 +123,9 @@ def is_repeated(tree: ProviderTree, chosen: Sequence[int],
 
 
 def has_twin(tree: ProviderTree, chosen: Sequence[int], number: int) -> bool:
-    """Tell whether a provider before this one would do as well.
+    """Return whether an earlier provider is equivalent.
 
-    One of the same kind, on which the same parts are.
+    It is of the same kind, and serves the same parts.
     """
     kinds = tree.kinds
     twins = [

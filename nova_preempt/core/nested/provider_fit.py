@@ -2,11 +2,10 @@
 
 """Matches the groups of a request with providers of a host.
 
-The rules are those of Placement: a group with a suffix is served by one
-provider, which has all its resources and traits; of the group without one
-each resource class is served by any one provider, and those that serve it
-have its traits together. Providers that share their inventory with the host
-serve like those of its tree.
+The rules are those of Placement: a suffixed group is served by one provider,
+which has all its resources and traits; of the unsuffixed group each resource
+class is served by one provider, and those providers have its traits together.
+Sharing providers serve like those of the tree.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from nova_preempt.core.model import (
     SlotAmounts,
 )
 
-#: What hosts have on their own provider, or none of them.
+#: Classes that are on the root provider, if the host has them.
 COMMON = frozenset(("VCPU", "PCPU", "MEMORY_MB", "DISK_GB"))
 
 
 def is_nested(request: Request) -> bool:
-    """Tell whether the request needs to know all of a host's tree.
+    """Return whether a request needs the whole tree of a host.
 
-    Others do so only where the host's own provider lacks what they ask for.
+    Other requests need it only if the root provider lacks a requested class.
     """
     if request.only is None:
         return True
@@ -46,7 +45,7 @@ def is_nested(request: Request) -> bool:
 
 
 def needs_tree(request: Request, root: Provider) -> bool:
-    """Tell whether it can only be served by several providers there."""
+    """Return whether the root provider cannot serve a request alone."""
     request = request.on(root)
     return request.only is None or (
         not request.only <= root.inventories.keys() or is_nested(request))
@@ -54,9 +53,9 @@ def needs_tree(request: Request, root: Provider) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestPart:
-    """What is taken from one provider.
+    """The resources that a request takes from one provider.
 
-    ``among``: the indexes of the providers that may give it, once enough
+    ``among``: the indexes of the providers that may serve it once enough
     servers are gone. Equal parts have the same ``family``.
     """
 
@@ -67,12 +66,12 @@ class RequestPart:
 
 
 class ProviderTree:
-    """A host, as a request sees it.
+    """The providers of a host, matched with the parts of a request.
 
-    :param freed: what becomes free there at most, by slot; None for what all
-        of the host's candidates free
-    :ivar parts: what it asks for; those with the least choice first, equal
-        ones side by side
+    :param freed: the amounts that may be freed there, by slot; None for those
+        of all candidates
+    :ivar parts: the parts with the fewest providers first, equal parts side by
+        side
     :ivar refusal: why it can never be served there, None if it may
     """
 
@@ -114,7 +113,7 @@ class ProviderTree:
         )
 
     def _family(self, group: RequestGroup, resources: Resources) -> object:
-        """Return what is the same of parts that may change places."""
+        """Return a value that is equal for parts that may be exchanged."""
         if not group.suffix:
             return ("", tuple(sorted(resources.items())))
         return (
@@ -125,10 +124,10 @@ class ProviderTree:
                 if group.suffix in suffixes),
         )
 
-    # -- which providers may serve what ----------------------------------
+    # -- which providers may serve a part --------------------------------
 
     def _allows(self, group: RequestGroup, provider: Provider) -> bool:
-        """Tell whether a group may be there but for its resources."""
+        """Return whether a provider may serve a group but for resources."""
         if group.forbidden & provider.traits:
             return False
         if group.suffix and not group.required <= provider.traits:
@@ -185,7 +184,7 @@ class ProviderTree:
 
     @staticmethod
     def no_room() -> Refusal:
-        """Return why it cannot be served where each part of it could."""
+        """Return the refusal if each part fits alone, but not together."""
         return Refusal(
             RefusalCode.NO_ROOM,
             "the providers of the host do not have all groups together, even "
@@ -196,7 +195,7 @@ class ProviderTree:
 
     @functools.cached_property
     def ancestors(self) -> tuple[frozenset[int], ...]:
-        """Of each provider, by index: itself and those above it."""
+        """For each provider, by index: itself and its ancestors."""
         return tuple(
             [frozenset(self._up(n)) for n in range(len(self.providers))])
 
@@ -208,15 +207,15 @@ class ProviderTree:
             number = self._index.get(self.providers[number].parent_uuid)
 
     def root_of(self, number: int) -> int:
-        """Return the index of the root of the tree that a provider is in."""
+        """Return the index of the root of a provider's tree."""
         return list(self._up(number))[-1]
 
     @functools.cached_property
     def kinds(self) -> tuple[int, ...]:
-        """Of each provider a number, equal for those that may change places.
+        """For each provider a number, equal for exchangeable providers.
 
-        They have the same parent and no children, the same is free of them,
-        and the same servers would free the same there.
+        Exchangeable providers have the same parent, no children and equal free
+        amounts, and the same servers would free equal amounts there.
         """
         names = {name for part in self.parts for name in part.resources}
         parents = {provider.parent_uuid for provider in self.providers}
@@ -252,10 +251,10 @@ class ProviderTree:
 
     @functools.cached_property
     def _checks(self) -> Mapping[int, tuple[tuple[int, ...], ...]]:
-        """{number of parts: sets of parts, complete then, to be looked at}.
+        """{number of placed parts: sets of parts to check then}.
 
-        Of a set without suffix the traits, of one with suffixes whether all
-        are below one of them.
+        The parts of the unsuffixed group are checked for its traits, those of
+        a same_subtree set for a common ancestor among them.
         """
         sets = [
             tuple(
@@ -275,7 +274,7 @@ class ProviderTree:
         return found
 
     def agrees(self, chosen: Sequence[int]) -> bool:
-        """Tell whether the last part chosen keeps the rules on several.
+        """Return whether the last placed part keeps the joint rules.
 
         :param chosen: the indexes of the providers of the first parts
         """
@@ -297,7 +296,7 @@ class ProviderTree:
 
     def slots(self, part: RequestPart,
               number: int) -> Iterator[tuple[Slot, int]]:
-        """Return what a part takes on a provider, by slot."""
+        """Yield the amounts that a part takes on a provider, by slot."""
         uuid = self.providers[number].uuid
         for name, amount in part.resources.items():
             yield (uuid, name), amount
@@ -306,13 +305,13 @@ class ProviderTree:
         return self.providers[self._index[slot[0]]].free(slot[1])
 
     def most(self, slot: Slot) -> int:
-        """Return how much of it one server may have."""
+        """Return the max_unit of a slot."""
         return self.providers[self._index[slot[0]]].inventories[
             slot[1]].max_unit
 
 
 def _pieces(group: RequestGroup) -> list[Resources]:
-    """Return what of a group has to be on one provider."""
+    """Return the resources of a group that one provider each must serve."""
     if min(group.resources.values(), default=0) < 0:
         msg = f"a negative amount is asked for: {group.resources}"
         raise ValueError(msg)

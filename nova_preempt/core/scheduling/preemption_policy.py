@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Policy of preemption: who may be evicted, and at what cost."""
+"""Policy of preemption: eligible victims, and their cost."""
 
 from __future__ import annotations
 
