@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-
-"""A cloud in memory, which answers what a decision asks.
-
-See core.scheduling.cloud_port.CloudPort.
-"""
+"""Cloud in memory that implements core.scheduling.cloud_port.CloudPort."""
 
 from __future__ import annotations
 
@@ -30,11 +26,11 @@ from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 
 @dataclasses.dataclass
 class MemoryHost:
-    """A host of one provider.
+    """A host with one resource provider.
 
     :ivar allocations: {uuid of a server: {class: amount}}
-    :ivar servers: the preemptible ones among them, by uuid; replaced, and not
-        changed, when some come or go
+    :ivar servers: {uuid: record of a preemptible server}; replaced, never
+        mutated, when servers change
     """
 
     uuid: str
@@ -47,12 +43,12 @@ class MemoryHost:
 
     def __post_init__(self) -> None:
         self._listing: ListedHost | None = None
-        # {kind of request: whether it has room}
+        # {kind of request: whether it fits without preemption}
         self._room: dict[tuple[object, ...], bool] = {}
 
     @property
     def listing(self) -> ListedHost:
-        """What a decision is told of it, a core Listing."""
+        """The ListedHost of this host for a decision."""
         if self._listing is None or (
                 self._listing.providers[0].generation != self.generation):
             provider = Provider(self.uuid, self.generation, self.inventories,
@@ -68,9 +64,9 @@ class MemoryHost:
 
     def add(self, uuid: str, resources: Mapping[str, int],
             server: Server | None = None) -> None:
-        """Put a server here, a preemptible one with its record.
+        """Add a server, or change its allocation.
 
-        Or change what it holds, if it is here.
+        :param server: the record of a preemptible server
         """
         self.allocations[uuid] = dict(resources)
         if server is not None:
@@ -78,7 +74,7 @@ class MemoryHost:
         self.generation += 1
 
     def remove(self, uuid: str) -> None:
-        """Take a server away."""
+        """Remove a server."""
         del self.allocations[uuid]
         if uuid in self.servers:
             self.servers = {other: server for other, server
@@ -86,7 +82,7 @@ class MemoryHost:
         self.generation += 1
 
     def has_room(self, request: Request) -> bool:
-        """Whether a server fits without anybody's end."""
+        """Tell whether a request fits without preemption."""
         providers = self.providers
         has_room = self._room.get(request.kind)
         if has_room is None:
@@ -97,7 +93,7 @@ class MemoryHost:
 
 
 class MemoryCloud:
-    """Hosts, and whoever runs on them.
+    """Hosts and their servers.
 
     :param hosts: MemoryHosts
     """
@@ -107,27 +103,27 @@ class MemoryCloud:
         self.memo = host_memo.Memo()
 
     def answers(self, objection: str = '') -> MemoryCloudPort:
-        """What the decision on one request is told."""
+        """Return the port for a decision on one request."""
         return MemoryCloudPort(self, objection)
 
     def by_name(self) -> Mapping[str, MemoryHost]:
-        """{name: MemoryHost}."""
+        """Return {name: MemoryHost}."""
         return {host.name: host for host in self.hosts.values()}
 
     def find(self, uuid: str) -> MemoryHost | None:
-        """The MemoryHost of a preemptible server, None if there is none."""
+        """Return the MemoryHost of a preemptible server, or None."""
         return next((host for host in self.hosts.values()
                      if uuid in host.servers), None)
 
     def offered(self, cycle: decision_cycle.Cycle) -> list[tuple[str, str]]:
-        """The hosts to put in order first: (uuid, name) of each."""
+        """Return [(uuid, name)] of the hosts to rank first."""
         plans = cycle.offer(any_victims=True)
         return [(uuid, self.hosts[uuid].name)
                 for uuid in (*cycle.room, *(plan.host.uuid for plan in plans))]
 
 
 class MemoryCloudPort:
-    """A core.scheduling.cloud_port.CloudPort."""
+    """Implements core.scheduling.cloud_port.CloudPort."""
 
     def __init__(self, cloud: MemoryCloud, objection: str = '') -> None:
         self._cloud = cloud
@@ -183,7 +179,7 @@ class MemoryCloudPort:
                 if trial.host in passing]
 
     def _key(self, trial: HostTrial) -> tuple[Any, ...]:
-        """Put those with room first, then whose victims cost least."""
+        """Rank hosts with free capacity first, then by the cost of victims."""
         host = self._cloud.hosts[trial.host]
         return (bool(trial.without), trial.cost_us if trial.without else 0,
                 host.name, host.uuid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reservations of a simulation and their hosts, as they are now."""
+"""Current reservations of a simulation and their hosts."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ BEGIN_S = reservation_model.to_s(simulated_servers.EPOCH.replace(tzinfo=None))
 
 
 class ReservationBook:
-    """The reservations that there are, and their hosts.
+    """Reservations and the hosts that they hold.
 
-    :ivar opened: {id: Reservation} of those that are not over
-    :ivar over: those whose servers are still to be cleared away
-    :ivar leases: what others are told of them
+    :ivar opened: {id: Reservation} of the open reservations
+    :ivar ended: {id: Reservation} of ended reservations until their cleanup
+        is done
+    :ivar leases: the leases that the scheduler and the backlog see
     """
 
     def __init__(self, world: SimulationState, setup: Setting) -> None:
@@ -38,19 +39,21 @@ class ReservationBook:
         self.ended: dict[str, reservation_model.Reservation] = {}
         self.leases = leases.Leases()
         self._setup = setup
-        #: Those that have started, until they have left no server.
+        #: {id: Reservation} from its start until its cleanup is done.
         self.running: dict[str, reservation_model.Reservation] = {}
-        #: Called with the id of one on whose host a server of others is.
+        #: Called with the id of a reservation when a server that does not
+        #: belong to it takes a place on its host.
         self.on_foreign_server: Callable[[str], None] = lambda uuid: None
-        # A host that a reservation has for itself: the id of that.
+        # {host held by a started reservation: its id}
         self._taken: dict[str, str] = {}
-        # A reservation that has begun: its hosts; a host: its own servers.
+        # {id of a begun reservation: number of its hosts}, {(id, host): its
+        # own servers there}
         self._begun: dict[str, int] = {}
         self._own: dict[tuple[str, str], frozenset[str]] = {}
 
     @functools.cached_property
     def hosts(self) -> dict[str, observed_hosts.Host]:
-        """Return the hosts by name, as they are when they are on."""
+        """Return {name: Host} of all hosts, as if powered on."""
         options = self._world.options.reservation_options
         return {
             host.name: observed_hosts.Host(
@@ -61,7 +64,7 @@ class ReservationBook:
             for kind in self._setup.hosts for host in kind.hosts()}
 
     def now(self) -> datetime.datetime:
-        """Return the time as reservations have it."""
+        """Return the time as a naive datetime in UTC."""
         return simulated_servers.at(self._world.events.now_us).replace(
             tzinfo=None)
 
@@ -72,7 +75,7 @@ class ReservationBook:
         return self.now_us() // SECOND
 
     def put(self, reservation: reservation_model.Reservation) -> None:
-        """Note what one has become."""
+        """Store the new state of a reservation."""
         uuid = reservation.uuid
         if reservation.status in reservation_model.OPEN:
             self.opened[uuid] = reservation
@@ -94,29 +97,29 @@ class ReservationBook:
                 del self._taken[host.host]
 
     def close(self, uuid: str) -> None:
-        """Close a reservation that has left no server."""
+        """Forget a reservation whose cleanup is done."""
         del self.ended[uuid]
         self.running.pop(uuid, None)
 
     def near(self) -> Iterator[reservation_model.Reservation]:
-        """Yield those that have begun, or are prepared."""
+        """Yield the reservations that have begun or are being prepared."""
         options = self._world.options.reservation_options
         return (each for each in self.opened.values()
                 if reservation_controller.is_near(
                     each, options.leads_s(), self.now_us()))
 
     def find(self, uuid: str) -> reservation_model.Reservation | None:
-        """Return one that was granted, None once it has left no server."""
+        """Return an open or ended reservation, None after its cleanup."""
         return self.opened.get(uuid) or self.ended.get(uuid)
 
     def view(self) -> leases.LeaseView:
-        """Return what a request is told."""
+        """Return the leases as a scheduling request sees them."""
         return leases.LeaseView(self.leases, True, False, self.now_s())
 
-    # -- how much is reserved, and used ------------------------------------
+    # -- hosts reserved and used -------------------------------------------
 
     def _count_hosts(self, reservation: reservation_model.Reservation) -> None:
-        """Count its hosts from its start until it is over."""
+        """Count the hosts of a reservation from its start to its end."""
         held = len(reservation.held) if (
             reservation.status in reservation_model.OPEN
             and reservation.start_s <= self.now_s()) else 0
@@ -126,7 +129,7 @@ class ReservationBook:
             self._world.report.level('hosts reserved', change)
 
     def hold(self, server: Server, sign: int) -> None:
-        """A server takes its place, or leaves."""
+        """Count a server that claims (1) or releases (-1) a host."""
         key = uuid, host = server.boot.reservation, server.current_host.name
         if sign > 0 and self._taken.get(host, uuid) != uuid:
             self.on_foreign_server(self._taken[host])
@@ -135,7 +138,7 @@ class ReservationBook:
         own = self._own.get(key, frozenset())
         if sign > 0:
             reservation = self.opened.get(uuid)
-            # One that has been there before goes on without it.
+            # A returning server does not count once the reservation is over.
             is_own = reservation is not None and host in reservation.held
             left = own | {server.boot.id} if is_own else own
         else:
@@ -148,7 +151,7 @@ class ReservationBook:
 
 
 def _properties(name: str, kind: HostKind) -> dict[str, Any]:
-    """Return the properties of a host that queries see."""
+    """Return the properties of a host that queries match."""
     totals = {resource_class: inventory.total for resource_class, inventory
               in kind.inventories.items()}
     found = host_properties.of_host({

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backlog: servers that wait until there is room, and whose phase it is.
+"""Backlog of a simulation: queued requests and their dispatch.
 
-The core's controller decides, as it does for the engine; here it is told what
-became of the servers that it started.
+core.backlog.backlog_controller decides, as it does for the engine; this module
+reports the state of the launched servers to it.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from nova_preempt.simulator.simulated_servers import State
 from nova_preempt.simulator.simulation_settings import BacklogOptions
 from nova_preempt.simulator.simulation_state import SimulationState
 
-#: In these Nova's record of a server says that it is in the middle of nothing.
+#: In these states a server has no task_state.
 _ABLE = frozenset((State.RUNNING, State.NOTICE))
-#: What Nova has of a server as its vm_state; of those that are over: nothing.
+#: {state: vm_state of Nova}; Nova has no record in the other states.
 _VM_STATES = {
     State.ASKED: 'error', State.WAITING: 'building',
     State.WAKING: 'building', State.BOOTING: 'building',
@@ -52,13 +52,13 @@ _NO_HOST = 'No valid host was found.'
 
 
 class SimulatedBacklog:
-    """Servers with a request in the backlog.
+    """Queued requests and their servers.
 
-    :param backlog: what an operator has set
-    :param start: called with a server and the name of its host, '' where any
-        will do
-    :param places: tells what a core Places is now, None without reservations
-    :param power: switches hosts, None if all are always on
+    :param backlog: options of the operator
+    :param start: called with a server and the name of its host, '' for any
+    :param places: returns the current allowed_hosts.Places, None without
+        reservations
+    :param power: None if all hosts are always on
     """
 
     def __init__(self, world: SimulationState, backlog: BacklogOptions,
@@ -72,33 +72,33 @@ class SimulatedBacklog:
         self._power = power
         self._departures = ExpectedDepartures(
             world.options.maximum_runtime_s, world.options.policy.notice)
-        # By id, in order of their requests.
+        # By id, in order of arrival.
         self._servers: dict[str, Server] = {}
         self._open: dict[str, backlog_model.Request] = {}
-        # What was seen of servers last.
+        # {id: (state, number of the boot, state of the boot)} when last seen.
         self._seen: dict[str, tuple[State, int, str]] = {}
         self._memory = backlog_controller.Memory()
         self._alarm = Alarm(world.events, Phase.POLL, self._look)
         self._wakes_us = 0
 
     def add(self, server: Server) -> None:
-        """One is asked for."""
+        """Queue a request for a server."""
         self._servers[server.boot.id] = server
         self._open[server.boot.id] = _request(server, self._now())
         self._world.report.note('queued', server)
         self._look_soon()
 
     def has(self, server: Server) -> bool:
-        """Tell whether one for which there is no host goes on waiting."""
+        """Tell whether the request of a server is still queued or open."""
         return server.boot.id in self._open
 
     def remove(self, server: Server) -> None:
-        """The owner of one wants it no more."""
+        """Remove the request of a server that its owner has deleted."""
         for known in (self._servers, self._open, self._seen):
             known.pop(server.boot.id, None)
 
     def _now(self) -> datetime.datetime:
-        """The time as the backlog has it."""
+        """Return the time as a naive datetime in whole seconds."""
         return simulated_servers.at(self._world.events.now_us).replace(
             microsecond=0, tzinfo=None)
 
@@ -128,13 +128,13 @@ class SimulatedBacklog:
             step.wake_at_us or 0) - times.microseconds(simulated_servers.EPOCH)
         for intent in step.intents:
             self._carry_out(intent)
-        # Those that run are looked at as soon as others wait.
+        # While requests wait, running servers are checked, too.
         if any(request.state in (backlog_model.WAITING, backlog_model.PLACING)
                for request in self._open.values()):
             self._look_soon()
 
     def _observe(self) -> dict[str, request_servers.Seen]:
-        """Return what has changed of the servers that were started."""
+        """Return the launched servers that changed since the last look."""
         found = {}
         for uuid, request in self._open.items():
             for boot in request.boots[-1:]:
@@ -152,7 +152,7 @@ class SimulatedBacklog:
             departures=self._departures, planner=self._backlog.planner)
 
     def _rooms(self, places: allowed_hosts.Places | None) -> Iterator[Room]:
-        """Yield what hosts have, but for those that are not on in time."""
+        """Yield the capacity of hosts that are on, or will be on in time."""
         power = self._power
         for host, free, has in self._world.cloud.amounts():
             found = host_capacity.with_ends(
@@ -178,7 +178,7 @@ class SimulatedBacklog:
             lambda record: now_us - known[record.uuid].launched_us)
 
     def _may_end(self, record: Record) -> bool:
-        """Whether it may give way now, and does not already."""
+        """Tell whether a server may be preempted now."""
         world = self._world
         return (world.options.enabled
                 and world.servers[record.uuid].state in _ABLE
@@ -208,7 +208,7 @@ class SimulatedBacklog:
 
 
 def _seen(server: Server, boot: backlog_model.Boot) -> request_servers.Seen:
-    """Return what Nova has of a server that was booted so."""
+    """Return the Nova record of a server that was launched by a boot."""
     uuid, state = server.boot.id, _VM_STATES.get(server.state)
     is_refused = server.state is State.ASKED
     if state is None or (
@@ -223,7 +223,7 @@ def _seen(server: Server, boot: backlog_model.Boot) -> request_servers.Seen:
 
 
 def _request(server: Server, now: datetime.datetime) -> backlog_model.Request:
-    """What the API would have written down for one that is asked for."""
+    """Return the backlog request that the API would have stored."""
     boot = server.boot
     alternative = backlog_model.Alternative(
         boot.class_name, boot.class_name, server.kind.resources)

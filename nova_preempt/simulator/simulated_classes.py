@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of service: the clocks of servers, and what is promised to them.
+"""Classes of service: clocks of servers and promised availability.
 
-As nova_preempt.classes has it for the scheduler and the engine, but that
-what happens is known at once.
+Counterpart of nova_preempt.classes, with events that are known at once.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ from nova_preempt.simulator.simulation_state import SimulationState
 
 
 class SimulatedClasses:
-    """Classes of service of a simulation, and their servers.
+    """Classes of service of a simulation and the claimants of them.
 
     :param world: a simulation_state.SimulationState with options of classes
-    :ivar period_s: how often others may end for those that wait
+    :ivar period_s: interval between preemptions for waiting servers
     """
 
     def __init__(self, world: SimulationState,
@@ -49,28 +48,28 @@ class SimulatedClasses:
         self._table = options.table
         self.period_s = self._table.pass_period_s
         self._claimants: dict[str, class_dispatch.Claimant] = {}
-        # Between two events; another one after each.
+        # A new view after each event, so that caches keyed by it expire.
         self._known = types.MappingProxyType(self._claimants)
         self._overheads = availability_margin.Overheads(
             self._table.overhead_us)
 
     @property
     def now_us(self) -> int:
-        """The time as clocks have it."""
+        """Microseconds since the epoch."""
         return simulated_servers.clock_us(self._world.events.now_us)
 
     def has(self, server: Server) -> bool:
-        """Whether a server is of a class."""
+        """Tell whether a server is of a class."""
         return server.boot.id in self._claimants
 
     def claimants(self) -> Mapping[str, class_dispatch.Claimant]:
-        """Return those of all servers, without their resources."""
+        """Return {uuid: Claimant} of all servers, without resources."""
         return self._known
 
-    # -- what happens ------------------------------------------------------
+    # -- events ------------------------------------------------------------
 
     def note(self, server: Server, kind: Kind) -> None:
-        """Something has happened to a server that may be of a class."""
+        """Apply an event to the clocks of a server, if it is of a class."""
         uuid = server.boot.id
         found = self._claimants.get(uuid)
         if found is None:
@@ -93,28 +92,28 @@ class SimulatedClasses:
         self._known = types.MappingProxyType(self._claimants)
 
     def _measure(self, server: Server, clocks: Clocks) -> None:
-        """Learn how long it took to get one back that gave way."""
+        """Learn how long a preempted server took to return to a host."""
         if clocks.kind is Kind.ALLOCATING and server.tries:
             self._overheads = self._overheads.seen(
                 server.kind.request.kind, self.now_us - clocks.mark.since_us)
 
     def tell(self) -> None:
-        """Tell the report of those that are not over."""
+        """Report the availability of the servers that still exist."""
         for found in self._claimants.values():
             self._world.report.promised(found.qos,
                                         found.clocks.at(self.now_us))
 
-    # -- what is decided ---------------------------------------------------
+    # -- decisions ---------------------------------------------------------
 
     def policy(self,
                policy: preemption_policy.Policy) -> preemption_policy.Policy:
-        """Return it with what is promised now."""
+        """Return the policy with the current promises."""
         return dataclasses.replace(
             policy,
             classes=Promises(self._table.classes, self._known, self.now_us))
 
     def rank(self, server: Server) -> preemption_policy.Rank:
-        """Return that of a request for a preemptible server."""
+        """Return the rank of a request for a preemptible server."""
         claimant = self._claimants.get(server.boot.id)
         if claimant is None or not claimant.is_certain:
             return preemption_policy.PREEMPTIBLE
@@ -143,7 +142,7 @@ class SimulatedClasses:
 
 
 class Claims:
-    """Tells what requests of the backlog may claim, for its order ``qos``.
+    """Clocks and overheads of queued requests, for the order ``qos``.
 
     :ivar table: a core.classes.class_table.Table
     """
@@ -153,7 +152,7 @@ class Claims:
         self._classes: SimulatedClasses | None = None
 
     def bind(self, classes: SimulatedClasses) -> None:
-        """Tell of the servers of this simulation from now on."""
+        """Use the servers of this simulation from now on."""
         self._classes = classes
 
     def _find(self, request: Any) -> class_dispatch.Claimant | None:
@@ -161,7 +160,7 @@ class Claims:
         return self._classes.claimants().get(request.uuid)
 
     def clocks(self, requests: Iterable[Any]) -> dict[str, Clocks]:
-        """Return those of core.backlog requests."""
+        """Return {uuid: Clocks} of core.backlog requests."""
         found = {}
         for request in requests:
             known = self._find(request)
@@ -171,7 +170,7 @@ class Claims:
         return found
 
     def overheads_us(self, requests: Iterable[Any]) -> dict[str, int]:
-        """Return how long it takes to get servers of them to a host."""
+        """Return {uuid: microseconds to get a server to a host}."""
         return {request.uuid: self.table.overhead_us if known is None
                 else known.overhead_us for request in requests
                 for known in (self._find(request),)}
@@ -179,7 +178,7 @@ class Claims:
 
 def parse(entries: Iterable[Mapping[str, str]],
           pass_period_s: int) -> simulation_settings.ClassOptions:
-    """Return what an operator has written down.
+    """Parse the classes that an operator has configured.
 
     For the parameters see core.classes.class_table.parse().
 

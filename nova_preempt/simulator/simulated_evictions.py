@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evictions: notices, ends of servers, and requests that wait for them."""
+"""Carries out evictions: notices, ends of servers, rollback."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
 from nova_preempt.simulator.simulation_state import SimulationState
 
-#: As the engine names it.
+#: Operation of a decision, as the engine names it.
 MAXIMUM_RUNTIME = 'maximum_runtime'
 
-#: {call of Nova's API: (what is drawn, Nova's task meanwhile, Nova's state
-#: afterwards, ours)}
+#: {call of Nova's API: (name of the delay, task_state meanwhile, vm_state
+#: afterwards, State afterwards)}
 _CALLS = {
     'force_delete': ('delete', 'deleting', None, State.OVER),
     'shelve': ('shelve', 'shelving', 'shelved_offloaded', State.SHELVED),
@@ -41,15 +41,14 @@ _CALLS = {
 
 
 class Evictions:
-    """Carries out the evictions that are under way.
+    """Carries out the pending evictions.
 
-    :param served: called with a server whose host is free of its victims
-    :param again: called with a server that is to be decided anew, and the
-        Attempt that this is
-    :param shelved: called with a victim that returns
-    :ivar ending: {uuid of a victim that has not given way yet: Server}
+    :param served: called with a server once its victims have been evicted
+    :param again: called with a server to schedule again, and the Attempt
+    :param shelved: called with a shelved victim that is to return
+    :ivar ending: {uuid: Server} of the pending victims
     :ivar decisions: a simulated_decisions.OpenDecisions
-    :ivar stopped: those that were stopped
+    :ivar stopped: a simulated_returns.StoppedVictims
     :ivar requests: a simulated_decisions.RequesterLiveness
     """
 
@@ -67,10 +66,10 @@ class Evictions:
         self._budgets = BudgetTracker(world)
         self.stopped = simulated_returns.StoppedVictims(world)
 
-    # -- how it begins -----------------------------------------------------
+    # -- starting evictions ------------------------------------------------
 
     def begin(self, plan: Plan, server: Server, attempt: Attempt) -> None:
-        """Have victims give way; they lose at once what is missing."""
+        """Evict the victims of a plan; their allocations shrink at once."""
         world = self._world
         host = world.cloud.hosts[plan.host.uuid]
         decision = self.decisions.add(host, server, attempt)
@@ -84,7 +83,7 @@ class Evictions:
                                 for victim in plan.victims])
 
     def expire(self, server: Server) -> None:
-        """End a server that has run for as long as it may."""
+        """Evict a server that has reached its maximum runtime."""
         if server.state is not State.RUNNING:
             return
         world = self._world
@@ -103,21 +102,21 @@ class Evictions:
             self.end(server, MAXIMUM_RUNTIME)
 
     def end(self, server: Server, operation: str) -> None:
-        """End a server that runs, for the sake of no request."""
+        """Evict a running server without a request."""
         self._notify(self.decisions.add(
             server.current_host, operation=operation), [server])
 
     def end_all(self, victims: Sequence[Server], reservation: str) -> None:
-        """End servers of one host, which leave nothing behind there.
+        """Evict servers from a host so that nothing of them remains there.
 
-        :param reservation: the id of the one that needs the host empty
+        :param reservation: the id of the reservation that needs the host empty
         """
         self._notify(self.decisions.add(
             victims[0].current_host, operation=requester_liveness.RESERVATION,
             reservation=reservation), victims)
 
     def budgets(self) -> eviction_budgets.Budgets | None:
-        """Return what is left of them, None where none is set."""
+        """Return the remaining budgets, None where none is configured."""
         return self._budgets.left(self.ending)
 
     def _notify(self, decision: Decision, victims: Sequence[Server]) -> None:
@@ -130,7 +129,7 @@ class Evictions:
 
     def _victim(self, decision: Decision,
                 victim: Server) -> eviction_values.Victim:
-        """Return the terms on which a server ends."""
+        """Return the terms of the eviction of a server."""
         options = self._world.options
         policy, operation = options.policy, decision.purpose.operation
         terms = victim.terms
@@ -147,10 +146,10 @@ class Evictions:
                 timeout_s=options.termination_timeout_s),
             policy.notice.length_s(terms.notice_s))
 
-    # -- step by step ------------------------------------------------------
+    # -- steps of the controller -------------------------------------------
 
     def _step(self, decision: Decision) -> None:
-        """Do what is due, and come again when the next thing is."""
+        """Step the controller, and schedule the next step."""
         if decision.uuid not in self.decisions.open:
             return
         now_us = self._world.events.now_us
@@ -190,13 +189,13 @@ class Evictions:
 
     def _give_notice(self, decision: Decision, victim: Server) -> None:
         self.ending[victim.boot.id] = victim
-        # Of one that was stopped nobody runs who could know of it.
+        # A stopped server has no guest to notify.
         if victim.state is not State.STOPPED:
             victim.state = State.NOTICE
             self._world.report.note('notice', victim, decision=decision.uuid)
 
     def _ask(self, decision: Decision, victim: Server, method: str) -> None:
-        """Have happen what Nova is asked for, in the time that it takes."""
+        """Start a call of Nova's API on a victim."""
         uuid = victim.boot.id
         decision.memory = decision.memory.note(
             uuid, asked=method, asked_us=self._world.events.now_us)
@@ -207,9 +206,9 @@ class Evictions:
 
     def end_server(self, server: Server, method: str,
                    done: Callable[..., None], *arguments: Any) -> None:
-        """End a server, and call ``done`` in the time that this takes.
+        """Start the end of a server; call ``done`` after the drawn delay.
 
-        What it had to do is left.
+        The remaining run time of the server is kept.
         """
         now_us = self._world.events.now_us
         if server.state is not State.STOPPED:
@@ -227,7 +226,7 @@ class Evictions:
 
     def _has_ended(self, victim: Server, decision: Decision, method: str
                    ) -> None:
-        """Note that a call of Nova's API has done its work."""
+        """Record that a call of Nova's API has completed."""
         uuid = victim.boot.id
         before = decision.shown[uuid]
         was_stopped = before is not None and before.vm_state == 'stopped'
@@ -242,7 +241,7 @@ class Evictions:
                           for_good=decision.terms[uuid].terms.for_good)
         self.ending.pop(uuid, None)
         if uuid in decision.memory.pending:
-            # The time that was drawn for a stop is that for its lock, too.
+            # The delay of a stop includes the delay of its lock.
             decision.memory = decision.memory.note(
                 uuid, locked_us=-round(eviction_steps.LOCKED_S * SECOND))
         self._step(decision)
@@ -273,7 +272,7 @@ class Evictions:
             self._shelved(victim)
 
     def _offload(self, victim: Server) -> None:
-        """Take a stopped victim off its host for good."""
+        """Offload a stopped victim from its host."""
         if victim.state is State.DELETED:
             self.stopped.forget(victim)
             return
@@ -285,31 +284,31 @@ class Evictions:
             self._shelved(victim)
 
     def _complete(self, decision: Decision) -> None:
-        """Give the space to the server once all victims have left."""
+        """Start the requester once all victims have been evicted."""
         self.decisions.close(decision)
         if decision.server is not None:
             self._served(decision.server)
         for waiter in self.decisions.released(decision):
             self._again(*waiter)
 
-    # -- what comes between ------------------------------------------------
+    # -- cancellation and rollback -----------------------------------------
 
     def gone(self, victim: Server) -> None:
-        """Somebody is gone otherwise; it may have been about to give way."""
+        """Step the decisions of a server that ended for another reason."""
         self.ending.pop(victim.boot.id, None)
         for decision in list(self.decisions.open.values()):
             if decision.is_open(victim):
                 self._step(decision)
 
     def cancel(self, server: Server) -> None:
-        """The owner of one that waits has deleted it."""
+        """Cancel the wait of a server that its owner has deleted."""
         if not self.decisions.leave(server):
             for decision in list(self.decisions.open.values()):
                 if decision.server is server:
                     self._step(decision)
 
     def _abandon(self, decision: Decision) -> None:
-        """Somebody has not given way in time: look for another host."""
+        """Roll back after an eviction timeout, and retry on another host."""
         stuck = decision.memory.stuck
         self._roll_back(decision, [victim for uuid, victim
                                    in decision.victims.items()
@@ -322,7 +321,7 @@ class Evictions:
 
     def _roll_back(self, decision: Decision, victims: Sequence[Server]
                    ) -> None:
-        """Give victims back what was taken; who ends already goes on."""
+        """Roll back a decision; evictions that Nova has begun go on."""
         self.decisions.close(decision)
         if decision.server is not None:
             self._restore_allocations(decision.server, victims)
@@ -331,7 +330,7 @@ class Evictions:
                 self.ending.pop(victim.boot.id, None)
             if victim.state is State.NOTICE:
                 victim.state = State.RUNNING
-                # Its time may have come meanwhile.
+                # Its maximum runtime may have passed meanwhile.
                 self._world.later(victim, 0, Phase.POLL, self.expire)
                 self._world.report.note('kept', victim)
         for waiter in self.decisions.released(decision):
@@ -339,7 +338,7 @@ class Evictions:
 
     def _restore_allocations(self, server: Server, victims: Sequence[Server]
                              ) -> None:
-        """Move the space back from a server to its victims."""
+        """Return the allocation of a requester to its victims."""
         cloud = self._world.cloud
         self._world.report.hold(server, -1)
         cloud.take_away(server.current_host, server.boot.id)
@@ -352,5 +351,5 @@ class Evictions:
                           host.servers[uuid])
 
 
-#: In these a victim has not given way.
+#: In these states a victim is still on its host.
 _THERE = frozenset((State.NOTICE, State.ENDING, State.DELETED))

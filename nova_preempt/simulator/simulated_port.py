@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers what a decision asks of the simulated cloud."""
+"""Port through which a scheduling decision sees the simulated cloud."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from nova_preempt.simulator.simulation_state import SimulationState
 
 
 class SimulatedCloudPort(memory_cloud.MemoryCloudPort):
-    """Answers for the decision on one request.
+    """Implements core.scheduling.cloud_port.CloudPort for one request.
 
-    :param waited: decisions that it has waited for before
-    :param is_closed: whether nothing that is free may be taken for it
-    :param enabled: whether anybody may end for it
-    :param where: a mask of the hosts that reservations let it go to, None
-        for all
+    :param waited: decisions whose end the request has awaited before
+    :param is_closed: whether headroom forbids the request free capacity
+    :param enabled: whether the request may preempt
+    :param where: a mask of the hosts that reservations allow, None for all
     """
 
     def __init__(self, world: SimulationState,
@@ -54,7 +53,7 @@ class SimulatedCloudPort(memory_cloud.MemoryCloudPort):
                 if trial.host in found and self._gives_all(trial)}
 
     def _gives_all(self, trial: HostTrial) -> bool:
-        """Whether victims leave all that is taken."""
+        """Tell whether the victims alone free the requested resources."""
         host = self._world.cloud.hosts[trial.host]
         left = capacity.total(host.allocations[server.uuid]
                               for server in trial.without)

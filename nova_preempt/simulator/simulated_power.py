@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that are powered off and on: what the controller is told of them, and
-what its intents lead to, see core.energy.energy_controller.
-"""
+"""Power states of hosts, and the intents of core.energy.energy_controller."""
 
 from __future__ import annotations
 
@@ -30,14 +28,16 @@ from nova_preempt.simulator.simulation_state import SimulationState
 
 @dataclasses.dataclass(eq=False, slots=True)
 class PoweredHost:
-    """A host and its power state; a energy_controller.Host and .HostPower.
+    """A host and its power state.
 
-    :ivar is_powered: whether it has power
-    :ivar up: whether its compute service reports
-    :ivar disabled: whether that is disabled
-    :ivar closed_us: when a look first saw that, in its state; None before
-    :ivar boot_s: how long it took to boot last, None before
-    :ivar epoch: grows as what was to happen to it will not happen
+    Implements energy_controller.Host and .HostPower.
+
+    :ivar is_powered: whether the host has power
+    :ivar up: whether the compute service reports
+    :ivar disabled: whether the compute service is disabled
+    :ivar closed_us: when ``disabled`` was first observed in the current state
+    :ivar boot_s: duration of the last boot, None before the first
+    :ivar epoch: incremented to cancel the scheduled events of the host
     """
 
     host: memory_cloud.MemoryHost
@@ -67,8 +67,9 @@ class PoweredHost:
 
 
 class SimulatedPower:
-    """Steps the energy controller, as its Observed
-    (core.energy.energy_observation).
+    """Steps the energy controller.
+
+    Implements core.energy.energy_observation.Observed.
 
     :param world: a simulation_state.SimulationState with options of energy
     :param figures: {name of a host: its Figures}
@@ -76,7 +77,7 @@ class SimulatedPower:
     :param again, give_up: see simulated_wake_on_demand.WakeOnDemand
     :param needed: see Observed
     :ivar memory: the controller's
-    :ivar waking: its WakeOnDemand
+    :ivar waking: a simulated_wake_on_demand.WakeOnDemand
     """
 
     def __init__(self, world: SimulationState,
@@ -112,7 +113,7 @@ class SimulatedPower:
     def now_us(self) -> int:
         return self._world.events.now_us
 
-    # -- what the controller asks ------------------------------------------
+    # -- energy_observation.Observed ---------------------------------------
 
     @property
     def promised(self) -> Sequence[str]:
@@ -133,7 +134,7 @@ class SimulatedPower:
             for time_s in (since_s, until_s))
         return self._history[since:until]
 
-    # -- what others ask ---------------------------------------------------
+    # -- queries -----------------------------------------------------------
 
     def is_on(self, name: str) -> bool:
         return self.states[name].state == power_steps.ON
@@ -142,12 +143,12 @@ class SimulatedPower:
         return self.states[name].state == power_steps.FAILED
 
     def off(self, name: str) -> host_candidates.Off | None:
-        """Whether one that is not on is on in time, None if it is on."""
+        """Return how soon a host can be on, None if it is on."""
         if self.is_on(name):
             return None
         return energy_controller.off(self, self.memory, self.now_us, name)
 
-    # -- what is done ------------------------------------------------------
+    # -- intents -----------------------------------------------------------
 
     def _step(self) -> None:
         now_us = self.now_us
@@ -161,7 +162,7 @@ class SimulatedPower:
         self.waking.look()
 
     def carry_out(self, intents: Iterable[energy_controller.Intent]) -> None:
-        """Do what the controller intends."""
+        """Carry out intents of the controller."""
         for intent in intents:
             match intent:
                 case energy_controller.Wake(name, why):
@@ -198,10 +199,10 @@ class SimulatedPower:
         self._moved[name] = host
         self._world.report.host(state, name, why)
 
-    # -- step by step ------------------------------------------------------
+    # -- power steps -------------------------------------------------------
 
     def _advance(self, name: str) -> None:
-        """Take the steps of a host that can be taken now."""
+        """Take all power steps of a host that are possible now."""
         host = self.states[name]
         while not host.is_switching:
             facts = self._facts(host)
@@ -220,16 +221,16 @@ class SimulatedPower:
             host.state, (self.now_us - host.since_us) / SECOND,
             0 if host.closed_us is None
             else (self.now_us - host.closed_us) / SECOND, host.up,
-            # What is put to sleep reports no more until it has booted.
+            # A host that is put to sleep reports again after its next boot.
             host.up and host.state in (power_steps.WAKING, power_steps.FAILED),
             host.disabled, host.is_ours, host.boots, host.shut_down,
-            # To know them costs nothing here, so that nobody has to ask.
+            # Always known: a simulation needs no query.
             power=power_steps.Power.ON if host.is_powered
             else power_steps.Power.OFF, empty=not servers, running=servers)
 
     def _take(self, host: PoweredHost, step: power_steps.Step,
               facts: power_steps.Facts) -> bool:
-        """Move on; whether there is more to do at once."""
+        """Apply a step; return whether another step may follow at once."""
         if power_steps.is_limited(step, facts) and not self.options.left(
                 self._moved.values(), self.now_us)[0]:
             return False
@@ -264,7 +265,7 @@ class SimulatedPower:
 
     def _later(self, host: PoweredHost, in_us: int,
                happen: Callable[..., None], *arguments: Any) -> None:
-        """Have something happen to a host, unless it loses its power."""
+        """Schedule an event of a host, which a loss of power cancels."""
         host.epoch += 1
         self._world.events.add(self.now_us + in_us, Phase.STEP, happen, host,
                                host.epoch, *arguments)
@@ -293,7 +294,7 @@ def make(world: SimulationState, setup: Setting,
          again: Callable[[Server], None], give_up: Callable[[Server], None],
          needed: Callable[[float], Mapping[str, float]]
          ) -> SimulatedPower | None:
-    """Look after what hosts draw, and after their power if that is on.
+    """Meter the power of hosts, and switch them if energy control is on.
 
     For the parameters see SimulatedPower.
     """

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations of hosts: who gets which, when, and what others may take.
+"""Reservations of hosts: admission, and the hosts that requests may use.
 
-When hosts are free, which of them are given and what may be asked for is the
-core's to say, as it is where a request may go; see keeper for what is done
-so that hosts are empty in time, and cleanup for what follows.
+The core decides on admission and on the allowed hosts. simulated_executor
+drains the hosts in time, and simulated_lease_events cleans up afterwards.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _DAY_US = 86400 * SECOND
 
 
 class Refused(Exception):
-    """No hosts are given; the message says why."""
+    """A reservation is refused; the message says why."""
 
 
 def _absolute_s(time_s: int | None) -> int | None:
@@ -44,14 +43,13 @@ def _absolute_s(time_s: int | None) -> int | None:
 
 
 class Reservations:
-    """Grants them, and has them begin and end.
+    """Grants, cancels and starts reservations.
 
-    :param decide: called with a Server that needs a host
-    :param not_coming: called with a server that was being built, or coming
-        back, and is not any more
+    :param decide: called with a Server to schedule
+    :param not_coming: called with a server whose boot or unshelve is aborted
     :param power: returns a simulated_power.SimulatedPower, None if all hosts
         are always on
-    :ivar migration: what moves servers for them
+    :ivar migration: a simulated_migration.Migration
     """
 
     def __init__(self, world: SimulationState, setup: Setting,
@@ -76,13 +74,13 @@ class Reservations:
         evictions.requests.reserved = self._book.find
         self._ids: set[str] = set()
         self._made: dict[str, collections.deque[int]] = {}
-        # lead: (leases, until when, mask)
+        # {lead in seconds: (leases, end of validity, mask)}
         self._masks: dict[float, tuple[leases.Leases, float, Mask]] = {}
 
-    # -- what users do -----------------------------------------------------
+    # -- requests of users -------------------------------------------------
 
     def request(self, event: Reserve) -> None:
-        """Grant one, or refuse it."""
+        """Grant or refuse a reservation."""
         report = self._world.report
         self._ids.add(event.id)
         report.reservation('asked', event.id, hosts=event.hosts)
@@ -101,7 +99,7 @@ class Reservations:
         self._executor.watch(found.uuid)
 
     def _grant(self, event: Reserve) -> reservation_model.Reservation:
-        """Return it as the API would grant it."""
+        """Return the reservation that the API would grant."""
         options = self._options
         if options is None:
             raise Refused('reservations are off')
@@ -160,15 +158,15 @@ class Reservations:
             self._events.run()
 
     def has(self, uuid: str) -> bool:
-        """Whether one of this id was ever asked for."""
+        """Tell whether a reservation of this id was ever requested."""
         return uuid in self._ids
 
-    # -- where servers may go ----------------------------------------------
+    # -- allowed hosts -----------------------------------------------------
 
     def where(self, server: Server) -> tuple[Mask | None, str]:
-        """Return (a mask of the hosts that a server may go to, why none).
+        """Return (mask of the allowed hosts of a server, why there is none).
 
-        The mask is None if it may go to all.
+        The mask is None if all hosts are allowed.
         """
         boot = server.boot
         if server.named:
@@ -177,7 +175,7 @@ class Reservations:
             if not (exists and answer.is_void):
                 return self._world.cloud.mask(answer.hosts), answer.reason
         if server.moves is not None:
-            # Nowhere but elsewhere.
+            # Any host but its own.
             here = self._world.cloud.mask([server.moves.current_host.name])
             return self._unreserved(server) & ~here, ''
         if not self._book.leases.busy:
@@ -185,7 +183,7 @@ class Reservations:
         return self._unreserved(server), ''
 
     def _unreserved(self, server: Server) -> Mask:
-        """A mask of the hosts that it may have for as long as it must."""
+        """Return a mask of the hosts not reserved during the server's lead."""
         terms = server.kind.terms
         options = self._world.options.reservation_options
         return self._open_for(options.guard.lead_s(
@@ -193,7 +191,7 @@ class Reservations:
             terms.notice_s if terms else None))
 
     def _open_for(self, lead_s: float) -> Mask:
-        """A mask of the hosts that are nobody's for so long."""
+        """Return a mask of the hosts not reserved for so many seconds."""
         book = self._book
         now_s = book.now_s()
         known = self._masks.get(lead_s)
@@ -216,13 +214,13 @@ class Reservations:
         return mask
 
     def places(self) -> allowed_hosts.Places | None:
-        """Return what the backlog is told, None if nobody may reserve."""
+        """Return the Places of the backlog, None if reservations are off."""
         if self._options is None:
             return None
         return allowed_hosts.Places(self._book.view(), self._options.guard)
 
     def needed(self, within_s: float) -> dict[str, float]:
-        """Return {host: in how many seconds it is needed}, 0 for now."""
+        """Return {host: seconds until a reservation needs it}."""
         now_s = self._book.now_s()
         return {name: max(0.0, start_s - now_s) for name, start_s
                 in self._book.leases.needed(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normal servers that wait for hosts to wake, see [energy]demand_wakes."""
+"""Wakes hosts for normal requests, see [energy]demand_wakes."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _Wait:
-    """A server, and what it remembers while it waits."""
+    """A waiting server and the memory of its controller."""
 
     server: Server
     memory: wake_demand.Waiting
 
 
 class WakeOnDemand:
-    """Promises hosts to servers, and tells when those are there.
+    """Promises sleeping hosts to requests, and retries when they are on.
 
     :param power: a simulated_power.SimulatedPower
-    :param again: called with a server that is to be decided anew
-    :param give_up: called with one for which nothing has come of it
+    :param again: called with a server to schedule again
+    :param give_up: called with a server whose wait has failed
     """
 
     def __init__(self, world: SimulationState,
@@ -61,9 +61,9 @@ class WakeOnDemand:
 
     def wait(self, server: Server, where: Mask | None, *, may_wait: bool
              ) -> bool:
-        """Have a server wait for which there is no host; whether it does.
+        """Let a server without a host wait; return whether it does.
 
-        :param where: a mask of the hosts that it may go to, None for all
+        :param where: a mask of the allowed hosts, None for all
         """
         options = self._power.options
         if server.kind.terms is not None or not options.demand_wakes:
@@ -72,7 +72,7 @@ class WakeOnDemand:
         wait = self._waits.get(uuid) or _Wait(
             server, wake_demand.Waiting(poll_backoff.Wait(
                 self._now_s, options.demand_wait_s, 1)))
-        # No host would be any good to one that is refused for a reason.
+        # Reservations allow the server no host at all.
         names = [] if server.why_not else self._promise(wait, where)
         if not names or not may_wait or wait.memory.limit.is_over(self._now_s):
             self.over(server)
@@ -88,7 +88,7 @@ class WakeOnDemand:
         return True
 
     def _promise(self, wait: _Wait, where: Mask | None) -> list[str]:
-        """Names of hosts that will be on for it; they begin to wake."""
+        """Wake hosts for a server; return their names."""
         uuid = wait.server.boot.id
         now_us = self._world.events.now_us
         sleepers = energy_controller.sleepers(
@@ -103,7 +103,7 @@ class WakeOnDemand:
         return names
 
     def _rooms(self, wait: _Wait, where: Mask | None) -> dict[str, int]:
-        """{name of a host that will be on: how many such servers fit}."""
+        """Return {name of a waking or sleeping host: servers that fit}."""
         request = wait.server.kind.request
         return {
             name: room for state in power_steps.COMING
@@ -121,18 +121,18 @@ class WakeOnDemand:
         return [item for _, found in self._promises.values() for item in found]
 
     def promised_hosts(self) -> list[str]:
-        """Return them in the order in which they are to wake."""
+        """Return the promised hosts in the order in which they are to wake."""
         return list(dict.fromkeys(item.host for item in self._promised()))
 
     def forget(self, names: frozenset[str]) -> None:
-        """Nobody waits for these any more: they are of no use."""
+        """Remove the promises of these hosts."""
         self._promises = {
             uuid: (at_us, left) for uuid, (at_us, found)
             in self._promises.items()
             if (left := [item for item in found if item.host not in names])}
 
     def look(self) -> None:
-        """Decide those anew whose hosts are up, or are not coming."""
+        """Retry servers whose hosts are up or have failed to wake."""
         for wait in list(self._waits.values()):
             self._look(wait)
 
@@ -151,14 +151,14 @@ class WakeOnDemand:
             self._again(server)
 
     def over(self, server: Server) -> None:
-        """Let a server wait no more.
+        """End the wait of a server.
 
-        What is promised to it is kept for a time, for whoever asks again.
+        Its promises are kept for a while, in case it is requested again.
         """
         self._waits.pop(server.boot.id, None)
 
     def served(self, server: Server) -> None:
-        """Report how long a server has waited that has got a host."""
+        """End the wait of a placed server, and report its length."""
         wait = self._waits.pop(server.boot.id, None)
         self._promises.pop(server.boot.id, None)
         if wait is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what happens in a simulation, and records single events."""
+"""Counts the events of a simulation, and writes records of them."""
 
 import collections
 from collections.abc import Callable, Mapping
@@ -17,18 +17,20 @@ from nova_preempt.simulator import power_meter
 from nova_preempt.simulator.time_series import Point
 from nova_preempt.simulator.time_series import Series
 
-#: How many buckets of a histogram there are up to twice a value.
+#: Buckets of a histogram per doubling of the value.
 _FINE = 8
-#: Of which marks servers are wanted, and are there.
+#: {level: marks of servers that count for it}
 _WANTED = frozenset((Kind.QUEUED, Kind.ALLOCATING, Kind.RUNNING, Kind.EVICTED))
 _LEVELS = (('wanted', _WANTED), ('running', frozenset((Kind.RUNNING,))))
-#: Of waits, what is said.
+#: Reported quantiles of waits.
 _QUANTILES = {'median': 0.5, '95 %': 0.95}
 
 
 class WaitHistogram:
-    """How long something took, in little memory: times as they were are not
-    kept, so a quantile is up to 9 % too large."""
+    """Histogram of durations in constant memory.
+
+    Single values are not kept, so a quantile is up to 9 % too large.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -44,7 +46,7 @@ class WaitHistogram:
                       if wait_us else -1] += 1
 
     def quantile_us(self, share: float) -> int:
-        """Return a time that at least this share was not above."""
+        """Return an upper bound of the quantile."""
         left = math.ceil(share * self.count)
         for bucket in sorted(self._buckets):
             left -= self._buckets[bucket]
@@ -54,7 +56,7 @@ class WaitHistogram:
         return 0
 
     def figures(self) -> dict[str, float]:
-        """Return them in seconds."""
+        """Return mean, quantiles and maximum in seconds."""
         mean_us = self.total_us / self.count if self.count else 0
         return {'mean': round(mean_us / SECOND, 3),
                 **{name: round(self.quantile_us(share) / SECOND, 3)
@@ -64,7 +66,7 @@ class WaitHistogram:
 
 @dataclasses.dataclass
 class _Integral:
-    """How much is held, and the sum of that over time."""
+    """An amount, and its integral over time."""
 
     amount: int = 0
     area: int = 0
@@ -77,12 +79,11 @@ class _Integral:
 
 
 class Report:
-    """Grows while a simulation runs.
+    """Figures of a running simulation.
 
-    :param now_us: tells the time
-    :param write: takes each record, {"t", "event", "id", ...}; None if
-        nobody wants them
-    :param series: grows, too; None if nobody wants it
+    :param now_us: returns the time
+    :param write: takes each record, {"t", "event", "id", ...}, or None
+    :param series: collects figures over time, or None
     """
 
     def __init__(self, now_us: Callable[[], int],
@@ -93,7 +94,7 @@ class Report:
         self.decisions: collections.Counter[str] = collections.Counter()
         self._waits: dict[str, WaitHistogram] = (
             collections.defaultdict(WaitHistogram))
-        # Nothing is held of anything until it changes for the first time.
+        # {(class, is normal, resource class): allocated amount}
         self._held: dict[tuple[str, bool, str], _Integral] = (
             collections.defaultdict(_Integral))
         self._levels: dict[str, _Integral] = collections.defaultdict(_Integral)
@@ -110,7 +111,7 @@ class Report:
         self._reservations: collections.Counter[str] = collections.Counter()
 
     def note(self, event: str, server: Any, **more: Any) -> None:
-        """Count an event of a server, and write it down."""
+        """Count an event of a server, and write its record."""
         if self.series is not None:
             self._sample()
         name = server.boot.class_name
@@ -120,15 +121,15 @@ class Report:
                          'id': server.boot.id, 'class': name, **more})
 
     def waited(self, server: Any, wait_us: int) -> None:
-        """A server was asked for so long before it was there."""
+        """Record the time from the request of a server until it was active."""
         self._waits[server.boot.class_name].add(wait_us)
 
     def lost(self, server: Any, ran_us: int) -> None:
-        """A server has run for so long, in vain."""
+        """Record lost work: the run time of a deleted victim."""
         self.counts[server.boot.class_name]['lost_us'] += ran_us
 
     def hold(self, server: Any, sign: int) -> None:
-        """A server takes what it has asked for, or gives it back."""
+        """Record that a server claims (1) or releases (-1) its resources."""
         now_us = self._now_us()
         if self.series is not None:
             self._sample()
@@ -139,9 +140,9 @@ class Report:
             self.reserved(server, sign)
 
     def mark(self, server: Any, kind: Kind) -> None:
-        """A server has come so far, as the clocks of classes have it.
+        """Record an event of the class clock of a server.
 
-        ``marked`` is told of it, too.
+        Calls ``marked``, too.
         """
         if server.moves is not None:
             return
@@ -156,28 +157,28 @@ class Report:
         server.mark = kind
 
     def level(self, name: str, change: int) -> None:
-        """Something has become more or less."""
+        """Change the amount of a level."""
         now_us = self._now_us()
         if self.series is not None:
             self._sample()
         self._levels[name].change(change, now_us)
 
     def host(self, state: str, name: str, why: str) -> None:
-        """A host has come into a state."""
+        """Record a new power state of a host."""
         self._moves[state] += 1
         if self._write is not None:
             self._write({'t': self._now_us() / SECOND, 'event': state,
                          'host': name, 'why': why})
 
     def reservation(self, event: str, id: str, **more: Any) -> None:
-        """Count an event of a reservation, and write it down."""
+        """Count an event of a reservation, and write its record."""
         self._reservations[event] += 1
         if self._write is not None:
             self._write({'t': self._now_us() / SECOND,
                          'event': f'reservation {event}', 'id': id, **more})
 
     def started(self, reservation: Any, late_s: float) -> None:
-        """A reservation has its hosts for itself."""
+        """Record that a reservation has started, and how late."""
         self.reservation('started', reservation.uuid,
                          on=list(reservation.held))
         if late_s >= 1:
@@ -185,7 +186,7 @@ class Report:
             self._reservations['late_ms'] += round(1000 * late_s)
 
     def delayed(self, server: Any, waited_s: float) -> None:
-        """A server has waited for hosts to wake."""
+        """Record how long a server has waited for hosts to wake."""
         self._delay_s += waited_s
         self._delays.append(power_savings.Delay(
             server.kind.resources.get('VCPU', 0), waited_s,
@@ -193,12 +194,12 @@ class Report:
 
     def promised(self, qos: availability_margin.QosClass,
                  times: server_clocks.Times) -> None:
-        """A server of a class is over, or the simulation is."""
+        """Record the final availability of a server of a class."""
         if times.total_us:
             self._promised.setdefault(qos, []).append(times.availability)
 
     def _sample(self) -> None:
-        """Add the points whose time has come: all was the same since."""
+        """Add the due points of the series: nothing has changed since."""
         series, now_us = self.series, self._now_us()
         assert series is not None
         while series.next_us < now_us:
@@ -250,7 +251,7 @@ class Report:
                    if total and now_us} for kind in ('normal', 'preemptible')}
 
     def _energy(self, now_us: int) -> dict[str, Any]:
-        """What hosts drew, if anybody has looked at that."""
+        """Return the energy figures, if power was metered."""
         if 'hosts on' not in self._levels:
             return {}
         for held in self._levels.values():
@@ -269,7 +270,7 @@ class Report:
         return {'energy': found}
 
     def _reserved(self, now_us: int) -> dict[str, Any]:
-        """What has become of reservations, if anybody has asked for one."""
+        """Return the figures of reservations, if any was requested."""
         if not self._reservations:
             return {}
         found: dict[str, Any] = dict(sorted(self._reservations.items()))
@@ -291,9 +292,9 @@ class Report:
 
 def _promises(found: Mapping[availability_margin.QosClass,
                              list[fractions.Fraction]]) -> dict[str, Any]:
-    """Return what has become of promises.
+    """Return how promised availabilities were kept.
 
-    :param found: {QosClass: which part of its time each server has run}
+    :param found: {QosClass: availability of each server}
     """
     return {qos.name: {
         'promised': float(qos.availability), 'servers': len(shares),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many simulations that know nothing of one another, at once."""
+"""Runs independent simulations in parallel."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from nova_preempt.simulator.traces import trace_formats
 from nova_preempt.simulator.traces.trace_model import Scale
 from nova_preempt.simulator.traces.trace_model import TraceError
 
-#: How often a run is begun at most, where who ran it has died.
+#: Limit of attempts of a run whose process or worker dies.
 MOST_TRIES = 3
 
 
 class RunsLost(Exception):
-    """Runs have come to nothing again and again; the message says why."""
+    """Runs have failed too often; the message says why."""
 
 
 class NotInstalled(Exception):
-    """The message names the extra."""
+    """A package is missing; the message names the extra."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """One run. Whoever runs it has the files of the trace.
+    """A simulation run. Its worker must have the files of the trace.
 
-    :param names: {"trace", "policy", "seed", ...}, to tell it by
+    :param names: {"trace", "policy", "seed", ...}, which identify the run
     """
 
     names: Mapping[str, Any]
@@ -49,9 +49,9 @@ class Job:
 
 
 def simulations_module() -> ModuleType:
-    """Import nova_preempt.simulator.simulation: not before it is needed.
+    """Import nova_preempt.simulator.simulation on demand.
 
-    :raises NotInstalled: numpy is not, which is an extra
+    :raises NotInstalled: numpy is missing, which is an extra
     """
     try:
         from nova_preempt.simulator import simulation as simulations
@@ -64,7 +64,7 @@ def simulations_module() -> ModuleType:
 def run(job: Job) -> dict[str, Any]:
     """Return the summary of a run.
 
-    :raises NotInstalled: numpy is not
+    :raises NotInstalled: numpy is missing
     :raises TraceError, OSError: of the trace
     """
     simulations = simulations_module()
@@ -81,16 +81,16 @@ def run(job: Job) -> dict[str, Any]:
 
 def in_processes(jobs: Sequence[Job], count: int
                  ) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Yield runs and their summaries as they are ready.
+    """Run jobs in processes; yield each with its summary when ready.
 
-    A run whose process has died is begun again in another one.
+    A run whose process has died is retried in another process.
 
     :param count: of processes
-    :raises RunsLost: that has happened too often
+    :raises RunsLost: a run has failed too often
     """
     left = dict(enumerate(jobs))
     for _ in range(MOST_TRIES):
-        # What a thread of ours holds would be held for ever in a fork of us.
+        # A fork would keep locks that other threads hold.
         context = multiprocessing.get_context('forkserver')
         context.set_forkserver_preload(['nova_preempt.simulator.simulation'])
         with concurrent.futures.ProcessPoolExecutor(
@@ -117,14 +117,13 @@ def in_processes(jobs: Sequence[Job], count: int
 
 def on_dask(jobs: Sequence[Job], address: str
             ) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Yield runs and their summaries as they are ready, of a Dask cluster.
+    """Run jobs on a Dask cluster; yield each job and its summary when ready.
 
-    What a lost worker ran is run again by another one, and so is what has
-    failed with the worker, ``MOST_TRIES`` times in all.
+    A run whose worker dies is retried by another worker.
 
     :param address: of its scheduler
-    :raises NotInstalled: distributed is not
-    :raises OSError: nobody answers there
+    :raises NotInstalled: distributed is missing
+    :raises OSError: the scheduler does not answer
     :raises RunsLost: a run has taken down one worker after the other
     """
     try:
@@ -134,7 +133,7 @@ def on_dask(jobs: Sequence[Job], address: str
                f'nova-preempt[dask] ({exc})')
         raise NotInstalled(msg) from exc
     with distributed.Client(address) as client:
-        # Equal arguments are not run once for all: they are never equal.
+        # Jobs are never equal, so caching by argument is useless.
         futures = client.map(run, jobs, pure=False)
         numbers = {future.key: number for number, future in enumerate(futures)}
         try:
@@ -149,9 +148,9 @@ def on_dask(jobs: Sequence[Job], address: str
 
 
 def mean(summaries: Sequence[Any]) -> Any:
-    """Return a summary whose figures are the means of those of others.
+    """Return a summary of the mean figures.
 
-    What some have not counts as 0 of them.
+    A figure missing from a summary counts as 0.
     """
     if any(isinstance(each, Mapping) for each in summaries):
         found = [each if isinstance(each, Mapping) else {}

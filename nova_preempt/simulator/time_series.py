@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures over time, in little memory, for pictures."""
+"""Figures over time in bounded memory, for plots."""
 
 from collections.abc import Iterator, Mapping
 import dataclasses
 
 from nova_preempt.core.model import SECOND
 
-#: So many points are kept; then every second one, at twice the distance.
+#: Limit of points; beyond it every second point is dropped, and the interval
+#: doubles.
 MOST_POINTS = 1024
 _FIRST_S = 60
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Point:
-    """What has come together up to a time.
+    """Cumulative figures up to a time.
 
     :param areas: {(kind of servers, resource class): amount times
         microseconds}
-    :param counts: {what: how often, or how much}
-    :param levels: {what: how much there was, times microseconds}
+    :param counts: {event: count or sum}
+    :param levels: {level: amount times microseconds}
     """
 
     at_us: int
@@ -36,7 +37,7 @@ class Series:
         self._interval_us = _FIRST_S * SECOND
 
     def add(self, point: Point) -> None:
-        """Add one, at ``next_us``."""
+        """Add the point at ``next_us``."""
         self.points.append(point)
         if len(self.points) > MOST_POINTS:
             self._interval_us *= 2
@@ -50,11 +51,11 @@ class Series:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """What was between two points.
+    """Figures between two points.
 
-    :param used: {(kind, resource class): mean share of all there is}
-    :param counts: {what: how often, or how much}
-    :param levels: {what: how much there was, as a mean}
+    :param used: {(kind, resource class): mean share of the capacity}
+    :param counts: {event: count or sum}
+    :param levels: {level: mean amount}
     """
 
     from_h: float
@@ -65,7 +66,7 @@ class Step:
 
 
 def steps(series: Series, capacity: Mapping[str, int]) -> Iterator[Step]:
-    """Yield them.
+    """Yield the steps of a series.
 
     :param capacity: of the cloud
     """
