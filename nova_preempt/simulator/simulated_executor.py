@@ -137,7 +137,7 @@ class HostView:
 
 
 class _View:
-    """Implements reservation_controller.View."""
+    """Implements observed_hosts.View."""
 
     #: Hosts do not die in simulations.
     down: Collection[str] = ()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The evaluations of the papers whose algorithms are in the core, again.
+"""Reproduces the evaluations of the papers whose algorithms the core has.
 
 Each module has ``run(scale, seed, clock)``, which returns a
-figures.Evaluation: our figures beside those that were published.
+figures.Evaluation: our figures and the published figures.
 """

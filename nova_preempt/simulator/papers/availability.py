@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Availabilities of requests under passes that see all of them at once.
+"""Simulates availabilities of requests under passes over all requests.
 
-The experiments of M. Carvalho et al. (JISA 11, 2020): requests come, all at
-most once, to hosts that have not room for all of them, and the passes of
-core.classes decide who runs.
+The experiments of M. Carvalho et al. (JISA 11, 2020): requests arrive at hosts
+without capacity for all of them, and the passes of core.classes decide which
+run.
 
-It is no trace for nova_preempt.simulator.simulation: there each request is
-scheduled as it comes, as Nova does, gets a notice, and takes a while to be
-built and to end, while the paper has one pass over all requests at each
-arrival and each end, which preempts at once and starts at once whoever never
-ran. Nor has the core's policy the paper's other scheduler, ByPriority.
+This cannot be a trace for nova_preempt.simulator.simulation, which schedules
+each request when it arrives, as Nova does, with notices and delays of boots
+and evictions. The paper has a pass over all requests at each arrival and each
+end; it preempts at once, and requests that never ran start at once. Nor does
+the core's policy have the paper's other scheduler, ByPriority.
 
-Time jumps from event to event. Whoever has given way, and gets a host again,
-is a while on its way; how long is drawn from a sample. Equal seeds give equal
-results.
+A preempted request that gets a host again needs an overhead drawn from a
+sample. Equal seeds give equal results.
 """
 
 import collections
@@ -35,17 +34,16 @@ from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.simulator.events import EventQueue
 from nova_preempt.simulator.events import Phase
 
-#: {seconds it took to get a container back to a host: how often}, as they
-#: measured it.
+#: {seconds to resume a container: frequency}, as the authors measured.
 CONTAINERS_S = {1: 28, 2: 1400, 3: 754, 4: 35, 5: 6, 6: 3}
 
 
 @dataclasses.dataclass(frozen=True)
 class ByPriority:
-    """The more important class first, whatever was promised.
+    """Rule that ranks by the importance of the class alone.
 
-    The last that came ends first, and that host is best where the fewest of
-    the most important class end.
+    The latest arrival is evicted first, and the best host has the fewest
+    victims of the most important class.
     """
 
     classes: availability_margin.Classes
@@ -80,10 +78,10 @@ class ByPriority:
 
 @dataclasses.dataclass(frozen=True)
 class Arrival:
-    """A request comes.
+    """Arrival of a request.
 
-    ``life_us``: how long it is there, None for ever. ``run_us``: it ends as
-    soon as it has run for so long, None if it does not.
+    ``life_us``: time until it is deleted, None for never. ``run_us``: run time
+    after which it ends, None for no limit.
     """
 
     at_us: int
@@ -96,12 +94,10 @@ class Arrival:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """What happens.
+    """Parameters of an experiment.
 
-    ``hosts``: {uuid: what each has}. ``rule``: a
-    core.classes.class_policies.Rule. ``period_us``: how long after a pass
-    there is another one, if nothing happens. ``overheads_s``: {seconds to get
-    back to a host: how often}.
+    ``hosts``: {uuid: capacity}. ``period_us``: interval of passes without
+    events. ``overheads_s``: {seconds to resume on a host: frequency}.
     """
 
     classes: availability_margin.Classes
@@ -115,7 +111,7 @@ class Experiment:
 
     @property
     def mean_overhead_us(self) -> int:
-        """What is expected of each."""
+        """Mean overhead, which the passes assume."""
         count = sum(self.overheads_s.values())
         return SECOND * sum(seconds * often for seconds, often
                             in self.overheads_s.items()) // count
@@ -123,9 +119,10 @@ class Experiment:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What has become of it.
+    """Result of an experiment.
 
-    ``availabilities``: {class: that of its requests, in order of arrival}.
+    ``availabilities``: {class: availability of each request, in order of
+    arrival}.
     """
 
     availabilities: Mapping[str, Sequence[fractions.Fraction]]
@@ -133,14 +130,14 @@ class Outcome:
     passes: int
 
     def gini(self, class_name: str) -> float:
-        """How unequal they are."""
+        """Return the Gini coefficient of the availabilities of a class."""
         return float(gini(self.availabilities[class_name]))
 
 
 def gini(values: Collection[fractions.Fraction]) -> fractions.Fraction:
-    """Return how unequal values are, from 0 (all the same) to 1.
+    """Return the Gini coefficient, from 0 (all equal) to 1.
 
-    0 too where there are none, or all are 0.
+    It is 0 for no values, or if all are 0.
     """
     total = sum(values, fractions.Fraction())
     if not total:
@@ -151,7 +148,7 @@ def gini(values: Collection[fractions.Fraction]) -> fractions.Fraction:
 
 
 def run(experiment: Experiment, seed: int) -> Outcome:
-    """Let it happen.
+    """Run an experiment.
 
     :param seed: of the overheads
     """
@@ -162,9 +159,9 @@ class _Run:
 
     def __init__(self, experiment: Experiment, chance: random.Random) -> None:
         self.experiment = experiment
-        # In order of their coming.
+        # In order of arrival.
         self.waiting: dict[str, None] = {}
-        # {host: {uuid: number of its stay}}
+        # {host: {uuid: serial number of its placement}}
         self.hosts: dict[str, dict[str, int]] = {
             uuid: {} for uuid in experiment.hosts}
         self.claimants: dict[str, class_dispatch.Claimant] = {}
@@ -209,7 +206,7 @@ class _Run:
         self._want_pass(self.passes)
 
     def _run_on(self, uuid: str, host: str, stay: int) -> None:
-        """Run one that is still there; once its work is done, it ends."""
+        """Start a request that is still on its host, and schedule its end."""
         if self.hosts[host].get(uuid) != stay:
             return
         clocks = self._note(uuid, Kind.RUNNING).clocks
@@ -230,7 +227,7 @@ class _Run:
         self._want_pass(self.passes)
 
     def _want_pass(self, number: int) -> None:
-        """Have one pass for all that happens now, after the last one."""
+        """Schedule a pass after all events of this moment."""
         self._events.add(self._events.now_us, Phase.POLL, self._pass, number)
 
     def _pass(self, number: int) -> None:
@@ -275,7 +272,7 @@ class _Run:
         return Outcome(dict(found), self.preemptions, self.passes)
 
 
-#: The published classes, and their shares of what comes.
+#: The published classes and their promised availabilities.
 PUBLISHED = (('gold', fractions.Fraction(1)),
              ('silver', fractions.Fraction(9, 10)),
              ('bronze', fractions.Fraction(1, 2)))
@@ -283,7 +280,7 @@ PUBLISHED = (('gold', fractions.Fraction(1)),
 
 def published_classes(safety_margin_s: int = 30, least_run_s: int = 0
                       ) -> availability_margin.Classes:
-    """Gold, silver and bronze."""
+    """Return the classes gold, silver and bronze."""
     return availability_margin.Classes(*(
         availability_margin.QosClass(name, importance, availability,
                                      safety_margin_s, least_run_s=least_run_s)
@@ -295,15 +292,14 @@ def validation(counts: Mapping[str, int], seed: int, *,
                               class_policies.Rule] = class_policies.ByPromise,
                classes: availability_margin.Classes | None = None,
                **options: Any) -> Experiment:
-    """One of the two experiments that the published simulator is held against.
+    """Return a validation experiment of the paper.
 
-    An hour on 20 hosts with room for ten each. One request comes each second,
-    in random order, and stays.
+    An hour on 20 hosts for ten requests each. A request arrives each second,
+    in random order, and never ends.
 
-    :param counts: {class: how many requests of it}; 80 gold, 80 silver and 96
-        bronze ones, or 221 silver ones
+    :param counts: {class: number of requests}, VALIDATION_1 or VALIDATION_2
     :param seed: of the order
-    :param rule: makes the rule of the classes
+    :param rule: makes the rule, given the classes
     :param options: of Experiment
     """
     classes = classes or published_classes()
@@ -319,6 +315,6 @@ def validation(counts: Mapping[str, int], seed: int, *,
         3600 * SECOND, **options)
 
 
-#: The counts of the two.
+#: Requests of the two validation experiments.
 VALIDATION_1 = {'gold': 80, 'silver': 80, 'bronze': 96}
 VALIDATION_2 = {'silver': 221}

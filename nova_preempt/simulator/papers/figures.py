@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures beside published ones, and what is drawn of them."""
+"""Compares our figures with published figures, as text and plots."""
 
 from collections.abc import Iterator, Sequence
 import dataclasses
@@ -11,17 +11,15 @@ _WIDTH = 78
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """A figure of a paper beside ours.
+    """A figure of a paper and our figure.
 
-    :param published: a number, or in words; None if it was not published,
-        or what was is not to be had
+    :param published: a number or words; None if not published or lost
     :param ours: of the same kind
-    :param reason: why they differ, or what else is to be known
-    :param source: where the published one is: a section or table of the
-        paper, its abstract, the logs of its authors, or "computed" where we
-        follow a rule of the text; '' if nothing is published
-    :param is_time: whether ours is measured, so that no two runs have the
-        same
+    :param reason: why they differ, or another remark
+    :param source: of the published figure: a section or table of the paper,
+        its abstract, the logs of its authors, or "computed" by a rule of the
+        text; '' if nothing is published
+    :param is_time: whether ours is a measured time, which varies between runs
     """
 
     name: str
@@ -33,7 +31,7 @@ class Figure:
 
     @property
     def deviation(self) -> float | None:
-        """Return by which part ours is larger; None if nobody can tell."""
+        """Return the relative deviation of ours, None if not comparable."""
         if not _is_number(self.published) or not _is_number(self.ours):
             return None
         if not self.published:
@@ -41,13 +39,13 @@ class Figure:
         return (self.ours - self.published) / self.published
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the figure for JSON."""
         return {**dataclasses.asdict(self), 'deviation': self.deviation}
 
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """Points of one colour.
+    """A data series of a panel.
 
     :param style: "line", "step", "points" or "bar"
     """
@@ -60,7 +58,7 @@ class Series:
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """Axes, and what is drawn there."""
+    """A set of axes and its data series."""
 
     title: str
     x_label: str
@@ -79,11 +77,11 @@ class Plot:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What came of one paper.
+    """The reproduced evaluation of a paper.
 
-    :param paper: who, where and when
-    :param scale: at which it was run, in words
-    :param stand_in: what stands in for data that is not public, '' if none is
+    :param paper: reference
+    :param scale: of the run, in words
+    :param stand_in: replacement of data that is not public, '' if none
     """
 
     paper: str
@@ -93,7 +91,7 @@ class Evaluation:
     plots: Sequence[Plot] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it, but for the plots."""
+        """Return the evaluation for JSON, without the plots."""
         return {'paper': self.paper, 'scale': self.scale,
                 'stand_in': self.stand_in,
                 'figures': [each.as_dict() for each in self.figures]}
@@ -116,7 +114,7 @@ def lines(evaluation: Evaluation) -> Iterator[str]:
         yield '  '.join((row[0].ljust(widths[0]), *(
             cell.rjust(width) for cell, width in zip(
                 row[1:-1], widths[1:-1], strict=True)), row[-1])).rstrip()
-        # The same reason of several is said once, after the last of them.
+        # Successive equal reasons are printed once, after the last figure.
         if reason not in reasons[number + 1:number + 2]:
             yield from textwrap.wrap(reason, _WIDTH, initial_indent='    ',
                                      subsequent_indent='    ')
@@ -142,12 +140,12 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean, 0 of none."""
+    """Return the mean, 0 for no values."""
     return sum(values) / len(values) if values else 0.0
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """Return the value that so many are not above, 0 of none."""
+    """Return a quantile, 0 for no values."""
     ordered = sorted(values)
     if not ordered:
         return 0.0
@@ -155,7 +153,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def cdf(label: str, values: Sequence[float]) -> Series:
-    """Return which share of values is not above each."""
+    """Return the cumulative distribution of values."""
     ordered = sorted(values)
     return Series(label, ordered, [
         number / len(ordered) for number in range(1, len(ordered) + 1)],

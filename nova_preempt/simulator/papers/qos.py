@@ -29,9 +29,9 @@ PAPER = ('M. Carvalho, F. Brasileiro, R. Lopes, G. Farias, A. Fook, J. Mafra, '
          'D. Turull: QoS-driven scheduling in the cloud (JISA 11, 2020), '
          'sections 4.4 and 5')
 
-#: As the text chooses victims where all are alike.
+#: Victims of equal size as the text chooses them.
 _AS_PRINTED = functools.partial(class_policies.ByPromise, exact=False)
-#: Seeds of each validation, and samples of a trace, at full scale.
+#: Seeds of each validation, and samples of the trace, at full scale.
 SEEDS = 10
 SAMPLES = 10
 
@@ -40,8 +40,8 @@ _SEED = ('the order of the requests and the times to resume are drawn, so '
 _THIRTY = ('the text says that the safety margin and the period are 10 s; '
            'the logs that were published with it have 30 s each, and so have '
            'we')
-#: What the authors have published beside the paper: what each validation
-#: did, by their simulator and on their cluster.
+#: Logs of each validation, of their simulator and their cluster, which the
+#: authors have published separately.
 _LOGS = 'logs of the authors'
 _RESULTS = 'section 4.4.3'
 
@@ -112,7 +112,7 @@ def _ranges(title: str, outcomes: Sequence[Outcome], name: str,
 
 
 def _first(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
-    """Yield what came of the first; published: of their simulator."""
+    """Yield the figures of validation 1 and those of their simulator."""
     ours = found[PROMISE]
     yield Figure('first validation, by promise: gold, mean', 0.9997,
                  figures.mean(_all(ours, 'gold')),
@@ -155,7 +155,7 @@ def _first(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
 
 
 def _as_in_text(outcomes: Sequence[Outcome]) -> Iterator[Figure]:
-    """Yield the same with the margin and the period that the text has."""
+    """Yield figures of validation 1 with margin and period of the text."""
     title = 'first validation, by promise, 10 s and 10 s'
     reason = ('the text has this margin and this period (section 4.1.3), and '
               'draws its results; with them ours preempts so often that '
@@ -188,7 +188,7 @@ def _second(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
 
 
 def _plot(name: str, found: Mapping[str, Sequence[Outcome]]) -> figures.Plot:
-    """Figures 4 and 5: the availability of each request."""
+    """Return Figures 4 and 5: the availability of each request."""
     panels = []
     for title, outcomes in found.items():
         series, begin = [], 0

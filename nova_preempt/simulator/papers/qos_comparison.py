@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Made-up samples of Google's trace in clouds of several sizes.
+"""Compares scheduling by promise and by priority on clouds of several sizes.
 
 The comparison of section 5 of "QoS-driven scheduling in the cloud" (M.
-Carvalho et al., JISA 11, 2020): which promises are kept by each rule, how
-equal the requests of a class fare, and what is given back.
+Carvalho et al., JISA 11, 2020), with synthetic samples in place of Google's
+trace: promises kept by each rule, equity within a class, and service credits.
 """
 
 import collections
@@ -25,8 +25,8 @@ PROMISE = 'by promise'
 PRIORITY = 'by priority'
 RULES = {PROMISE: class_policies.ByPromise, PRIORITY: availability.ByPriority}
 
-#: {(cores, memory) of a host, in thousandths of the largest: how often}, as
-#: machines in the trace of Google are.
+#: {(cores, memory) of a host, in thousandths of the largest: frequency} of
+#: the machines in the trace of Google.
 _HOSTS = {(500, 500): 54, (500, 250): 31, (500, 750): 8, (1000, 1000): 6,
           (250, 250): 1}
 
@@ -37,14 +37,14 @@ _MEAN_SIZE = 40
 _LEAST_RUN_S = 60
 _LARGEST = 250
 
-#: Parts of the size that would do without anybody waiting; the last is ours:
-#: what we make up is at its peak for a short time only.
+#: Sizes of the cloud, as shares of the size for the peak; the last is ours:
+#: our synthetic peak is short.
 _PARTS = (1.0, 0.9, 0.8, 0.7)
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """A made-up sample: requests, and hosts for the most that run at once."""
+    """A synthetic sample: requests, and hosts for their peak."""
 
     requests = 250
     hours = 2
@@ -70,7 +70,7 @@ class Workload:
 
     def part(self, share: float, chance: random.Random
              ) -> dict[str, dict[str, int]]:
-        """Return hosts of which some are taken away."""
+        """Return a share of the hosts, drawn at random."""
         hosts = list(self.hosts)
         whole = sum(cpu for cpu, _ in hosts)
         while sum(cpu for cpu, _ in hosts) > share * whole:
@@ -93,9 +93,9 @@ def _arrival(number: int, chance: random.Random) -> availability.Arrival:
         run_us=round(run_s * SECOND))
 
 
-#: What large providers give back, (below which availability, which part of
-#: the price), as they say it of EC2 and Compute Engine. These promise more
-#: than 0.999 of the time: we take the availabilities as parts of a promise.
+#: Service credits of large providers, (availability below, share of the
+#: price), of EC2 and Compute Engine. Since these promise more than 0.999, the
+#: availabilities are taken as shares of a promise.
 CREDITS: dict[str, Sequence[tuple[int | str, int | str]]] = {
     'Amazon': ((1, '.1'), ('.99', '.3'), ('.95', 1)),
     'Google': ((1, '.1'), ('.99', '.25'), ('.95', 1)),
@@ -107,9 +107,7 @@ _SCHEDULES = {name: [(fractions.Fraction(below), fractions.Fraction(part))
 
 def fulfilment(found: Sequence[fractions.Fraction],
                promised: fractions.Fraction) -> fractions.Fraction:
-    """Return the share of requests that ran for as long as was promised.
-
-    1 where there are none.
+    """Return the share of requests whose promise was kept, 1 for none.
     """
     if not found:
         return fractions.Fraction(1)
@@ -119,20 +117,20 @@ def fulfilment(found: Sequence[fractions.Fraction],
 
 def deficits(found: Sequence[fractions.Fraction], promised: fractions.Fraction
              ) -> list[fractions.Fraction]:
-    """Return what lacks of the promise where it was broken."""
+    """Return the shortfalls of the broken promises."""
     return [promised - each for each in found if each < promised]
 
 
 def credit(found: fractions.Fraction, promised: fractions.Fraction,
            schedule: Iterable[tuple[fractions.Fraction, fractions.Fraction]]
            ) -> fractions.Fraction:
-    """Return which part of its price a request gets back, the largest."""
+    """Return the credit of a request, as a share of its price."""
     return max((share for below, share in schedule
                 if found < below * promised), default=fractions.Fraction(0))
 
 
 class Comparison:
-    """All samples at all sizes, by both rules."""
+    """Outcomes of all samples at all sizes of the cloud, by both rules."""
 
     def __init__(self, samples: int, seed: int) -> None:
         self._found: dict[tuple[float, str], list[availability.Outcome]] = (
@@ -163,21 +161,23 @@ class Comparison:
 
     def deficit(self, rule: str, parts: Sequence[float] = _PARTS[:-1]
                 ) -> float:
-        """The sum of what lacks, of all classes."""
+        """Return the sum of the shortfalls of all classes."""
         return float(sum(sum(deficits(
             self._values(part, rule, name), promised))
             for part in parts for name, promised in self._promised.items()))
 
     def credits(self, part: float, rule: str, provider: str) -> float:
-        """What is given back, in prices of a request: all cost the same."""
+        """Return the sum of credits; all requests have the same price."""
         return float(sum(
             credit(each, promised, _SCHEDULES[provider])
             for name, promised in self._promised.items()
             for each in self._values(part, rule, name)))
 
     def _more_credits(self) -> list[float]:
-        """By how much more is given back by priority, in percent: of each
-        size and provider by which something is by promise."""
+        """Return how many percent more credits are due by priority.
+
+        For each size and provider with credits by promise.
+        """
         more = []
         for part in _PARTS[:-1]:
             for provider in CREDITS:
@@ -200,7 +200,7 @@ class Comparison:
         return figures.mean(found)
 
     def figures(self) -> Iterator[Figure]:
-        """Yield those of section 5."""
+        """Yield the figures of section 5."""
         lost = ('their figures are in pictures and tables that are not in '
                 'the text we have')
         for part in _PARTS:
@@ -237,7 +237,7 @@ class Comparison:
         yield from self._money()
 
     def _money(self) -> Iterator[Figure]:
-        """Yield what is given back where promises are broken."""
+        """Yield the figures of service credits and shortfalls."""
         for part in _PARTS[:-1]:
             for provider in CREDITS:
                 for rule in RULES:
@@ -272,7 +272,7 @@ class Comparison:
                 self.deficit(rule), 'what the line above compares')
 
     def plot(self) -> Plot:
-        """Promises kept, and how equal those of a class fare."""
+        """Return a plot of promises kept and Gini coefficients."""
         names = [f'{part:g} N, {name}' for part in _PARTS
                  for name in self._promised]
         return figures.Plot('qos-comparison', [

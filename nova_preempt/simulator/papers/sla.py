@@ -6,10 +6,10 @@ Classes", LNCS 11339, doi 10.1007/978-3-030-10549-5_6, section 6: ninety
 containers of three users come to 15 hosts of 32 cores, all at once, three
 each three seconds, or as in traces of Google and Prezi.
 
-It is no trace for nova_preempt.simulator.simulation: a container has no size
-of its own; it gets a share of the cores that are idle as it is chosen, on one
-host for each of its copies, and runs for as much longer as it has fewer cores.
-How many cores it gets is core.classes.core_allocation, as the backlog has it.
+This cannot be a trace for nova_preempt.simulator.simulation: a container has
+no fixed size. It gets a share of the cores that are idle when it is chosen, on
+one host for each of its copies, and runs longer with fewer cores. As in the
+backlog, core.classes.core_allocation computes the number of cores.
 """
 
 from collections.abc import (
@@ -46,7 +46,7 @@ HOSTS = 5                # of each category
 CORES = 32
 SEQUENTIAL_S = 300
 CONTAINERS = 90
-#: How long the containers of a trace come, as we make it up.
+#: Duration of the arrivals of a synthetic trace.
 TRACE_S = 90
 
 _USERS = {Service.PREMIUM: 'premium', Service.ADVANCED: 'advanced',
@@ -55,9 +55,11 @@ _USERS = {Service.PREMIUM: 'premium', Service.ADVANCED: 'advanced',
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """Containers that come, {user: how many}, and when.
+    """A run of the evaluation.
 
     :param name: of the run, and of its figure
+    :param counts: {service: number of containers}
+    :param how: pattern of the arrivals
     """
 
     name: str
@@ -74,8 +76,8 @@ RUNS = (
                                    Service.BEST_EFFORT: 67}, 'trace'),
 )
 
-#: With as many copies as servers have here, and as the text has it at its
-#: word: a container, and so many beside it.
+#: Extra copies: none, as in the service, and one more, as the text literally
+#: has it: a container, and copies of it.
 _BESIDE = {'copies 3, 2, 1': 0, 'copies 4, 3, 2': 1}
 
 
@@ -83,7 +85,7 @@ _CRITERIA = tuple(map(promethee.Criterion, RESPECTS))
 
 
 class Request(NamedTuple):
-    """A container that waits."""
+    """A waiting container."""
 
     uuid: str
     submitted_us: int
@@ -103,7 +105,7 @@ class Host(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A container starts, with so many cores on each of the hosts."""
+    """Start of a container, with a number of cores on each host."""
 
     uuid: str
     cores: int
@@ -112,7 +114,7 @@ class Start(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Started:
-    """A container that got its cores."""
+    """Record of a started container."""
 
     at_us: int
     service: Service
@@ -151,7 +153,7 @@ def submissions(each: Run, seed: int) -> list[tuple[int, Service]]:
 
 
 def simulate(each: Run, beside: int, seed: int) -> list[Started]:
-    """Return [Started] in order: time jumps, and the core decides.
+    """Simulate a run; return [Started] in order.
 
     :param beside: see choose()
     """
@@ -197,15 +199,14 @@ def _hosts(idle: Mapping[str, int]) -> list[Host]:
 
 def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
            ) -> Start | None:
-    """Return the next Start, None if nothing that waits fits.
+    """Return the next Start, None if no waiting request fits.
 
-    1. The queue is put in order. A request that does not fit stays where it
-       is, and the next is tried.
-    2. Only hosts of the category of its reputation come into question.
-    3. Its cores are its share of what is idle there.
-    4. Its copies go to the hosts where they leave the least.
+    1. The queue is ordered. A request that does not fit is skipped.
+    2. Candidates are the hosts of the category of its reputation.
+    3. Its cores are its share of the idle cores there.
+    4. Its copies go to the hosts with the fewest idle cores.
 
-    :param beside: how many copies there are beside those of
+    :param beside: number of copies in addition to
         core.classes.core_allocation
     """
     if not queue or not hosts:
@@ -232,10 +233,10 @@ def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
 
 def best_fit(hosts: Iterable[Host], wanted: int, copies: int
              ) -> tuple[str, ...]:
-    """Return the hosts of all copies, () if they do not all have one.
+    """Return a host for each copy, () if there are too few.
 
-    On each a copy fits, no two are the same, and those are taken that have
-    the fewest idle cores left, for the fewest hosts to be in use.
+    The hosts with the fewest sufficient idle cores are chosen, so that few
+    hosts are in use.
     """
     fits = sorted((host.idle_cores, host.uuid) for host in hosts
                   if host.idle_cores >= wanted)
@@ -245,9 +246,7 @@ def best_fit(hosts: Iterable[Host], wanted: int, copies: int
 
 
 def run_time_s(sequential_s: int, on_cores: int) -> fractions.Fraction:
-    """Return how long what takes so long on one core takes on several.
-
-    All of it runs in parallel.
+    """Return the run time on several cores, with perfect speedup.
     """
     return fractions.Fraction(sequential_s, on_cores)
 
@@ -292,13 +291,13 @@ def _figures(found: Mapping[tuple[str, str], Sequence[Started]]
 
 
 def _in_order(started: Sequence[Started]) -> bool:
-    """Whether nobody of a better service starts later at the first time."""
+    """Tell whether the first starts are in order of their services."""
     first = [one.service for one in started if one.at_us == started[0].at_us]
     return first == sorted(first, reverse=True) and set(first) == set(_USERS)
 
 
 def _overlap(started: Sequence[Started]) -> bool:
-    """Whether someone of a lower service starts before the last better."""
+    """Tell whether a lower service starts before the last better one."""
     services = [one.service for one in started]
     return services != sorted(services, reverse=True)
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of clouds and clusters, as events one after the other."""
+"""Readers, writers and generators of traces of clouds and clusters."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The formats by name, and events in order of time."""
+"""Registry of the trace formats, and sorting of events."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 import dataclasses
@@ -20,17 +20,17 @@ from nova_preempt.simulator.traces import trace_model
 
 Event = trace_model.Event
 
-#: So many events are put in order in memory.
+#: So many events are sorted in memory.
 _CHUNK = 100_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Format:
-    """A format.
+    """A trace format.
 
-    :param reader: makes one, given a Scale; it has ``read(path)`` and
+    :param reader: makes a reader, given a Scale; it has ``read(path)`` and
         ``skipped``
-    :param in_order: whether its events come in order of time
+    :param in_order: whether its events are in order of time
     """
 
     title: str
@@ -57,20 +57,19 @@ _ENDINGS = {'.swf': 'swf', '.sqlite': 'azure-packing',
 
 
 def guess(path: str) -> str:
-    """Return the name of the format by the end of a file's name, '' if that
-    says nothing."""
+    """Guess the name of the format by a file's name, '' if unknown."""
     plain = path.removesuffix('.gz')
     return next((name for ending, name in _ENDINGS.items()
                  if plain.endswith(ending)), '')
 
 
 class Trace:
-    """One or several files of a format, as one trace.
+    """A trace in one or several files of a format.
 
     :param name: of FORMATS
     :param paths: in order
-    :param sort: put all of them in order, even if the format says they are
-    :ivar skipped: {why: how many} records say nothing of a server
+    :param sort: sort the events, even if the format is in order
+    :ivar skipped: {reason: number of skipped records}
     """
 
     def __init__(self, name: str, paths: Iterable[str],
@@ -85,7 +84,7 @@ class Trace:
         self.skipped = self._reader.skipped
 
     def share(self) -> float | None:
-        """Return which part has been read, None if nobody can tell."""
+        """Return the share that was read, None if unknown."""
         tell = getattr(self._reader, 'share', None)
         of_file = None if self._sort or tell is None else tell()
         return None if of_file is None else (
@@ -98,8 +97,7 @@ class Trace:
     def __iter__(self) -> Iterator[Event]:
         """Yield the events in order of time.
 
-        :raises TraceError: something is wrong with a file, or no event is in
-            any
+        :raises TraceError: a file is invalid, or there is no event
         """
         events = itertools.chain.from_iterable(
             map(self._read, enumerate(self._paths)))
@@ -116,9 +114,9 @@ class Trace:
 
 
 def in_order(events: Iterable[Event], chunk: int = _CHUNK) -> Iterator[Event]:
-    """Yield events in order of time; equal ones as they come.
+    """Sort events by time, stably.
 
-    In memory are ``chunk`` of them; the others are in temporary files.
+    ``chunk`` events are held in memory, the rest in temporary files.
     """
     key = operator.attrgetter('at_us')
     events = iter(events)
@@ -131,7 +129,7 @@ def in_order(events: Iterable[Event], chunk: int = _CHUNK) -> Iterator[Event]:
 
 
 def _put_away(part: Sequence[Event]) -> Iterator[Event]:
-    """Write events to a temporary file; return what reads them."""
+    """Write events to a temporary file; return an iterator over them."""
     stream = tempfile.TemporaryFile()  # noqa: SIM115, _read() closes it
     for event in part:
         pickle.dump(event, stream, pickle.HIGHEST_PROTOCOL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of a trace, in any format."""
+"""Events of a trace, and parsing of their values."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 
 from nova_preempt.core.model import SECOND
 
-#: No event is later than this: some 300 years.
+#: Limit of times: some 300 years.
 LATEST_US = 10**10 * SECOND
-#: No amount of a resource class is larger.
+#: Limit of amounts of a resource class.
 MOST = 2**31 - 1
-#: No job becomes more servers.
+#: Limit of the servers of a job.
 MOST_SERVERS = 100_000
 
 _NUMBER = re.compile(r'[-+]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][-+]?[0-9]{1,3})?')
@@ -24,15 +24,15 @@ class TraceError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Boot:
-    """Somebody asks for a server.
+    """Request for a server.
 
-    :param at_us: when, from the beginning of the trace
-    :param resources: {resource class: amount}, None where the flavor says it
+    :param at_us: time since the beginning of the trace
+    :param resources: {resource class: amount}, None if the flavor defines it
     :param flavor: its name, '' for none
-    :param class_name: of the class of service, as the trace calls it
-    :param duration_us: how long it has to run, None until there is an End
-    :param group: its server group, '' for none
-    :param reservation: the one that it names, '' for none
+    :param class_name: class of service, as the trace names it
+    :param duration_us: run time, None if an End follows
+    :param group: server group, '' for none
+    :param reservation: id of the reservation that it names, '' for none
     """
 
     at_us: int
@@ -48,15 +48,14 @@ class Boot:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reserve:
-    """Somebody asks for hosts; times are in whole seconds.
+    """Request for a reservation of hosts; times are in whole seconds.
 
-    :param hosts: how many
-    :param start_s: when they are wanted at the earliest, None for at once
-    :param end_s: until when at the latest, None for any time
-    :param duration_s: for how long, None for all the time from start to end
-    :param query: which hosts, as core.reservation.host_query has it
-    :param end_action: what happens to its servers then, '' for what the
-        operator says
+    :param hosts: number of hosts
+    :param start_s: earliest start, None for now
+    :param end_s: latest end, None for no limit
+    :param duration_s: None for all the time from start to end
+    :param query: a query of core.reservation.host_query, or None
+    :param end_action: for its servers, '' for the default of the options
     """
 
     at_us: int
@@ -72,24 +71,21 @@ class Reserve:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class End:
-    """An owner deletes a server, whatever has become of it.
-
-    Or gives up a reservation.
-    """
+    """Deletion of a server, or cancellation of a reservation."""
 
     at_us: int
     id: str
 
 
-#: What there is in a trace.
+#: Any event of a trace.
 Event: TypeAlias = Boot | Reserve | End
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scale:
-    """What a whole machine is, where a trace tells only shares of one.
+    """Size of a whole machine, for traces that have shares of it.
 
-    A server that asks for more processors than a machine has becomes several.
+    A server with more processors than a machine is split into several.
     """
 
     vcpus: int = 64
@@ -106,7 +102,7 @@ class Scale:
 
     def resources(self, cpu: float = 0.0, memory: float = 0.0,
                   disk: float = 0.0) -> dict[str, int]:
-        """What these shares of a machine are, {class: amount}."""
+        """Convert shares of a machine to {resource class: amount}."""
         found = {'VCPU': round_up(cpu * self.vcpus),
                  'MEMORY_MB': round_up(memory * self.memory_mb),
                  'DISK_GB': round_up(disk * self.disk_gb)}
@@ -114,19 +110,19 @@ class Scale:
 
 
 def round_up(value: float) -> int:
-    """The next whole number that is not below; rounding errors are forgiven.
+    """Round up to a whole number, but ignore rounding errors.
 
-    0.1 * 30 is 3, and not 4.
+    0.1 * 30 gives 3, not 4.
     """
     return -int(-round(value, 6) // 1)
 
 
 def number(value: object, name: str, least: float = 0.0,
            most: float = float(MOST)) -> float:
-    """A finite number within bounds.
+    """Parse a finite number within bounds.
 
-    :param value: as it was read: text, or a number
-    :raises ValueError: it is none; the message has its name and the bounds
+    :param value: text or a number
+    :raises ValueError: the message has the name and the bounds
     """
     if isinstance(value, str):
         text = value.strip()
@@ -145,10 +141,10 @@ def number(value: object, name: str, least: float = 0.0,
 
 
 def whole(value: object, name: str, least: int = 0, most: int = MOST) -> int:
-    """The same of a whole number."""
+    """Parse a whole number within bounds, see number()."""
     if isinstance(value, str) and re.fullmatch('[-+]?[0-9]{1,40}',
                                                value.strip()):
-        # Not by way of a float, which has 53 bits.
+        # Not through a float, which has 53 bits.
         value = int(value)
     found = number(value, name, least, most)
     if found != int(found):
@@ -157,16 +153,16 @@ def whole(value: object, name: str, least: int = 0, most: int = MOST) -> int:
 
 
 def microseconds(value: object, name: str, unit: int = SECOND) -> int:
-    """A time or a duration.
+    """Parse a time or a duration.
 
-    :param unit: so many microseconds is what is read
+    :param unit: microseconds per unit of the value
     """
     return round(number(value, name, most=LATEST_US / unit) * unit)
 
 
 def text(value: object, name: str, may_be_empty: bool = False,
          longest: int = 255) -> str:
-    """A name."""
+    """Check a text, such as a name."""
     if not isinstance(value, str) or len(value) > longest or (
             not value and not may_be_empty):
         least = 0 if may_be_empty else 1
