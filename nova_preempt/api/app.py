@@ -39,7 +39,7 @@ def make_services(conf):
         scheduler=rpc.SchedulerClient(transport, timeout_s), engine=engine,
         schedule=reservation_schedule.Schedule(conf, database, engine),
         figures=figure_cache.FigureCache(conf.energy, lambda: database),
-        classes=known_classes, intake=submission.Submission(
+        classes=known_classes, submissions=submission.Submission(
             conf, database, keystone_trusts.Trusts(conf),
             nova_as_user.UserLookup(conf),
             known_classes, tell=request_recorder.RequestNotifications(
@@ -54,7 +54,7 @@ def make_app(conf, services=None):
     :param services: router.Services; None to make them
     """
     services = services or make_services(conf)
-    app = _Paths(
+    app = _PathSwitch(
         healthcheck.Healthcheck(None, conf),
         router.Router(services, operations.PUBLIC),
         auth.authenticated(microversion.middleware(
@@ -64,7 +64,7 @@ def make_app(conf, services=None):
     return request_id.RequestId(http_errors.middleware(app), conf)
 
 
-class _Paths:
+class _PathSwitch:
 
     def __init__(self, health, public, private):
         self._health = health

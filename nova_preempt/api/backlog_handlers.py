@@ -79,7 +79,7 @@ def create_request(call):
     _check_size(call)
     wanted = call.body['request']
     flavors = wanted.get('flavors')
-    return _shown(call, call.services.intake.submit(
+    return _shown(call, call.services.submissions.submit(
         call.context, call.request.headers.get('X-Auth-Token'),
         request_parser.ParsedRequest(
             body=wanted['body'],
@@ -99,7 +99,7 @@ def update_request(call):
     wanted = call.body['request']
     counts = {name: wanted[name] for name in ('count', 'least_count')
               if name in wanted}
-    return _shown(call, call.services.intake.change(
+    return _shown(call, call.services.submissions.change(
         call.context, call.request.headers.get('X-Auth-Token'), item,
         {**_wishes(wanted), **counts}, call.allows(policy.BACKLOG_ANY_CLASS)))
 
@@ -109,14 +109,14 @@ def update_request(call):
 def delete_request(call):
     """Cancel a request, and delete its servers if asked to."""
     item = _get(call)
-    call.services.intake.cancel(item, call.query.get('servers', False))
+    call.services.submissions.cancel(item, call.query.get('servers', False))
 
 
 def _shown(call, item):
     history = backlog_store.history(call.services.database, item.uuid)
     shown = view(item, history, call.allows(policy.BACKLOG_DETAILS))
     if microversion.has(call.request.environ, class_handlers.SINCE):
-        shown.update(class_handlers.shown(call, item, history,
+        shown.update(class_handlers.class_members(call, item, history,
                                           shown['servers']))
     return {'request': shown}
 
@@ -171,10 +171,10 @@ def _listed(item, details=False):
     :param details: whether what it waits for is shown with numbers of hosts
     """
     in_order = item.state in backlog_model.IN_ORDER
-    return views.shown(
+    return views.render(
         item, schemas.LISTED,
         {'id': 'uuid', 'status': 'state', 'class': 'class_name'},
-        flavors=[views.shown(flavor, schemas.FLAVOR, {'id': 'flavor_id'},
+        flavors=[views.render(flavor, schemas.FLAVOR, {'id': 'flavor_id'},
                              resources=dict(flavor.resources))
                  for flavor in item.alternatives],
         priorities=item.priorities and dataclasses.asdict(item.priorities),
@@ -182,7 +182,7 @@ def _listed(item, details=False):
                    if in_order and (details or name in _PLAIN)},
         position=item.position if in_order else None,
         estimate_s=item.estimate_s if in_order else None,
-        servers=[views.shown(server, schemas.SERVER,
+        servers=[views.render(server, schemas.SERVER,
                              {'id': 'uuid', 'status': 'state'})
                  for server in item.servers])
 
@@ -194,6 +194,6 @@ def view(item, history, details=False):
     """
     return {**_listed(item, details),
             'body': redaction.without_secrets(item.body),
-            'history': [views.shown(change, schemas.CHANGED,
+            'history': [views.render(change, schemas.CHANGED,
                                     {'status': 'state'})
                         for change in history]}

@@ -80,7 +80,7 @@ def requests_statistics(call):
 
 def _numbers(states, waits, hours):
     waits = waits or request_history.Waits(0, None, None)
-    return views.shown(
+    return views.render(
         waits, _NUMBERS, {'median_wait_s': 'median_s', 'p95_wait_s': 'p95_s'},
         requests=sum(states.values()),
         requests_by_status={state: states[state]

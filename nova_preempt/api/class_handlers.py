@@ -40,12 +40,12 @@ def list_classes(call):
 
 
 def _view(qos, table):
-    return views.shown(
+    return views.render(
         qos, _CLASS, availability=float(qos.availability),
         overhead_limit=float(qos.limit), open=qos.name in table.open)
 
 
-def shown(call, request, changes, servers):
+def class_members(call, request, changes, servers):
     """What is shown of a request beside the rest.
 
     :param request: a core.backlog.backlog_model.Request

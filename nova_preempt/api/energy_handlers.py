@@ -102,7 +102,7 @@ def _measured(item):
 
 
 def _figures(figures, measured_at, source):
-    return views.shown(figures, schemas.FIGURES_OF_HOST,
+    return views.render(figures, schemas.FIGURES_OF_HOST,
                        measured_at=measured_at, source=source)
 
 

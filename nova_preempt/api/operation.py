@@ -18,16 +18,14 @@ class Operation:
     """Describes a method of a path.
 
     :param name: of the operation in the OpenAPI document
-    :param handler: see handlers
-    :param rule: of policy that it needs for who asks, None without a token
-    :param answer: the schema of what comes with the success code, None if
-        nothing does
+    :param handler: a function, see preemption_handlers
+    :param rule: the policy rule it requires, None if it needs no token
+    :param answer: the schema of a successful response, None without a body
     :param query: the schema of the query parameters
     :param body: the schema of the body, None if there is none
-    :param errors: codes that only this operation has
-    :param since: the microversion that brought it, None if there has always
-        been one
-    :param asks: whether a POST only asks, and changes nothing
+    :param errors: status codes beyond those that all operations have
+    :param since: the microversion that introduced it, None for the first
+    :param read_only: whether a POST changes nothing
     """
 
     method: str
@@ -43,12 +41,12 @@ class Operation:
     success: int = 200
     errors: tuple[int, ...] = ()
     since: str | None = None
-    asks: bool = False
+    read_only: bool = False
 
     @property
     def changes(self):
         """Whether something is different afterwards."""
-        return self.method not in ('GET', 'HEAD') and not self.asks
+        return self.method not in ('GET', 'HEAD') and not self.read_only
 
     @property
     def path_parameters(self):

@@ -100,7 +100,7 @@ def _sides(item):
 
 @operation.serves('POST', '/v1/explain', policy.EXPLAIN,
                   schemas.EXPLAIN_ANSWER, body=schemas.EXPLAIN,
-                  errors=(429, 503), asks=True)
+                  errors=(429, 503), read_only=True)
 def explain(call):
     """Show which servers a new one would evict; none is evicted."""
     wanted = call.body['explain']

@@ -66,8 +66,14 @@ def show_reservation(call):
 
 
 def _get(call):
-    """The reservation that is meant, if this may be done to it."""
-    item = call.services.schedule.reservations.get(_uuid(call))
+    """Return the reservation of the path if the operation is allowed on it.
+
+    :raises ReservationNotFound: it does not exist, or must not be seen
+    """
+    uuid = call.path['reservation_id']
+    if not request_validation.is_uuid(uuid):
+        raise exceptions.ReservationNotFound('There is no such reservation.')
+    item = call.services.schedule.reservations.get(uuid)
     if call.sees_all(policy.RESERVATION_ALL_PROJECTS,
                      [(item.project_id, item.user_id)]) is None:
         raise exceptions.ReservationNotFound(
@@ -88,7 +94,8 @@ def create_reservation(call):
 
 @operation.serves('POST', '/v1/reservations/preview',
                   policy.RESERVATION_PREVIEW, schemas.PREVIEW_ANSWER,
-                  body=schemas.CREATE, errors=(503,), since='1.1', asks=True)
+                  body=schemas.CREATE, errors=(503,), since='1.1',
+                  read_only=True)
 def preview_reservation(call):
     """Show when and where hosts could be reserved."""
     with _naming_fields():
@@ -162,10 +169,3 @@ def delete_reservation(call):
     """Cancel a reservation, or end it if it has started."""
     item = _get(call)
     call.services.schedule.cancel(item.uuid, item.project_id)
-
-
-def _uuid(call):
-    uuid = call.path['reservation_id']
-    if not request_validation.is_uuid(uuid):
-        raise exceptions.ReservationNotFound('There is no such reservation.')
-    return uuid

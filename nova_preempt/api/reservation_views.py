@@ -16,7 +16,7 @@ def reservation(item, everything=True):
     :param everything: whether whoever sees it may know of other projects'
         servers, and what hosts are called
     """
-    return views.shown(
+    return views.render(
         item, schemas.RESERVATION, _NAMES, reason=_reason(item, everything),
         hosts=[_held(item.project_id, host, everything)
                for host in item.hosts])
@@ -24,7 +24,7 @@ def reservation(item, everything=True):
 
 def _held(project_id, host, everything):
     name = host_id(project_id, host.host)
-    return views.shown(
+    return views.render(
         host, schemas.HELD_HOST, name=host.host if everything else name,
         host_id=name, reason=_reason(host, everything))
 
@@ -76,6 +76,6 @@ def host(item, settings, default, reservations):
         'reservable': default if reservable is None else reservable,
         'extra': settings.extra if settings else {},
         'reservations': [
-            views.shown(its, schemas.BOOKING, {'id': 'reservation_uuid'})
+            views.render(its, schemas.BOOKING, {'id': 'reservation_uuid'})
             for its in reservations],
     }

@@ -19,7 +19,7 @@ def time(value):
     return value and f'{value.replace(microsecond=0).isoformat()}Z'
 
 
-def shown(item, schema, names=None, **others):
+def render(item, schema, names=None, **others):
     """An object as the JSON of a schema.
 
     :param schema: whose required members are shown, in its order
@@ -45,10 +45,10 @@ def preemption(item, project_id=None, record=False):
     """
     everything = project_id is None
     placed = everything or item.project_id == project_id
-    view = shown(
+    view = render(
         item, schemas.PREEMPTION, {'id': 'uuid'},
         server=_server(item) if placed and item.server_uuid else None,
-        victims=[shown(victim, schemas.VICTIM, {'server_id': 'server_uuid'})
+        victims=[render(victim, schemas.VICTIM, {'server_id': 'server_uuid'})
                  for victim in item.victims
                  if everything or victim.project_id == project_id])
     if placed:
@@ -89,8 +89,8 @@ def explanation(answer, project_id=None):
 
 
 def numbers(item):
-    """A queries.Numbers as JSON."""
-    return shown(
+    """A queries.PreemptionCounts as JSON."""
+    return render(
         item, schemas.NUMBERS,
         {'preemptions_by_status': 'preemptions',
          'victims_by_status': 'victims'},

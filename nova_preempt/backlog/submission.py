@@ -326,9 +326,9 @@ class Submission:
         """Make a trust that is marked by this uuid.
 
         :param latest: the latest start of servers with it, None: any time
-        :returns: a Begun, and {name in backlog_model.Request: value}
+        :returns: a PendingSubmission, and {field of the Request: value}
         """
-        begun = backlog_submissions.Begun(
+        begun = backlog_submissions.PendingSubmission(
             uuid, context.project_id, context.user_id, self._now(),
             trust_lifetime.expiry(uuid, latest))
         backlog_submissions.begin(self._db, begun)
@@ -360,7 +360,7 @@ class Submission:
         # NOTE: the old trust is deleted later: an engine may be using it.
         left = dataclasses.replace(begun, uuid=uuidutils.generate_uuid(),
                                    expires_at=request.trust_until)
-        return backlog_store.Renewal(begun, request.trust_id, left), trust
+        return backlog_store.TrustRenewal(begun, request.trust_id, left), trust
 
     def _forget(self, begun, trust_id):
         """Roll back a request that cannot be accepted."""

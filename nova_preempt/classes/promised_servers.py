@@ -77,11 +77,11 @@ class PromisedServers:
         """
         try:
             # NOTE: first: it must not be newer than the rows.
-            now, ago_s = self._monotonic(), class_servers.looked_ago_s(
+            now, ago_s = self._monotonic(), class_servers.scan_ages_s(
                 self._db)
             rows = class_servers.find(self._db)
             means = class_servers.overheads(self._db)
-            by_request = class_servers.of_requests(self._db)
+            by_request = class_servers.request_classes(self._db)
         except db_exc.DBError as exc:
             LOG.warning('Cannot read how long servers of a class have run: '
                         '%(exc)s. After %(age)s s without, none of them ends '
@@ -201,7 +201,7 @@ class PromisedServers:
         by_flavor = specs.class_name(extra_specs)
         name = class_of_server.class_of(by_flavor, '', self._names) or (
             # NOTE: the request is read only where it may matter.
-            class_of_server.class_of(by_flavor, class_servers.of_requests(
+            class_of_server.class_of(by_flavor, class_servers.request_classes(
                 self._db, [uuid]).get(uuid, ''), self._names))
         qos = self._table.classes.find(name)
         now_us = microseconds(self._clock())
@@ -211,7 +211,7 @@ class PromisedServers:
 
     def _back(self, uuid):
         """Return the Claimant of a server that ran before, by its row."""
-        ago_s = class_servers.looked_ago_s(self._db)
+        ago_s = class_servers.scan_ages_s(self._db)
         row = class_servers.find(self._db, [uuid]).get(uuid)
         if row is None or ago_s.get(row.cell_uuid, math.inf) > MAX_AGE_S:
             return None

@@ -53,7 +53,7 @@ def _rank(item):
 class Report(base.Report):
     """Show what was drawn and saved over time"""
 
-    draw = plot.draw
+    draw = plot.draw_energy
 
     def report(self, client, **query):
         return client.get_energy_report(**query)

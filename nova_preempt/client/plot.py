@@ -25,7 +25,7 @@ def path(text):
     return text
 
 
-def draw(report, file):
+def draw_energy(report, file):
     """Draw a report of energy into a file.
 
     :raises NoPlot: matplotlib is not installed, or there is nothing to draw
@@ -53,7 +53,7 @@ def draw(report, file):
 
 
 def draw_availability(report, file):
-    """Draw how much requests ran, each class a line; raises as draw()."""
+    """Draw the share of run time by class; raises as draw_energy()."""
     classes = [item for item in report['classes']
                if item['availability'] is not None]
     figure = _figure(classes, report)
@@ -71,7 +71,7 @@ def draw_availability(report, file):
 
 
 def draw_plan(plan, file):
-    """Draw hosts before and after a plan; raises as draw()."""
+    """Draw hosts before and after a plan; raises as draw_energy()."""
     classes = sorted({name for host in plan['hosts']
                       for name, use in host['resources'].items()
                       if use['capacity']}, key=_place)

@@ -112,7 +112,7 @@ def reload(conf, good):
     In a thread of its own: whatever the signal has interrupted may hold a
     lock that is needed here.
 
-    :param good: a nova_preempt.conf.values.GoodValues
+    :param good: a nova_preempt.conf.values.LastValidValues
     """
     threading.Thread(target=_reload, args=(conf, good), name='reload').start()
 
@@ -137,7 +137,7 @@ def main():
         nova_conf.read(CONF, sys.argv, init_rpc=False)
         values.check(CONF, check_options.ENGINE)
         nova_rpc.init(CONF)
-        good = values.GoodValues(CONF)
+        good = values.LastValidValues(CONF)
         logging.setup(CONF, 'nova')
         objects.register_all()
         engine = make_engine(CONF, sight=functools.partial(

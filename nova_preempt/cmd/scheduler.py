@@ -37,7 +37,7 @@ def main():
     try:
         nova_conf.read(CONF, sys.argv, configure_db=False, init_rpc=False)
         values.check(CONF, check_options.SCHEDULER)
-        values.GoodValues(CONF)
+        values.LastValidValues(CONF)
     except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-scheduler: {exc}', file=sys.stderr)
         return 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Configuration options of nova_preempt, one module a group.
+"""Configuration options of nova_preempt, one module per group.
 
-They live in nova.conf beside Nova's own: the scheduler reads one file.
+They are read from nova.conf, with Nova's own options.
 """
 
 import contextlib
@@ -24,16 +24,16 @@ from nova_preempt.conf import weights
 
 
 def register_opts(conf):
-    """Register every option on conf; calling it again changes nothing."""
+    """Register all options on conf; idempotent."""
     energy.register_opts(conf)
     _register_others(conf)
 
 
 def register_api_opts(conf):
-    """Register what a process that serves users has to know.
+    """Register the options of the API.
 
-    Not the credentials of what has power over hosts: whoever breaks into it
-    must not find the passwords of their controllers.
+    Credentials of host controllers are left out: an intruder into the API
+    must not find them.
     """
     energy.register_api_opts(conf)
     _register_others(conf)
@@ -45,8 +45,8 @@ def _register_others(conf):
                    preemption, quota, reservation, reservation_blazar,
                    weights):
         module.register_opts(conf)
-    # Nova's own groups, where this process has them: keystoneauth waits for a
-    # silent server without end by default.
+    # Nova's groups, if this process has them: by default keystoneauth waits
+    # for a silent server for ever.
     for group in ('placement', 'cyborg'):
         with contextlib.suppress(cfg.NoSuchOptError, cfg.NoSuchGroupError):
             conf.set_default('timeout', preemption.TIMEOUT_S, group=group)

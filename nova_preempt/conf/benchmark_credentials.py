@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""[preemption_benchmark]: as whom nova-preempt-benchmark tells the API."""
+"""Options of [preemption_benchmark]: credentials of the benchmark."""
 
 from keystoneauth1 import loading as ks_loading
 from oslo_config import cfg
@@ -8,7 +8,7 @@ GROUP = 'preemption_benchmark'
 
 
 def list_opts():
-    """keystoneauth's, for the credentials, the session and the endpoint."""
+    """Return keystoneauth's options: credentials, session and endpoint."""
     return (ks_loading.get_session_conf_options() +
             ks_loading.get_auth_common_conf_options() +
             ks_loading.get_auth_plugin_conf_options('password') +
@@ -17,7 +17,7 @@ def list_opts():
 
 def _adapter_opts():
     opts = ks_loading.get_adapter_conf_options(include_deprecated=False)
-    # What is called, and how, is something the code knows about.
+    # The code determines the service and its version.
     opts = [opt for opt in opts
             if opt.dest in ('region_name', 'valid_interfaces')]
     cfg.set_defaults(opts, valid_interfaces=['internal', 'public'])

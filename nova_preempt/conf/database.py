@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""[preemption_database]: where decisions and intents are kept."""
+"""Options of [preemption_database]."""
 
 import copy
 
@@ -12,17 +12,16 @@ DEFAULT_CONNECTION = 'sqlite:///$state_path/nova_preempt.sqlite'
 
 
 def list_opts():
-    """oslo.db's own options, with a default that needs no server."""
+    """Return oslo.db's options, with a default that needs no server."""
     opts = copy.deepcopy(db_options.database_opts)
     for opt in opts:
         if opt.name == 'connection':
             opt.default = DEFAULT_CONNECTION
             opt.help = """
-The database of nova_preempt: intents, decision records, and the servers that
-were made preemptible by a scheduler hint.
+URL of the database of nova_preempt.
 
-The default, a SQLite file under ``[DEFAULT]state_path``, is made at the first
-start and serves one scheduler host. Where several hosts run
+The default, a SQLite file under ``[DEFAULT]state_path``, is created at the
+first start and serves one scheduler host. Where several hosts run
 ``nova-preempt-scheduler``, all of them must name the same MariaDB, MySQL or
 PostgreSQL database, whose tables ``nova-preempt-manage db sync`` makes:
 what a scheduler leaves behind in a crash is then repaired by another.

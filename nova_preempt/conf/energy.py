@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""[energy]: what hosts draw and deliver, and when idle ones are asleep."""
+"""Options of [energy]: host efficiency, and powering idle hosts off."""
 
 from oslo_config import cfg
 
@@ -9,16 +9,16 @@ _RANKING_OPTS = [
     cfg.StrOpt(
         'figures_file', default='',
         help="""
-A YAML file of what hosts deliver and draw, by node name::
+A YAML file with the speed and power of hosts, by node name::
 
     node1:
       flops: 1.2e12     # at full load, double precision
       watts: 350        # at full load
       idle_watts: 110   # without servers; may be left out
 
-Where ``nova-preempt-benchmark`` has measured a host as well, the file wins:
-it is what an operator wrote. It is read again when it changes. Empty, the
-default, leaves it to the measurements.
+The file has precedence over measurements of ``nova-preempt-benchmark``, since
+an operator wrote it. It is read again when it changes. Empty, the default,
+uses the measurements only.
 """),
     cfg.StrOpt(
         'ranking', default='efficiency',
@@ -27,34 +27,33 @@ default, leaves it to the measurements.
             ('marginal', 'the watts that the request adds, fewer win'),
         ],
         help="""
-What ``KWRankingWeigher`` prefers hosts by.
+The criterion of ``KWRankingWeigher``.
 
-``efficiency`` gathers work on hosts that do most of it with a watt.
-``marginal`` asks what this one request adds: a host without servers costs its
-idle power and the request's share of what full load draws beyond it; a host
-that runs servers anyway only that share. It needs ``watts`` and
-``idle_watts`` of a host, and fills running hosts before it wakes others.
+``efficiency``, the default as published, gathers servers on the most efficient
+hosts. ``marginal`` estimates the watts that the request adds: an empty host
+adds its idle power and the request's share of the power between idle and full
+load; a host with servers adds that share only. It needs ``watts`` and
+``idle_watts`` of a host, and fills running hosts before empty ones.
 """),
     cfg.BoolOpt(
         'rank_by_readings', default=True,
         help="""
-Whether ``KWRankingWeigher`` goes by what hosts draw now, where one of
-``sources`` tells: a host that draws a tenth more than its figures let expect
-at its load is taken to draw a tenth more at any load. Of a host without
-``idle_watts``, or without ``watts``, the reading itself is taken for the watts
-at full load. A reading older than five minutes does not count. True
-by default: the published ranking is by measured watts. False ranks by the
-figures alone. It changes nothing without ``sources``.
+Whether ``KWRankingWeigher`` uses current readings from ``sources``: a host
+that draws a tenth more than its figures predict for its load is assumed to
+draw a tenth more at any load. For a host without ``idle_watts`` or ``watts``,
+the reading is used as the watts at full load. Readings older than five
+minutes are ignored. True by default, since the published ranking uses
+measured watts. False uses the figures only. No effect without ``sources``.
 """),
     cfg.StrOpt(
         'unknown', default='neutral',
         choices=[
-            ('neutral', 'as the mean of the hosts with figures'),
+            ('neutral', 'with the mean weight of hosts with figures'),
             ('last', 'behind all hosts with figures'),
         ],
-        help='How ``KWRankingWeigher`` takes a host without figures. Neutral '
-             'by default, so that a host that nobody has measured yet is '
-             'neither favoured nor left empty.'),
+        help='How ``KWRankingWeigher`` ranks a host without figures. Neutral '
+             'by default, so that a host that was not measured yet is '
+             'neither preferred nor avoided.'),
 ]
 
 CONTROL_OPTS = [
@@ -62,35 +61,34 @@ CONTROL_OPTS = [
         'enabled', mutable=True, default=False,
         help='Whether ``nova-preempt-engine`` powers idle hosts off and on. '
              'Off by default: it needs a ``driver`` for each host. Readings, '
-             'figures and the ranking of hosts do not depend on it. Turned '
-             'off while the engine runs, no host is switched any more; '
-             'to turn it on the engine has to be restarted, unless it was on '
-             'when it started.'),
+             'figures and the ranking of hosts do not depend on it. It can '
+             'be turned off while the engine runs; turning it on needs a '
+             'restart, unless it was on when the engine started.'),
     cfg.IntOpt(
         'switch_interval_s', default=300, min=1,
-        help='How often it is decided which hosts are powered off or on, in '
-             'seconds. Five minutes, as published: about the time that a '
-             'host takes to boot.'),
+        help='Seconds between two decisions on which hosts are powered off '
+             'or on. Five minutes, as published: about the boot time of a '
+             'host.'),
     cfg.IntOpt(
         'idle_intervals', mutable=True, default=5, min=1,
-        help='How many times in a row a host must have been noted as idle '
-             'before it may be powered off. Five, as published.'),
+        help='The number of successive decisions at which a host must be '
+             'idle before it may be powered off. Five, as published.'),
     cfg.IntOpt(
         'spare_hosts', mutable=True, default=1, min=0,
-        help='How many hosts are on beyond those that the forecast or '
-             'reservations ask for; so many at least have neither servers '
-             'nor a reservation. One, so that the next server need not wait '
-             'for a boot.'),
+        help='The number of hosts that are on beyond the forecast and '
+             'reservations; at least as many have neither servers nor a '
+             'reservation. One, so that the next server need not wait for a '
+             'boot.'),
     cfg.IntOpt(
         'minimum_hosts', mutable=True, default=1, min=0,
-        help='How many hosts are on at least, with or without servers, in '
-             'the whole cloud.'),
+        help='The least number of hosts that are on in the whole cloud, with '
+             'or without servers. One, so that the cloud is never off.'),
     cfg.IntOpt(
         'minimum_hosts_per_aggregate', mutable=True, default=0, min=0,
-        help='How many hosts are on at least in each host aggregate; where '
-             'it has fewer, all of them. The aggregate\'s metadata key '
-             '``preemptible:minimum_hosts`` overrides it. 0, the default, '
-             'asks for none: many aggregates only describe hosts.'),
+        help='The least number of hosts that are on in each host aggregate; '
+             'in a smaller aggregate, all hosts. The aggregate\'s metadata '
+             'key ``preemptible:minimum_hosts`` overrides it. 0 by default, '
+             'since many aggregates only describe hosts.'),
     cfg.ListOpt(
         'excluded_hosts', mutable=True, default=[],
         help='Node names of hosts that are never powered off or on, with '
@@ -99,17 +97,19 @@ CONTROL_OPTS = [
              'default.'),
     cfg.IntOpt(
         'max_wakes_per_minute', mutable=True, default=10, min=1,
-        help='How many hosts are powered on within a minute at most. Hosts '
-             'that start draw most, and all at once may trip a breaker.'),
+        help='The most hosts that are powered on within a minute. Booting '
+             'hosts draw most, and many at once may trip a breaker.'),
     cfg.IntOpt(
         'max_sleeps_per_minute', mutable=True, default=5, min=1,
-        help='How many hosts are powered off within a minute at most. Fewer '
-             'than on: what was wrong can be seen before all are off.'),
+        help='The most hosts that are powered off within a minute. Fewer '
+             'than powered on, so that an error is noticed before all hosts '
+             'are off.'),
     cfg.IntOpt(
         'boot_timeout_s', mutable=True, default=900, min=1,
-        help='How long a host may need to boot, in seconds. After it the '
-             'host is marked as failed and reported, and another is woken '
-             'in its place.'),
+        help='The longest boot of a host, in seconds. A host that takes '
+             'longer is marked as failed and reported, and another is '
+             'woken. The default leaves time for the memory test of a large '
+             'host.'),
     cfg.StrOpt(
         'forecast', default='ewma',
         help="""
@@ -124,19 +124,21 @@ How many hosts will be needed: the name of an entry point in the group
 """),
     cfg.BoolOpt(
         'demand_wakes', mutable=True, default=True,
-        help='Whether a normal server that finds no host wakes sleeping '
-             'ones that could serve it. Only with ``enabled``.'),
+        help='Whether a request for a normal server that finds no host '
+             'wakes sleeping hosts that could run it. On by default, so '
+             'that sleeping hosts cause a delay and no failure. Needs '
+             '``enabled``.'),
     cfg.IntOpt(
         'demand_wait_s', mutable=True, default=600, min=0,
         help="""
-How long such a request waits in the scheduler for the hosts it has woken, in
-seconds. It must be well below Nova's ``long_rpc_timeout`` (1800 s), within
-which the conductor waits for the scheduler. A waiting request holds a thread
-of the scheduler.
+Seconds that a request waits in the scheduler for the hosts it has woken. It
+must be well below Nova's ``long_rpc_timeout`` (1800 s), within which the
+conductor waits for the scheduler. A waiting request occupies a thread of the
+scheduler.
 
-The default is twice what a host is taken to need to boot until it was seen to,
-so that nobody notices more than a delay. With 0 the request fails at once,
-with a message that capacity is on its way.
+The default is twice the boot time that is assumed of a host that was not seen
+to boot, so that users notice a delay only. With 0 the request fails at once,
+with a message that hosts are being woken.
 """),
 ]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""[preemption_engine]: what the engine does in the background, and when."""
+"""Options of [preemption_engine]: background tasks of the engine."""
 
 from oslo_config import cfg
 
@@ -8,20 +8,20 @@ GROUP = 'preemption_engine'
 OPTS = [
     cfg.IntOpt(
         'interval_s', mutable=True, default=10, min=1,
-        help='How often the engine looks for something to do, in seconds. '
-             'Short, so that a maximum run time is kept to the second that '
-             'matters to people; each look reads only what has changed.'),
+        help='Seconds between two runs of the background tasks. Short by '
+             'default, so that maximum run times are kept within seconds; '
+             'each run reads only changes.'),
     cfg.IntOpt(
         'restore_at_once', mutable=True, default=10, min=1,
-        help='How many shelved servers may be on their way back at once, as '
-             'far as there is room for them. What this bounds is the load of '
-             'their images. One that takes longer than until its next try '
-             'does not count any more.'),
+        help='The most shelved victims that are restored at once, if there '
+             'is capacity. It bounds the load of reading their images. A '
+             'server that is not restored by its next retry no longer '
+             'counts.'),
     cfg.IntOpt(
         'restore_timeout_s', mutable=True, default=7 * 86400, min=1,
-        help='How long after its end a shelved server is tried to be '
-             'restored, in seconds. After a week it is left to its owner, '
-             'who can still unshelve it.'),
+        help='Seconds after its eviction during which restoring a shelved '
+             'server is retried. A week by default; after that its owner can '
+             'still unshelve it.'),
 ]
 
 

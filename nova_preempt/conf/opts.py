@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The options, for oslo-config-generator and the documentation."""
+"""Lists the options for oslo-config-generator and the documentation."""
 
 from nova_preempt.conf import backlog
 from nova_preempt.conf import benchmark_credentials
@@ -17,7 +17,7 @@ from nova_preempt.conf import weights
 
 
 def list_opts():
-    """Return [(group, options)] of everything that nova_preempt reads."""
+    """Return [(group, options)] of all options of nova_preempt."""
     return [
         (rest_api.GROUP, rest_api.OPTS),
         (backlog.GROUP, backlog.OPTS),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""[reservation_blazar]: how Blazar is asked for its host leases."""
+"""Options of [reservation_blazar]: credentials and timeout for Blazar."""
 
 from keystoneauth1 import loading as ks_loading
 from oslo_config import cfg
@@ -10,7 +10,7 @@ TIMEOUT_S = 10
 
 
 def list_opts():
-    """keystoneauth's, for the credentials, the session and the endpoint."""
+    """Return keystoneauth's options: credentials, session and endpoint."""
     return (_session_opts() + ks_loading.get_auth_common_conf_options() +
             ks_loading.get_auth_plugin_conf_options('password') +
             _adapter_opts())
@@ -18,14 +18,14 @@ def list_opts():
 
 def _session_opts():
     opts = ks_loading.get_session_conf_options()
-    # Without one, a Blazar that hangs would be waited for for ever.
+    # Without a timeout, a call of a hanging Blazar would never return.
     cfg.set_defaults(opts, timeout=TIMEOUT_S)
     return opts
 
 
 def _adapter_opts():
     opts = ks_loading.get_adapter_conf_options(include_deprecated=False)
-    # The API version is something the code knows about.
+    # The code determines the API version.
     opts = [opt for opt in opts
             if opt.dest not in ('version', 'min_version', 'max_version')]
     cfg.set_defaults(opts, service_type='reservation',

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""[preemption_api]: the REST API, nova-preempt-api."""
+"""Options of [preemption_api], the REST API."""
 
 from oslo_config import cfg
 
@@ -10,9 +10,8 @@ OPTS = [
     cfg.HostAddressOpt(
         'bind_host', default='127.0.0.1',
         help="""
-Address on which the command ``nova-preempt-api`` listens. It speaks HTTP
-without TLS, so let it be reached through a proxy only. Other WSGI servers
-listen where they are told to.
+Address on which the command ``nova-preempt-api`` listens. Local by default,
+since it has no TLS and needs a proxy. Other WSGI servers ignore it.
 """),
     cfg.PortOpt(
         'bind_port', default=8790,
@@ -23,25 +22,25 @@ listen where they are told to.
             ('keystone', 'tokens are checked as [keystone_authtoken] says'),
             ('noauth', 'for tests: a token is "user:project", taken on trust'),
         ],
-        help='How users are told apart. With ``noauth`` the user ``admin`` '
-             'may do everything.'),
+        help='How users are authenticated. With ``noauth`` the user '
+             '``admin`` is an administrator.'),
     cfg.StrOpt(
         'audit_map_file', default='',
         help="""
-The map of keystonemiddleware's audit, by which each request to the API is
-told to the bus as a CADF event, as ``[audit_middleware_notifications]`` and
-``[oslo_messaging_notifications]`` say. One is in
-``etc/nova-preempt/preemption_api_audit_map.conf``.
+The audit map of keystonemiddleware, which sends each API request as a CADF
+event to the bus, as ``[audit_middleware_notifications]`` and
+``[oslo_messaging_notifications]`` configure. The map
+``etc/nova-preempt/preemption_api_audit_map.conf`` may be used.
 
-Empty, the default, sends none, as in other services. Changes are in the log
-of the API all the same, each with who has asked for it.
+Empty, the default, sends no events, as in other services. The log of the API
+has each change and the user who requested it in any case.
 """),
     cfg.IntOpt(
         'rpc_timeout_s', default=30, min=1,
         help="""
-How long an answer of the scheduler or of the engine is waited for, in
-seconds. It should be less than what the WSGI server or a proxy in front of it
-grants to a request.
+Seconds to wait for responses of the scheduler and the engine. It should be
+less than the request timeout of the WSGI server and its proxy; half a minute,
+the default, is below the common timeout of a minute.
 """),
 ]
 

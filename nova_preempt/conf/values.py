@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that options have valid values that fit together.
 
-oslo.config looks at a value when it is asked for it, which may be long after
-the start, and then raises. Whether a good value makes sense is a rule, which
-stands where its option is used: each service checks the list of its rules
-before it starts.
+oslo.config validates a value when it is read, which may be long after the
+start. Rules on valid values are defined where their options are used; each
+service checks its list of rules before it starts.
 """
 
 from oslo_config import cfg
@@ -19,15 +18,15 @@ _BAD = (cfg.Error, ValueError)
 
 
 def find_faults(conf, rules=()):
-    """Return [a sentence for each option that makes no sense].
+    """Return [a sentence for each invalid option].
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
-    :param rules: functions of conf, each of which raises InvalidConfiguration
-        with one sentence. Nobody asks them where a value is bad
+    :param rules: functions of conf that raise InvalidConfiguration with one
+        sentence. They are not called if a value is invalid
     """
     found = _find_bad_values(conf)
     if found:
-        # The rules would stumble upon them.
+        # Rules would fail on invalid values.
         return found
     for rule in rules:
         try:
@@ -38,9 +37,9 @@ def find_faults(conf, rules=()):
 
 
 def check(conf, rules=()):
-    """Fail where there is such an option.
+    """Check the options.
 
-    :raises InvalidConfiguration: names all of them
+    :raises InvalidConfiguration: names all invalid options
     """
     faults = find_faults(conf, rules)
     if faults:
@@ -58,13 +57,13 @@ def _find_bad_values(conf):
     return found
 
 
-class GoodValues:
-    """Has options keep their values where a reloaded file has bad ones.
+class LastValidValues:
+    """Keeps the last valid values if a reloaded file has invalid ones.
 
-    Otherwise whatever asks for such an option would fail from then on.
+    Otherwise each read of such an option would fail.
 
-    :param conf: a ConfigOpts in which nothing is wrong
-    :ivar kept: {(group, name)} of the options that keep theirs now
+    :param conf: a ConfigOpts with valid values
+    :ivar kept: {(group, name)} of the options that keep their last value
     """
 
     def __init__(self, conf):
@@ -84,7 +83,7 @@ class GoodValues:
                 continue
             except _BAD as exc:
                 reason = _reason(exc)
-            # Not above, where oslo.log would add the exception once more.
+            # Not in the except block, where oslo.log would add the exception.
             LOG.error('[%(group)s]%(name)s keeps its value: %(reason)s',
                       {'group': group, 'name': name, 'reason': reason})
             self.kept.add((group, name))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database of nova_preempt: intents, decision records, hinted servers."""
+"""The database of nova_preempt."""
 
-# So that all models are there, whoever asks for one.
+# Registers all models, whichever module is imported.
 from nova_preempt.db import backlog_models  # noqa: F401 (see above)
 from nova_preempt.db.connection import Database
 from nova_preempt.db.decisions import Decisions

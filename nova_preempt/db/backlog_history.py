@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Counts and histories of requests in the database."""
+"""Reads counts and histories of waiting requests, and records changes."""
 
 import sqlalchemy as sa
 
@@ -14,14 +14,14 @@ _CHANGE = backlog_models.BacklogChange
 
 
 def note(session, uuid, at, state, reason):
-    """Note a change of a request; returns its id."""
+    """Record a change of a request and return the change's id."""
     return session.execute(sa.insert(_CHANGE).values(
         request_uuid=uuid, at=at, state=state,
         reason=reason)).inserted_primary_key[0]
 
 
 def changes(session, uuid):
-    """{id: core Change} of a request, the oldest first."""
+    """Return {id: core Change} of a request, oldest first."""
     return {number: backlog_model.Change(*values)
             for number, *values in session.execute(
                 sa.select(_CHANGE.id,
@@ -30,9 +30,9 @@ def changes(session, uuid):
 
 
 def numbers(database, project_id=None):
-    """{class name: {state: number of requests}}.
+    """Return {class name: {state: number of requests}}.
 
-    :param project_id: of which they are, None for all
+    :param project_id: whose requests are counted; None for all projects
     """
     query = _of(sa.select(_REQUEST.class_name, _REQUEST.state,
                           sa.func.count()), project_id)
@@ -44,7 +44,7 @@ def numbers(database, project_id=None):
 
 
 def started(database, since, project_id=None):
-    """Go through the core's Histories of those of which servers ran since.
+    """Iterate over the core Histories of requests whose servers ran since.
 
     :param since: a naive UTC time
     """
@@ -57,7 +57,7 @@ def started(database, since, project_id=None):
 
 
 def between(database, since, until, project_id=None):
-    """Go through the core's Histories of those open in this time."""
+    """Iterate over the core Histories of requests open in this period."""
     return _histories(database, _of(_heads(), project_id).where(
         _REQUEST.created_at < until,
         sa.or_(_REQUEST.state.in_(backlog_model.OPEN),
@@ -65,7 +65,7 @@ def between(database, since, until, project_id=None):
 
 
 def of(database, uuids):
-    """{uuid: the core's History} of these."""
+    """Return {uuid: core History} of these requests."""
     found = {}
     for some in rows.batches(sorted(uuids)):
         found.update(_by_uuid(database, _heads().where(

@@ -21,7 +21,7 @@ _TURN = backlog_models.BacklogTurn
 
 @transaction_retries.retried_upsert
 def keep_choice(database, secret, choice):
-    """Write down what a secret stands for.
+    """Store the hosts that were chosen for a boot, under a secret.
 
     :param choice: a core.backlog.host_choice.Choice
     """
@@ -31,33 +31,33 @@ def keep_choice(database, secret, choice):
 
 
 def get_choice(database, secret):
-    """The Choice that a secret stands for, None if there is none."""
+    """Return the Choice stored under a secret, None if there is none."""
     return next(iter(_choices(database, _CHOSEN.digest == _digest(secret))),
                 None)
 
 
 @transaction_retries.retried
 def use_choice(database, secret):
-    """Have it used; returns whether it was not used before."""
+    """Mark a choice as used; return whether it was unused."""
     return database.write(sa.update(_CHOSEN).where(
         _CHOSEN.digest == _digest(secret),
         _CHOSEN.used == sa.false()).values(used=True)) == 1
 
 
 def hosts_of_boots(database):
-    """{(uuid of the request, number of the boot): {host: how many}}."""
+    """Return {(request uuid, boot number): {host: number of servers}}."""
     return {(item.request_uuid, item.number): item.hosts
             for item in _choices(database)}
 
 
 @transaction_retries.retried
 def forget_choices(database, before):
-    """Delete those that were to be used before then."""
+    """Delete choices that expired before then."""
     database.write(sa.delete(_CHOSEN).where(_CHOSEN.expires_at < before))
 
 
 def _digest(secret):
-    # JSON can have what UTF-8 has not; that is nobody's secret.
+    # JSON may have lone surrogates, which UTF-8 lacks; no secret has them.
     return hashlib.sha256(secret.encode(errors='surrogatepass')).hexdigest()
 
 
@@ -67,7 +67,7 @@ def _choices(database, *conditions):
 
 
 def get_turns(database):
-    """{project_id: core.backlog.project_turns.Turn}."""
+    """Return {project_id: core.backlog.project_turns.Turn}."""
     return {project: project_turns.Turn(*values) for project,
             *values in database.read(
                 sa.select(_TURN.project_id,
@@ -76,10 +76,10 @@ def get_turns(database):
 
 @transaction_retries.retried_upsert
 def replace_turns(database, before, after):
-    """Write down what a pass has changed.
+    """Write the turns that a pass has changed.
 
     :param before: what get_turns() returned
-    :param after: the same of now
+    :param after: the same after the pass
     """
     changed = {project: turn for project, turn in sorted(after.items())
                if turn != before.get(project)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of requests that wait; their columns are the core's fields."""
+"""Tables of waiting requests; their columns are fields of core classes."""
 
 import functools
 import json
@@ -14,7 +14,7 @@ from nova_preempt.db import rows
 
 
 class _Alternatives(models.Json):
-    """Flavors. Where reservations lead is known in a pass alone."""
+    """Alternative flavors, without hosts, which each pass computes."""
 
     cache_ok = True
 
@@ -28,7 +28,7 @@ class _Alternatives(models.Json):
 
 @functools.lru_cache(maxsize=1024)
 def _alternatives(text):
-    """Most requests have those of others, as the same object."""
+    """Parse alternatives; requests with equal ones share the objects."""
     return tuple(
         backlog_model.Alternative(**{
             **item, **{name: tuple(item.get(name, ()))
@@ -64,7 +64,7 @@ class _Set(models.Json):
 
 
 def _of_request(**options):
-    """A column with the uuid of a request, with which the row goes."""
+    """Return a column that refers to a request, deleted with the request."""
     return sa.Column('request_uuid', models.UUID, sa.ForeignKey(
         'backlog_requests.uuid', ondelete='CASCADE'), nullable=False,
         **options)
@@ -72,10 +72,10 @@ def _of_request(**options):
 
 BacklogRequest = models.mapped(
     'backlog_requests', backlog_model.Request, ['uuid'],
-    # The secrets of its body, encrypted; NULL: it has none, or is closed.
+    # Encrypted secrets of the body; NULL without secrets or once closed.
     sa.Column('sealed', models.JSON_TEXT),
     indexes={
-        # Of the closed ones few have a trust still.
+        # Few closed requests still have a trust.
         'backlog_requests_state_idx': ['state', 'trust_id'],
         'backlog_requests_project_id_idx': ['project_id', 'state'],
         'backlog_requests_created_at_idx': ['created_at', 'serial', 'uuid'],
@@ -88,8 +88,8 @@ BacklogRequest = models.mapped(
     estimate_s=sa.BigInteger())
 
 BacklogBegun = models.mapped(
-    'backlog_begun', rows.Begun, ['uuid'],
-    # Whether the engine looks for its trust, to delete it.
+    'backlog_begun', rows.PendingSubmission, ['uuid'],
+    # Whether the engine searches for the trust to delete it.
     sa.Column('given_up', sa.Boolean, nullable=False, default=False))
 
 BacklogBoot = models.mapped(
@@ -111,7 +111,7 @@ BacklogChange = models.mapped(
              'backlog_changes_at_idx': ['at', 'state']},
     state=sa.String(20), reason=sa.Text())
 
-# Nothing refers to it and it soon goes, so it has no foreign key.
+# No foreign key: rows are short-lived, and nothing refers to them.
 BacklogChosenHosts = models.mapped(
     'backlog_chosen_hosts', host_choice.Choice, [],
     # SHA-256 of the secret, in hexadecimal digits.

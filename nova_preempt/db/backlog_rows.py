@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of requests that wait, as the core's objects."""
+"""Converts rows of waiting requests to core objects."""
 
 import sqlalchemy as sa
 
@@ -14,14 +14,14 @@ _SERVER = backlog_models.BacklogServer
 
 
 def closing(values):
-    """The same values of a request, without secrets if they close it."""
-    # Nothing is started for it any more.
+    """Return values of a request, without secrets if they close it."""
+    # No server is started for a closed request.
     return {**values, 'sealed': None} if values.get(
         'state') in backlog_model.CLOSED else values
 
 
 def shorten(session, uuid, state):
-    """Drop most of the body of a request, if it is closed by this state."""
+    """Drop most of the body of a request if this state closes it."""
     if state in backlog_model.CLOSED:
         body = session.execute(sa.select(_REQUEST.body).where(
             _REQUEST.uuid == uuid)).scalar_one()
@@ -30,7 +30,7 @@ def shorten(session, uuid, state):
 
 
 def fetch(session, query, with_bodies=True):
-    """The core Requests of a query, with their boots and servers."""
+    """Return the core Requests of a query, with their boots and servers."""
     left_out = {} if with_bodies else {'body': {}}
     found = session.execute(query.with_only_columns(
         *rows.columns(_REQUEST, backlog_model.Request, 'boots', 'servers',
@@ -46,7 +46,7 @@ def fetch(session, query, with_bodies=True):
 
 
 def _parts(session, uuids, table, cls, *order):
-    """{uuid of a request: [its boots, or servers]}."""
+    """Return {uuid of a request: [its boots, or servers]}."""
     parts = {uuid: [] for uuid in uuids}
     for some in rows.batches(uuids):
         for uuid, *values in session.execute(
@@ -57,10 +57,10 @@ def _parts(session, uuids, table, cls, *order):
 
 
 def given_up(database, uuids):
-    """The set of those of these servers that nobody waits for any more.
+    """Return which of these servers belong to requests that were closed.
 
-    They were on their way as their request was closed, so that they are
-    deleted as soon as the engine gets to it.
+    The servers were being built when their request was closed; the engine
+    deletes them.
     """
     found = set()
     with database.reader() as session:

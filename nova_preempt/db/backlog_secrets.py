@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The encrypted secrets of requests that wait."""
+"""Reads and replaces encrypted secrets of waiting requests."""
 
 import sqlalchemy as sa
 
@@ -8,18 +8,18 @@ from nova_preempt.db import transaction_retries
 
 _REQUEST = backlog_models.BacklogRequest
 
-# A row has about a hundred kilobytes of them at most.
+# Each row has at most about 100 kB of secrets.
 _AT_ONCE = 50
 
 
 def get(database, uuid):
-    """The secrets of a request, None if it has none."""
+    """Return the secrets of a request, None if it has none."""
     return next(iter(database.scalars(sa.select(_REQUEST.sealed).where(
         _REQUEST.uuid == uuid))), None)
 
 
 def each(database):
-    """Go through (uuid, secrets) of all requests that have some."""
+    """Iterate over (uuid, secrets) of all requests with secrets."""
     query = sa.select(_REQUEST.uuid, _REQUEST.sealed).where(
         _REQUEST.sealed.is_not(None)).order_by(_REQUEST.uuid).limit(_AT_ONCE)
     after = ''
@@ -30,9 +30,9 @@ def each(database):
 
 @transaction_retries.retried
 def replace(database, uuid, old, new):
-    """Write secrets down that were encrypted anew, unless they changed.
+    """Replace secrets by re-encrypted secrets, unless they have changed.
 
-    So those of a request that was closed meanwhile stay deleted.
+    Secrets of a request that was closed meanwhile remain deleted.
     """
     database.write(sa.update(_REQUEST).where(
         _REQUEST.uuid == uuid, _REQUEST.sealed == old).values(sealed=new))

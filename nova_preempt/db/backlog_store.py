@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that wait, as the database has them.
+"""Stores waiting requests.
 
-Times are naive and UTC. A change is made of a state that is named, so of two
-who want to make one the second finds that it came too late.
+Times are naive and UTC. Each change is conditional on the state it expects
+(compare and swap), so the later of two concurrent changes fails.
 """
 
 import dataclasses
@@ -25,30 +25,30 @@ _BOOT = backlog_models.BacklogBoot
 _SERVER = backlog_models.BacklogServer
 _CHANGE = backlog_models.BacklogChange
 
-# So many are in memory at once: each may have a hundred kilobytes.
+# Bodies in memory at once; each may have 100 kB.
 _BODIES = 50
 
-# What a user may change until servers are started, and until it is over.
+# Fields that a user may change until servers start, and until the end.
 _STARTS = ('count', 'least_count', 'not_before')
 _ENDS = ('not_after', 'longest_wait_s', 'comes_back', 'back_until',
          'most_returns')
 
-#: Why one is cancelled that could not be forgotten.
-NOT_TAKEN = 'It was not taken after all.'
+#: Reason of a request that is cancelled because it cannot be removed.
+NOT_ACCEPTED = 'The request was not accepted after all.'
 
 
 @transaction_retries.retried
 def create(database, request, begun=False, sealed=None):
-    """Write a new request down.
+    """Insert a new request.
 
     :param request: a core.backlog.backlog_model.Request
-    :param begun: whether it was written down that a trust is made for it
+    :param begun: whether a PendingSubmission was written for it
     :param sealed: its secrets, encrypted
-    :returns: False: it was given up meanwhile, nothing was written
+    :returns: False if the submission was given up; then nothing is written
     """
     with database.writer() as session:
-        if begun and not backlog_submissions.end(session, request.uuid):
-            # Unless that was this call, and the answer was lost.
+        if begun and not backlog_submissions.complete(session, request.uuid):
+            # True if this call committed before and its answer was lost.
             return _has_trust(session, request.uuid, request.trust_id)
         session.execute(sa.insert(_REQUEST).values(
             **backlog_rows.closing({
@@ -63,7 +63,7 @@ def create(database, request, begun=False, sealed=None):
 
 
 def _update(session, uuid, of, *conditions, **values):
-    """Whether a request was in one of these states; then it has the values."""
+    """Set values of a request; return whether it was in these states."""
     return session.execute(sa.update(_REQUEST).where(
         _REQUEST.uuid == uuid, _REQUEST.state.in_(of), *conditions).values(
         **backlog_rows.closing(values))).rowcount == 1
@@ -76,7 +76,7 @@ def _has_trust(session, uuid, trust_id):
 
 
 def get(database, uuid, project_id=None):
-    """The Request, None if there is none (of this project)."""
+    """Return the Request, None if there is none (of this project)."""
     query = sa.select(_REQUEST).where(_REQUEST.uuid == uuid)
     if project_id is not None:
         query = query.where(_REQUEST.project_id == project_id)
@@ -86,11 +86,11 @@ def get(database, uuid, project_id=None):
 
 def find(database, states=None, project_id=None, user_id=None, marker=None,
          limit=None, newest_first=False, with_trust=False, with_bodies=True):
-    """The Requests of which all this is true, in the order they came in.
+    """Return the Requests that match all conditions, oldest first.
 
-    :param with_trust: only those whose trust has not been deleted
-    :param with_bodies: False: their bodies, which are large, are {}
-    :param marker: a Request; those after it in the order
+    :param with_trust: only requests whose trust has not been deleted
+    :param with_bodies: False to leave bodies, which are large, as {}
+    :param marker: a Request; only requests after it in the order
     """
     query = sa.select(_REQUEST)
     if states is not None:
@@ -113,8 +113,7 @@ def find(database, states=None, project_id=None, user_id=None, marker=None,
 
 
 def bodies(database, uuids):
-    """Go through (uuid, body) of these requests, without those that are gone.
-    """
+    """Iterate over (uuid, body) of these requests, as far as they exist."""
     for some in rows.batches(sorted(uuids), _BODIES):
         yield from map(tuple, database.read(
             sa.select(_REQUEST.uuid, _REQUEST.body)
@@ -122,15 +121,15 @@ def bodies(database, uuids):
 
 
 def trusts(database):
-    """The ids of the trusts of all requests, as a set."""
+    """Return the set of trust ids of all requests."""
     return set(database.scalars(sa.select(_REQUEST.trust_id).where(
         _REQUEST.trust_id > '')))
 
 
 def count(database, project_id, states=backlog_model.OPEN, since=None):
-    """How many requests of a project are in these states.
+    """Return the number of requests of a project in these states.
 
-    :param since: only those that were made after this time
+    :param since: only requests that were created after this time
     """
     query = sa.select(sa.func.count()).select_from(_REQUEST).where(
         _REQUEST.project_id == project_id, _REQUEST.state.in_(states))
@@ -141,41 +140,42 @@ def count(database, project_id, states=backlog_model.OPEN, since=None):
 
 
 @dataclasses.dataclass(frozen=True)
-class Renewal:
-    """A new trust in place of the one that a request has.
+class TrustRenewal:
+    """A new trust that replaces the trust of a request.
 
-    :ivar begun: a Begun of the new one, which was written down
-    :ivar replaced: the id of the other one
-    :ivar left: a Begun of that, which is deleted when nobody can be using it
+    :ivar begun: the PendingSubmission of the new trust, already written
+    :ivar replaced: the id of the old trust
+    :ivar left: a PendingSubmission of the old trust, which is deleted once
+        no call can use it
     """
 
-    begun: backlog_submissions.Begun
+    begun: backlog_submissions.PendingSubmission
     replaced: str
-    left: backlog_submissions.Begun
+    left: backlog_submissions.PendingSubmission
 
 
 @transaction_retries.retried
 def change(database, uuid, of, now, renewal=None, **values):
     """Change a request that is in one of these states.
 
-    A new state, or a reason with one, is noted in its history.
+    A new state is recorded in its history, with its reason.
 
     :param of: the states that it may be in
-    :param renewal: a Renewal, where its trust is among the values
-    :param values: by the names of backlog_model.Request
-    :returns: whether it was in one of them, with the trust that is replaced
+    :param renewal: a TrustRenewal if its trust is among the values
+    :param values: {field of backlog_model.Request: value}
+    :returns: whether it was in these states, and had the trust to replace
     """
     conditions = []
     with database.writer() as session:
         if renewal is not None:
-            if not backlog_submissions.end(session, renewal.begun.uuid):
-                # Unless that was this call, and the answer was lost.
+            if not backlog_submissions.complete(session, renewal.begun.uuid):
+                # True if this call committed before and its answer was lost.
                 return _has_trust(session, uuid, values['trust_id'])
             conditions.append(_REQUEST.trust_id == renewal.replaced)
         found = _update(session, uuid, of, *conditions, updated_at=now,
                         **values)
         if renewal is not None:
-            backlog_submissions.begin_again(
+            backlog_submissions.restore(
                 session, renewal.left if found else renewal.begun)
         if found and 'state' in values:
             backlog_history.note(session, uuid, now, values['state'],
@@ -186,12 +186,12 @@ def change(database, uuid, of, now, renewal=None, **values):
 
 @dataclasses.dataclass(frozen=True)
 class Removal:
-    """What has become of a request that is to be forgotten.
+    """The result of removing a request.
 
-    :ivar is_gone: whether nothing is left of it; else it is kept, and the
-        engine needs its trust to clear up
-    :ivar cancelled: the state that it was in before it was cancelled now, ''
-        where it was over already
+    :ivar is_gone: whether it was deleted; otherwise it is kept, since the
+        engine needs its trust to clean up
+    :ivar cancelled: its state before this call cancelled it, '' if it was
+        closed already
     """
 
     is_gone: bool
@@ -200,20 +200,20 @@ class Removal:
 
 @transaction_retries.retried
 def remove(database, begun, now):
-    """Forget a request that was not taken after all. Fine if it is gone.
+    """Delete a request whose submission failed; idempotent.
 
-    It is as it was when it was begun: its trust is still there. One for which
-    Nova was asked meanwhile is cancelled instead, with its servers.
+    Its submission is pending again, since its trust still exists. A request
+    for which Nova was called meanwhile is cancelled instead, with its servers.
 
-    :param begun: a nova_preempt.db.backlog_submissions.Begun
+    :param begun: a nova_preempt.db.backlog_submissions.PendingSubmission
     :returns: a Removal
     """
     uuid = begun.uuid
     with database.writer() as session:
-        # First, so that nobody begins anything for it from now on.
+        # First, so that no boot begins for it from now on.
         was_open = _update(
             session, uuid, backlog_model.OPEN, state=backlog_model.CANCELLED,
-            reason=NOT_TAKEN, ends_servers=True, updated_at=now)
+            reason=NOT_ACCEPTED, ends_servers=True, updated_at=now)
         if not was_open and session.execute(sa.select(_REQUEST.uuid).where(
                 _REQUEST.uuid == uuid)).first():
             return Removal(is_gone=False)
@@ -222,10 +222,10 @@ def remove(database, begun, now):
             before = list(backlog_history.changes(
                 session, uuid).values())[-1].state
             backlog_history.note(session, uuid, now, backlog_model.CANCELLED,
-                                 NOT_TAKEN)
+                                 NOT_ACCEPTED)
             backlog_rows.shorten(session, uuid, backlog_model.CANCELLED)
             return Removal(is_gone=False, cancelled=before)
-        backlog_submissions.begin_again(session, begun)
+        backlog_submissions.restore(session, begun)
         for table, column in ((_CHANGE, _CHANGE.request_uuid),
                               (_REQUEST, _REQUEST.uuid)):
             session.execute(sa.delete(table).where(column == uuid))
@@ -233,7 +233,7 @@ def remove(database, begun, now):
 
 
 def _unchanged(decided, names):
-    """Conditions that these of a Request, if one is given, did not change."""
+    """Return conditions that these fields of a Request did not change."""
     return [getattr(_REQUEST, name) == getattr(decided, name)
             for name in names if decided is not None]
 
@@ -241,7 +241,7 @@ def _unchanged(decided, names):
 @transaction_retries.retried
 def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
                decided=None):
-    """Write down that Nova will be asked, before it is.
+    """Write a boot before Nova is called for it.
 
     :param of: the states that the request may be in
     :param boot: a backlog_model.Boot
@@ -249,8 +249,8 @@ def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
         core.backlog.request_servers.forgotten_boots
     :param decided: the Request for which the boot was decided; its user may
         have changed it since
-    :returns: False: the request is in another state, or was changed; nothing
-        was written
+    :returns: False if the request is in another state or was changed; then
+        nothing is written
     """
     with database.writer() as session:
         found = _update(
@@ -268,7 +268,7 @@ def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
 
 
 def _forget(session, uuid, numbers, now):
-    """Delete boots that came to nothing, and what history has of such."""
+    """Delete boots without servers, and condense their history."""
     for some in rows.batches(numbers):
         session.execute(sa.delete(_BOOT).where(
             _BOOT.request_uuid == uuid, _BOOT.number.in_(some)))
@@ -301,18 +301,18 @@ def _write_servers(session, uuid, servers):
 
 
 class _Outdated(Exception):
-    """A boot was ended by somebody else."""
+    """Another process has ended a boot."""
 
 
 def record(database, uuid, of, now, verdict, decided=None):
-    """Write down what has become of a request, all of it or nothing.
+    """Write a verdict on a request, atomically.
 
     :param of: the states that the request may be in
     :param verdict: a core.backlog.boot_outcome.Verdict
-    :param decided: the Request that is judged; until when it goes on must
-        be the same now if the verdict ends it
-    :returns: False: the request is in another state, or was changed, or one
-        of the boots has ended; nothing was written
+    :param decided: the Request that was judged; its limits on waiting must
+        be unchanged if the verdict closes it
+    :returns: False if the request is in another state or was changed, or a
+        boot has ended; then nothing is written
     """
     ends = verdict.state in backlog_model.CLOSED
     try:
@@ -347,7 +347,7 @@ def _record(database, uuid, of, now, verdict, conditions):
 
 @transaction_retries.retried
 def note(database, notes):
-    """Write down what a pass has found, of those that still wait.
+    """Write what a pass found about requests that still wait.
 
     :param notes: {uuid: a core.backlog.dispatch.Note}
     """
@@ -355,7 +355,7 @@ def note(database, notes):
         return
     statement = sa.update(_REQUEST.__table__).where(
         _REQUEST.uuid == sa.bindparam('of'),
-        # Not IN, whose parameters are not for many statements at once.
+        # Not IN, whose parameters executemany does not support.
         sa.or_(*(_REQUEST.state == state
                  for state in backlog_model.IN_ORDER))).values(
         position=sa.bindparam('place'), waits_for=sa.bindparam('why'),
@@ -369,7 +369,7 @@ def note(database, notes):
 
 
 def placed(database, since):
-    """[{resource class: amount}] of the boots since then that went well."""
+    """Return [{resource class: amount}] of settled boots since then."""
     query = (sa.select(_REQUEST.alternatives, _BOOT.flavor_id, _BOOT.count)
              .join(_REQUEST, _REQUEST.uuid == _BOOT.request_uuid)
              .where(_BOOT.asked_at >= since,
@@ -380,6 +380,6 @@ def placed(database, since):
 
 
 def history(database, uuid):
-    """[backlog_model.Change] of a request, the oldest first."""
+    """Return [backlog_model.Change] of a request, oldest first."""
     with database.reader() as session:
         return list(backlog_history.changes(session, uuid).values())

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that are being taken: a trust is made, and is not kept yet.
+"""Records pending submissions, whose trust no request refers to yet.
 
-What is left of one here long after it was begun tells that who took it died.
+A submission that is still here long after it began belongs to a process that
+died; its trust is orphaned.
 """
 
 import sqlalchemy as sa
@@ -9,20 +10,20 @@ import sqlalchemy as sa
 from nova_preempt.db import backlog_models
 from nova_preempt.db import rows
 from nova_preempt.db import transaction_retries
-from nova_preempt.db.rows import Begun
+from nova_preempt.db.rows import PendingSubmission
 
 _BEGUN = backlog_models.BacklogBegun
 
 
 @transaction_retries.retried
 def begin(database, begun):
-    """Write down that a trust will be made for a request, before it is."""
+    """Record a submission before its trust is created."""
     with database.writer() as session:
         _insert(session, begun)
 
 
-def begin_again(session, begun):
-    """Write the same down in this transaction, if it is not there."""
+def restore(session, begun):
+    """Record a submission in this transaction, unless it is recorded."""
     if not session.execute(sa.select(_BEGUN.uuid).where(
             _BEGUN.uuid == begun.uuid)).first():
         _insert(session, begun)
@@ -34,20 +35,20 @@ def _insert(session, begun):
 
 
 def older(database, before, limit=None):
-    """[Begun] from before a time, the oldest first."""
+    """Return [PendingSubmission] from before a time, oldest first."""
     with database.reader() as session:
         return _older(session, before, limit)
 
 
 def _older(session, before, limit=None):
-    query = (sa.select(*rows.columns(_BEGUN, Begun))
+    query = (sa.select(*rows.columns(_BEGUN, PendingSubmission))
              .where(_BEGUN.begun_at < before)
              .order_by(_BEGUN.begun_at, _BEGUN.uuid).limit(limit))
-    return [Begun(*row) for row in session.execute(query)]
+    return [PendingSubmission(*row) for row in session.execute(query)]
 
 
 def count(database, project_id):
-    """How many there are of a project."""
+    """Return the number of pending submissions of a project."""
     number, = database.scalars(
         sa.select(sa.func.count()).select_from(_BEGUN)
         .where(_BEGUN.project_id == project_id))
@@ -56,9 +57,11 @@ def count(database, project_id):
 
 @transaction_retries.retried
 def give_up(database, before):
-    """Let nobody end those from before a time: their trusts are deleted.
+    """Give up submissions from before a time, whose trusts are deleted.
 
-    :returns: [Begun] of them, the oldest first
+    They can no longer be completed.
+
+    :returns: [PendingSubmission], oldest first
     """
     with database.writer() as session:
         session.execute(sa.update(_BEGUN).where(
@@ -68,11 +71,11 @@ def give_up(database, before):
 
 @transaction_retries.retried
 def forget(database, uuid):
-    """Nothing is left of it. Fine if it is gone."""
+    """Delete a submission without a trust; idempotent."""
     database.write(sa.delete(_BEGUN).where(_BEGUN.uuid == uuid))
 
 
-def end(session, uuid):
-    """Its trust is kept, in this transaction; False if it was given up."""
+def complete(session, uuid):
+    """Complete a submission; False if it was given up."""
     return session.execute(sa.delete(_BEGUN).where(
         _BEGUN.uuid == uuid, _BEGUN.given_up.is_(False))).rowcount == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calendar of reservations, of which only changes are read again."""
+"""Caches the calendar of reservations and reads only its changes."""
 
 import bisect
 import dataclasses
@@ -20,11 +20,11 @@ HostSettings = rows.HostSettings
 
 @dataclasses.dataclass(frozen=True)
 class Calendar:
-    """When hosts are taken by open reservations.
+    """Times at which open reservations hold hosts.
 
-    :ivar mark: the change_log.Mark up to which it is
-    :ivar leases: the core Leases that they are
-    :ivar settings: {host: HostSettings} of those of which something is said
+    :ivar mark: the change_log.Mark of the last change it includes
+    :ivar leases: the core Leases of the reservations
+    :ivar settings: {host: HostSettings} of hosts with settings
     """
 
     mark: change_log.Mark
@@ -33,14 +33,14 @@ class Calendar:
 
     @property
     def busy(self):
-        """{host: ((start_s, end_s), ...)}, sorted, none overlaps."""
+        """{host: ((start_s, end_s), ...)}, sorted, without overlaps."""
         return self.leases.busy
 
     def is_free(self, host, start_s, end_s):
         return self.leases.is_free(host, start_s, end_s)
 
     def is_reservable(self, host, default):
-        """Whether it may be reserved.
+        """Return whether a host may be reserved.
 
         :param default: [reservation]reservable_default
         """
@@ -51,7 +51,7 @@ class Calendar:
 
 
 class CalendarCache:
-    """Keeps the Calendar, and reads what has changed of it.
+    """Keeps the Calendar and reads its changes.
 
     :param database: a db.Database
     """
@@ -59,11 +59,11 @@ class CalendarCache:
     def __init__(self, database):
         self._db = database
         self._known = None
-        # One that reads everything at a time; who comes meanwhile waits.
+        # One thread loads the calendar at a time; others wait for it.
         self._loading = threading.Lock()
 
     def read(self):
-        """The Calendar as it is; do not change it."""
+        """Return the current Calendar; do not modify it."""
         with self._db.reader() as session:
             calendar = self._updated(session)
         if calendar is not None:
@@ -72,10 +72,10 @@ class CalendarCache:
             return self._updated(session) or self._load(session)
 
     def read_before(self, session, generation):
-        """The Calendar as it was before a change.
+        """Return the Calendar before a change.
 
         :param session: has raised the generation, and changed nothing yet
-        :param generation: as it was raised to
+        :param generation: the raised generation
         """
         return (self._updated(session, generation - 1)
                 or self._load(session, generation - 1))
@@ -87,7 +87,7 @@ class CalendarCache:
         return self._known
 
     def _updated(self, session, generation=None):
-        """The Calendar after what has changed; None if nobody knows that."""
+        """Return the updated Calendar; None if the log lacks the changes."""
         known = self._known
         new = known and change_log.get_since(session, known.mark, generation)
         if new and new.mark != known.mark:
@@ -115,9 +115,9 @@ def _with_settings(session, before, hosts):
 
 
 def get_settings(session, hosts=None):
-    """{host: HostSettings} of those of which something is said.
+    """Return {host: HostSettings} of hosts with settings.
 
-    :param hosts: of these only, of all if None
+    :param hosts: only these hosts; None for all
     """
     row = models.ReservableHost
     query = sa.select(*rows.columns(row, HostSettings))
@@ -127,11 +127,11 @@ def get_settings(session, hosts=None):
 
 
 def get_leases(session, uuids=None):
-    """The core's Leases of the open reservations, in no order.
+    """Return the core Leases of open reservations, unordered.
 
-    :param uuids: of those of these uuids; of all if None
+    :param uuids: only of these reservations; None for all
     """
-    # Tables, not classes: of so many rows SQLAlchemy makes tuples faster.
+    # Tables, not classes: SQLAlchemy makes many tuples faster than objects.
     row = models.Reservation.__table__
     host = models.ReservationHost.__table__
     query = (sa.select(row.c.uuid, row.c.project_id, row.c.status,
@@ -154,19 +154,19 @@ def get_leases(session, uuids=None):
 
 
 def _in_batches(query, column, values):
-    """The queries for rows with these values; the query alone if None."""
+    """Return the queries for rows with these values; [query] if None."""
     return [query] if values is None else [
         query.where(column.in_(some)) for some in rows.batches(values)]
 
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """The open reservations, by start and uuid.
+    """Open reservations, sorted by start and uuid.
 
-    What Reservations.update() and set_host() change without raising the
-    generation may be as it was when the reservation was read.
+    Fields that Reservations.update() and set_host() change without raising
+    the generation may be stale.
 
-    :ivar mark: the change_log.Mark up to which it is
+    :ivar mark: the change_log.Mark of the last change it includes
     """
 
     mark: change_log.Mark
@@ -178,7 +178,7 @@ class Snapshot:
 
 
 class Snapshots:
-    """Keeps the last reading of reservations.
+    """Keeps the last Snapshot and reads its changes.
 
     :param database: a db.Database
     """
@@ -188,7 +188,7 @@ class Snapshots:
         self._last = None
 
     def read(self):
-        """The Snapshot as it is; what has not changed is the same object."""
+        """Return the current Snapshot; unchanged members are the same."""
         with self._db.reader() as session:
             before = self._last
             new = before and change_log.get_since(session, before.mark)
@@ -200,14 +200,14 @@ class Snapshots:
 
 
 def _read_open(session):
-    # Before what it counts: at worst some of it is read once more.
+    # Before the reservations: at worst a change is read twice.
     mark = change_log.get_mark(session)
     found = reservation_rows.fetch_open(session)
     return Snapshot(mark, tuple(sorted(found, key=_by_start)))
 
 
 def _update_open(session, before, new):
-    """The Snapshot with the Changes, and with nothing else read."""
+    """Return the Snapshot with the Changes, reading nothing else."""
     found = list(before.reservations)
     if new.reservations:
         found = [item for item in found if item.uuid not in new.reservations]

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of changes: who keeps what was read finds out what is new in it.
+"""The log of calendar changes, by which caches read only changes.
 
-A counter has the generation of the calendar. Whoever changes who has which
-host when raises it first, in the same transaction, and logs what it changes:
-this holds the row, so changes happen one after the other, whatever process
-makes them. The log has a row for each generation, with a stamp that nobody
-else has: after a fail-over to a database that lags behind, the same number
-may come again for another change, and only who still finds the row that he
-knows may go on from there. Everybody else reads everything anew.
+A counter holds the generation of the calendar. A transaction that changes the
+calendar first raises the counter and logs the change. That locks the
+counter's row, so changes are serialized across processes. The log has a row
+for each generation with a unique stamp: after a fail-over to a database that
+lags behind, a generation number may recur for another change. Only a reader
+that finds the stamp it knows may continue from there; other readers read
+everything again.
 """
 
 import dataclasses
@@ -19,13 +19,13 @@ from nova_preempt.db import models
 
 _NAME = 'calendar'
 
-# So many changes are kept. Who has read nothing since reads everything.
+# Changes that are kept. A reader that is older reads everything again.
 _KEPT = 5000
 
 
 @dataclasses.dataclass(frozen=True)
 class Mark:
-    """What was read last; the stamp is None where the log lacks it."""
+    """The last change that was read; stamp is None if the log lacks it."""
 
     generation: int
     stamp: str | None
@@ -33,11 +33,11 @@ class Mark:
 
 @dataclasses.dataclass(frozen=True)
 class Changes:
-    """What is new since a Mark.
+    """Changes since a Mark.
 
-    :ivar mark: the one to go on from
-    :ivar reservations: uuids, also of those that are gone since
-    :ivar hosts: names of those of which an administrator says something else
+    :ivar mark: the Mark after these changes
+    :ivar reservations: uuids of changed and deleted reservations
+    :ivar hosts: names of hosts whose settings changed
     """
 
     mark: Mark
@@ -46,7 +46,7 @@ class Changes:
 
 
 def get_generation(session):
-    """The number that every change of the calendar raises."""
+    """Return the generation, which every change of the calendar raises."""
     return session.execute(sa.select(models.Counter.value).where(
         models.Counter.name == _NAME)).scalar_one()
 
@@ -54,17 +54,17 @@ def get_generation(session):
 def raise_generation(session, *, reservations, hosts=()):
     """Raise and return the generation, and hold it until the commit.
 
-    It has to be the first statement of a transaction: what a transaction
-    sees is settled by its first read in some databases.
+    It has to be the first statement of a transaction: in some databases the
+    first read fixes the snapshot of a transaction.
 
-    :param reservations: uuids of what may be changed, so that it is read anew
-    :param hosts: names of hosts, see Changes
+    :param reservations: uuids of reservations that may change
+    :param hosts: names of hosts whose settings may change
     """
     counter, log = models.Counter, models.CalendarChange
     session.execute(sa.update(counter).where(counter.name == _NAME)
                     .values(value=counter.value + 1))
     generation = get_generation(session)
-    # What is later is of a counter that was set back by hand.
+    # Later rows remain of a counter that was set back by hand.
     session.execute(sa.delete(log).where(
         (log.generation <= generation - _KEPT)
         | (log.generation >= generation)))
@@ -75,11 +75,11 @@ def raise_generation(session, *, reservations, hosts=()):
 
 
 def get_mark(session, generation=None):
-    """The Mark of what is read from now on.
+    """Return the Mark for data that is read from now on.
 
-    To be asked for before that: at worst some of it is read once more.
+    Call it before reading the data: at worst a change is read twice.
 
-    :param generation: of which it is, if not of the last change
+    :param generation: of which change; None for the last
     """
     if generation is None:
         generation = get_generation(session)
@@ -89,12 +89,12 @@ def get_mark(session, generation=None):
 
 
 def get_since(session, mark, generation=None):
-    """The Changes since a Mark; None if nobody knows them.
+    """Return the Changes since a Mark; None if the log lacks them.
 
-    :param generation: until which change, if not until the last one
+    :param generation: until which change; None for the last
     """
     counter, log = models.Counter, models.CalendarChange
-    # One statement: the counter and the log are of one moment.
+    # One statement, so that the counter and the log are consistent.
     rows = session.execute(
         sa.select(counter.value, log.generation, log.stamp, log.reservations,
                   log.hosts)
@@ -103,7 +103,7 @@ def get_since(session, mark, generation=None):
         .where(counter.name == _NAME).order_by(log.generation)).all()
     last = rows[0].value
     if generation is not None:
-        # What is later is our own change.
+        # The next generation is the change of this transaction.
         last = generation
         rows = [row for row in rows if row.generation != last + 1]
     if (not rows or rows[0].stamp != mark.stamp

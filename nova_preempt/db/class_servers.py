@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks of class servers and costs of returns in the database.
+"""Stores clocks of servers of a class, and mean restart overheads.
 
-Written by the engine that acts, as Nova's records have it, and read by
-whoever decides. It is all there right after a restart.
+The leading engine writes them from Nova's records; schedulers and engines read
+them. They survive restarts.
 """
 
 import math
@@ -24,18 +24,18 @@ _SERVER = models.ClassServer
 _OVERHEAD = models.ClassOverhead
 _CELL = models.ClassCell
 
-# Of a server of a request that may be in Nova.
+# States of a server of a request that may exist in Nova.
 _THERE = (backlog_model.BUILDING, backlog_model.RUNNING, backlog_model.AWAY)
 
 ClassServer = rows.ClassServer
 
 
 def find(database, uuids=None):
-    """{uuid: ClassServer} of all servers of a class that are not deleted.
+    """Return {uuid: ClassServer} of all servers of a class in Nova.
 
-    Those that wait shelved, too.
+    Shelved servers are included.
 
-    :param uuids: of which to look for, None for all
+    :param uuids: only these servers; None for all
     """
     found = {}
     with database.reader() as session:
@@ -59,9 +59,9 @@ def _fetch(session, query):
 
 
 def uuids_of(database, cell_uuid, kind=None):
-    """Those of servers of a class in a cell.
+    """Return the uuids of servers of a class in a cell.
 
-    :param kind: the clock_events.Kind of their last events, None for any
+    :param kind: the clock_events.Kind of their last event; None for any
     """
     query = sa.select(_SERVER.uuid).where(_SERVER.cell_uuid == cell_uuid)
     if kind is not None:
@@ -70,18 +70,18 @@ def uuids_of(database, cell_uuid, kind=None):
 
 
 def overheads(database):
-    """{ClassServer.kind: how long it takes to get one back, in us}.
+    """Return {ClassServer.kind: mean time to restart an evicted server in us}.
 
-    The mean of what was seen; of a kind that is not there nothing was.
+    A kind without observations is absent.
     """
     return {(row.flavor, row.from_volume): row.mean_us
             for row in database.read(sa.select(*_OVERHEAD.__table__.c))}
 
 
-def looked_ago_s(database):
-    """{cell uuid: how many seconds ago its servers were looked at}.
+def scan_ages_s(database):
+    """Return {cell uuid: seconds since the last scan of its servers}.
 
-    Up to then everything is written down that has become of them.
+    Changes of servers up to that scan are recorded.
     """
     return {row.cell_uuid: (row.now - row.looked_at).total_seconds()
             for row in database.read(sa.select(
@@ -90,15 +90,15 @@ def looked_ago_s(database):
 
 
 def cells(database):
-    """The uuids of all cells of which anything is known."""
+    """Return the uuids of all cells with a scan or a server."""
     return set(database.scalars(sa.union(
         sa.select(_CELL.cell_uuid), sa.select(_SERVER.cell_uuid))))
 
 
-def of_requests(database, uuids=None):
-    """{server uuid: class name} of servers that requests of a class have.
+def request_classes(database, uuids=None):
+    """Return {server uuid: class name} of servers of requests of a class.
 
-    :param uuids: of which to look for, few; None for all
+    :param uuids: only these few servers; None for all
     """
     request, server = (backlog_models.BacklogRequest,
                        backlog_models.BacklogServer)
@@ -109,14 +109,13 @@ def of_requests(database, uuids=None):
                *([] if uuids is None else [server.uuid.in_(uuids)])))}
 
 
-def unread_of_requests(database, names):
-    """{server uuid: class name} of those that are not known to be of it.
+def unrecorded_classes(database, names):
+    """Return {server uuid: class name of its request} where it is unrecorded.
 
-    '' as the name of none, too: a request may be of a class no more. Not of
-    requests that are closed and cleared up: nobody follows their servers any
-    more, so nobody knows whether they are still there.
+    The name is '' if the request has no class any more. Requests that are
+    closed and cleaned up are left out: their servers are no longer followed.
 
-    :param names: the classes that there are, a request of another has none
+    :param names: the configured classes; a request of another has no class
     """
     request, server = (backlog_models.BacklogRequest,
                        backlog_models.BacklogServer)
@@ -133,11 +132,11 @@ def unread_of_requests(database, names):
 
 
 def preemptions(database, uuids):
-    """{server uuid: [core.classes.clock_events.Preemption]}.
+    """Return {server uuid: [core.classes.clock_events.Preemption]}.
 
-    Without those that were taken back: whoever stayed was never evicted.
+    Preemptions that were rolled back before the eviction are left out.
 
-    :param uuids: of which to look for
+    :param uuids: only these servers
     """
     decision, victim = models.Decision, models.Victim
     found = {}
@@ -162,10 +161,10 @@ def _us(at):
 
 @transaction_retries.retried_upsert
 def write(database, servers, means=None):
-    """Write down what was read, in the place of what was known.
+    """Replace what is stored of servers and kinds.
 
     :param servers: ClassServers
-    :param means: {ClassServer.kind: how long it takes to get one back, in us}
+    :param means: {ClassServer.kind: mean time to restart a server in us}
     """
     with database.writer() as session:
         _write_servers(session, {item.uuid: _values(item) for item
@@ -178,10 +177,10 @@ def write(database, servers, means=None):
 
 
 @transaction_retries.retried_upsert
-def looked(database, cell_uuid, ago_s):
-    """Write down when the servers of a cell were looked at.
+def record_scan(database, cell_uuid, ago_s):
+    """Record when the servers of a cell were scanned.
 
-    :param ago_s: how many seconds ago that began
+    :param ago_s: seconds since the scan began
     """
     with database.writer() as session:
         rows.upsert(session, _CELL, {'cell_uuid': cell_uuid},
@@ -189,7 +188,7 @@ def looked(database, cell_uuid, ago_s):
 
 
 def _write_servers(session, found):
-    """Write many at once: one by one thousands take longer than to read them.
+    """Write servers in bulk; single statements are too slow for thousands.
 
     :param found: {uuid: values}
     """
@@ -221,7 +220,7 @@ def _values(server):
 
 @transaction_retries.retried
 def forget(database, uuids):
-    """Forget servers that are deleted, or of no class any more."""
+    """Delete servers that Nova deleted or that have no class any more."""
     with database.writer() as session:
         for some in rows.batches(sorted(uuids)):
             session.execute(sa.delete(_SERVER).where(_SERVER.uuid.in_(some)))
@@ -229,7 +228,7 @@ def forget(database, uuids):
 
 @transaction_retries.retried
 def forget_cells(database, uuids):
-    """Forget cells that there are no more, and the servers in them."""
+    """Delete cells that no longer exist, with their servers."""
     with database.writer() as session:
         for table in (_SERVER, _CELL):
             session.execute(sa.delete(table).where(

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The database: its connection, and the transactions on it.
+"""The database connection and its transactions.
 
-Each write is one short transaction that begins with a write, so that SQLite
-waits for its lock instead of refusing. What a room keeps is read and written
-by the module beside this one that is called after it, each of whose functions
-is given the Database.
+Each writing transaction is short and begins with a write, so that SQLite waits
+for its lock instead of failing. The other modules of this package read and
+write tables; each of their functions takes the Database.
 """
 
 import contextlib
@@ -22,20 +21,20 @@ _FACADE_OPTIONS = (
     'max_pool_size', 'max_retries', 'mysql_sql_mode', 'mysql_wsrep_sync_wait',
     'pool_timeout', 'retry_interval', 'slave_connection', 'sqlite_synchronous')
 
-#: What Nova raises where one of its databases fails. oslo.db passes some of
-#: SQLAlchemy's errors on as they are: that of an exhausted pool, for one.
+#: Errors of Nova's databases. oslo.db passes on some of SQLAlchemy's errors,
+#: such as that of an exhausted pool.
 ERRORS = (db_exc.DBError, sa.exc.SQLAlchemyError)
 
 
 class PoolExhausted(db_exc.DBError):
-    """No connection was free in time, as where the database hangs."""
+    """No connection was free in time, for example if the database hangs."""
 
 
 def check_url(conf):
-    """Fail where [preemption_database]connection cannot be a database.
+    """Check that [preemption_database]connection is a usable database URL.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
-    :raises InvalidConfiguration: without the URL, which has a password
+    :raises InvalidConfiguration: its text omits the URL and its password
     """
     option = '[preemption_database]connection'
     try:
@@ -54,7 +53,7 @@ def check_url(conf):
 
 @enginefacade.transaction_context_provider
 class _Context:
-    """What enginefacade hangs a session on."""
+    """The context to which enginefacade attaches a session."""
 
 
 def _hide_parameters(engine):
@@ -83,9 +82,9 @@ class Database:
 
     @property
     def is_there(self):
-        """False where it is a file that nobody has made yet.
+        """Whether the database exists.
 
-        To open one makes it.
+        False for a missing SQLite file, which opening would create.
         """
         path = sa.engine.make_url(self._conf.connection).database
         return (not self.is_sqlite or not path or path.startswith(
@@ -93,36 +92,36 @@ class Database:
 
     @property
     def engine(self):
-        """SQLAlchemy's."""
+        """The SQLAlchemy engine."""
         return self._facade.writer.get_engine()
 
     def reader(self):
-        """A transaction that reads, for a with statement: its session."""
+        """Return a context manager: the session of a read transaction."""
         return _named(self._facade.reader.using(_Context()))
 
     def writer(self):
-        """A transaction that writes, for a with statement: its session."""
+        """Return a context manager: the session of a write transaction."""
         return _named(self._facade.writer.using(_Context()))
 
     def read(self, query):
-        """The rows of a query, in a transaction of their own."""
+        """Return the rows of a query, read in its own transaction."""
         with self.reader() as session:
             return session.execute(query).all()
 
     def scalars(self, query):
-        """The first values of the rows of a query."""
+        """Return the first column of the rows of a query."""
         with self.reader() as session:
             return session.scalars(query).all()
 
     def write(self, statement):
-        """Write in a transaction of its own; how many rows that concerns."""
+        """Execute a write in its own transaction; return the row count."""
         with self.writer() as session:
             return session.execute(statement).rowcount
 
 
 @contextlib.contextmanager
 def _named(transaction):
-    """The same transaction, all of whose failures are DBErrors."""
+    """Wrap a transaction so that all its failures are DBErrors."""
     try:
         with transaction as session:
             yield session

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time, as the database knows it.
+"""SQL functions of the database's clock.
 
-Who is alive is told by how long ago something was written. The hosts that
-write and read have clocks of their own; the database has one, for all.
+Leases depend on the age of rows. Clocks of hosts differ; the database's clock
+is common to all of them.
 """
 
 import sqlalchemy as sa
@@ -11,9 +11,9 @@ from sqlalchemy.sql import functions
 
 
 class after(functions.GenericFunction):  # noqa: N801 (as SQL functions are)
-    """So many seconds from now, naive and in UTC.
+    """The time a number of seconds from now, naive and in UTC.
 
-    By the second where the database's columns know nothing finer.
+    In whole seconds on MySQL, whose DATETIME columns have no fraction.
     """
 
     name = 'nova_preempt_after'
@@ -22,13 +22,13 @@ class after(functions.GenericFunction):  # noqa: N801 (as SQL functions are)
 
 
 def now():
-    """Now, naive and in UTC."""
+    """Return the SQL expression of the current time, naive and in UTC."""
     return after(0)
 
 
 @compiler.compiles(after, 'sqlite')
 def _sqlite(element, builder, **kwargs):
-    # As SQLAlchemy writes it, so that the texts compare as the times do.
+    # SQLAlchemy's own format, so that texts compare like times.
     seconds = builder.process(element.clauses, **kwargs)
     return ("(strftime('%Y-%m-%d %H:%M:%f', 'now', "
             f"({seconds}) || ' seconds') || '000')")

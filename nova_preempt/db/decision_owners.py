@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that own decisions, and until when each is known to be alive.
+"""Leases of processes that own decisions, and the leader among them.
 
-A lease is dated by the database. One that has run out is never renewed: who
-finds it so may take over what its owner was working on.
+The database's clock dates leases. An expired lease is never renewed: another
+process may take over the decisions of its owner.
 """
 
 import sqlalchemy as sa
@@ -12,14 +12,14 @@ from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import transaction_retries
 
-# Rows of the dead are of use as long as somebody may ask for them. What an
-# owner without a row has left is told by its own age.
+# How long rows of dead owners are kept. Decisions of an owner without a row
+# are recovered by their own age.
 _KEPT_S = 86_400
 
 
 @transaction_retries.retried_upsert
 def add(database, name, lease_s):
-    """Begin a lease."""
+    """Insert an owner with a new lease."""
     with database.writer() as session:
         session.execute(sa.delete(models.Owner).where(
             models.Owner.expires_at < database_clock.after(-_KEPT_S)))
@@ -28,9 +28,9 @@ def add(database, name, lease_s):
 
 
 def renew(database, name, lease_s):
-    """Go on with a lease, and give a sign of life for what it covers.
+    """Renew a lease, and update the time of its owner's open decisions.
 
-    :returns: False if it has run out
+    :returns: False if the lease has expired
     """
     with database.writer() as session:
         renewed = session.execute(
@@ -48,7 +48,7 @@ def renew(database, name, lease_s):
 
 @transaction_retries.retried
 def end(database, names):
-    """These are dead, or about to be: their leases run out now."""
+    """Expire the leases of these owners now."""
     database.write(
         sa.update(models.Owner) .where(models.Owner.name.in_(list(names)))
         .where(models.Owner.expires_at > database_clock.now())
@@ -56,13 +56,13 @@ def end(database, names):
 
 
 def get_leader(database) -> str:
-    """Return the name of the owner whose engine acts, '' if none does."""
+    """Return the name of the leading engine, '' if there is none."""
     leader, = database.scalars(sa.select(models.Leader.owner))
     return leader
 
 
 def replace_leader(database, old, new) -> bool:
-    """Make another owner the leader, unless somebody was faster."""
+    """Replace the leader; return False if it is no longer the old one."""
     return database.write(
         sa.update(models.Leader) .where(models.Leader.owner == old)
         .values(owner=new)) == 1
@@ -70,7 +70,7 @@ def replace_leader(database, old, new) -> bool:
 
 @transaction_retries.retried
 def get_leases(database) -> dict[str, bool]:
-    """{name of an owner: whether its lease has not run out}."""
+    """Return {name of an owner: whether its lease is valid}."""
     query = sa.select(models.Owner.name,
                       models.Owner.expires_at > database_clock.now())
     return {name: bool(alive) for name, alive in database.read(query)}

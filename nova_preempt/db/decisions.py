@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions, and their victims.
+"""Stores decisions and their victims.
 
-A decision is only changed by its owner: every change is conditioned on it
-(compare and swap), and whoever finds it changed has lost it to the recovery.
+Only its owner changes a decision: every change is conditional on the owner
+(compare and swap). A process whose change fails has lost the decision to the
+recovery.
 """
 
 from oslo_db import exception as db_exc
@@ -15,14 +16,14 @@ from nova_preempt.db import models
 from nova_preempt.db import rows
 from nova_preempt.db import transaction_retries
 
-# Statuses of a decision. Those in OPEN need somebody to finish them.
-INTENT = 'intent'              # written, the space may be ours or not
-CLAIMED = 'claimed'            # the space is ours, the victims are ending
-ROLLING_BACK = 'rolling_back'  # the space is being given back
-DONE = 'done'                  # victims gone, the server may be built
-ROLLED_BACK = 'rolled_back'    # given back, as far as victims still live
-ABORTED = 'aborted'            # nothing had happened yet
-REFUSED = 'refused'            # a record only: preemption could not help
+# Statuses of a decision. A decision in OPEN has to be finished.
+INTENT = 'intent'              # written; the space may be claimed or not
+CLAIMED = 'claimed'            # the space is claimed, victims are evicted
+ROLLING_BACK = 'rolling_back'  # allocations of victims are being restored
+DONE = 'done'                  # victims are gone, the server may be built
+ROLLED_BACK = 'rolled_back'    # restored, as far as victims still exist
+ABORTED = 'aborted'            # ended before any effect
+REFUSED = 'refused'            # a record only: preemption cannot help
 OPEN = (INTENT, CLAIMED, ROLLING_BACK)
 
 # Statuses of a victim.
@@ -43,24 +44,24 @@ UNTOUCHED = victim_status.UNTOUCHED
 
 
 class AlreadyEnding(Exception):
-    """Servers end for another decision."""
+    """Another open decision evicts the same servers."""
 
     def __init__(self, uuids):
         super().__init__(f'end already: {", ".join(sorted(uuids))}')
 
 
 class LostDecision(Exception):
-    """The recovery of another process has taken the decision over."""
+    """Another process has taken over the decision."""
 
 
 class OverBudget(Exception):
-    """More servers would end at once than a budget allows."""
+    """An eviction budget does not allow the evictions."""
 
 
 _BUDGETS_LOCK = 'budgets'
 
-# Written to as tables: a decision waits for it, and the sessions of
-# SQLAlchemy have nothing to keep in step.
+# Tables rather than classes: faster, and no objects of a session have to be
+# synchronized.
 _DECISIONS = models.Decision.__table__
 _VICTIMS = models.Victim.__table__
 
@@ -70,7 +71,7 @@ Victim = rows.Victim
 
 
 class Decisions:
-    """The decisions of all processes.
+    """Store of the decisions of all processes.
 
     :param database: a nova_preempt.db.Database
     """
@@ -79,18 +80,18 @@ class Decisions:
         self._db = database
 
     def create_decision(self, decision, check=None, since=None):
-        """Write a new decision.
+        """Insert a new decision.
 
-        :param check: given what get_ending() would return, with the victims
-            of this decision, raises OverBudget if these are too many; no two
-            of these checks run at once, whoever runs them
+        :param check: called with the result of get_ending(), including the
+            victims of this decision; raises OverBudget if they are too many.
+            A lock serializes these checks across processes
         :param since: see get_ending()
-        :raises AlreadyEnding: an open one has a victim of it already
+        :raises AlreadyEnding: another open decision has one of the victims
         """
         try:
             self._create_decision(decision, check, since)
         except db_exc.DBDuplicateEntry:
-            # A connection was lost at the commit, which had happened.
+            # The connection was lost after the commit.
             if self.get_decision(decision.uuid) is None:
                 raise
 
@@ -103,14 +104,14 @@ class Decisions:
                    for victim in decision.victims]
         with self._db.writer() as session:
             if check is not None:
-                # Without it neither of two transactions would see what the
-                # other one has written, except in SQLite.
+                # Without the lock, concurrent transactions do not see each
+                # other's victims, except in SQLite.
                 rows.lock(session, models.Lock, _BUDGETS_LOCK)
             session.execute(sa.insert(_DECISIONS).values(**values))
             if victims:
                 session.execute(sa.insert(_VICTIMS), victims)
             if decision.victims and decision.status in OPEN:
-                # After the write: see there what the class says.
+                # After the insert, so that SQLite waits for its lock.
                 self._check_ending(session, decision)
             if check is not None:
                 check(_ending(session, since))
@@ -130,11 +131,11 @@ class Decisions:
 
     def update_decision(self, uuid, owner, status, *, new_owner=None,
                         from_status=None, **values) -> bool:
-        """Move a decision on.
+        """Change the status of a decision.
 
-        :param owner: who it must belong to
-        :param from_status: the status it must have; any if None
-        :returns: False if it is not (or no longer) ours to change
+        :param owner: the owner that it must have
+        :param from_status: the status that it must have; None for any
+        :returns: False if the owner or status differs
         """
         query = (sa.update(_DECISIONS) .where(models.Decision.uuid == uuid)
                  .where(models.Decision.owner == owner))
@@ -152,8 +153,8 @@ class Decisions:
 
         if update():
             return True
-        # A connection may have been lost at the commit, which had happened:
-        # nobody else writes our name, or this status for a status of ours.
+        # The connection may have been lost after the commit: no other process
+        # sets this owner and status.
         return len(tries) > 1 and self._is(uuid, status, values['owner'])
 
     @transaction_retries.retried
@@ -174,9 +175,9 @@ class Decisions:
 
     @transaction_retries.retried
     def reopen(self, uuid, owner):
-        """Have an owner roll a decision back, whoever had it, or has.
+        """Make an owner roll back a decision, whoever owns it.
 
-        :returns: False if there is none, or its server may be built
+        :returns: False if it does not exist, or is DONE
         """
         query = (sa.update(models.Decision)
                  .where(models.Decision.uuid == uuid)
@@ -197,7 +198,7 @@ class Decisions:
 
     @transaction_retries.retried
     def get_decision(self, uuid):
-        """A Decision, None if there is none."""
+        """Return a Decision, None if there is none."""
         with self._db.reader() as session:
             row = session.get(models.Decision, uuid)
             return row and load(row)
@@ -206,10 +207,10 @@ class Decisions:
     def get_decisions(self, *, statuses=None, server_uuid=None,
                       request_id=None, provider_uuid=None,
                       victim_uuid=None, stand_in=None):
-        """Decisions, oldest first.
+        """Return Decisions, oldest first.
 
-        :param stand_in: the uuid of a consumer that the record names; finding
-            it reads the whole table
+        :param stand_in: the uuid of a consumer in the record; the search reads
+            the whole table
         """
         query = sa.select(models.Decision).order_by(
             models.Decision.created_at, models.Decision.uuid)
@@ -231,9 +232,9 @@ class Decisions:
                     session.execute(query).unique().scalars()]
 
     def get_victims(self, status):
-        """[(decision uuid, Victim)] of victims with this status.
+        """Return [(decision uuid, Victim)] of victims with this status.
 
-        Those that ended first come first.
+        They are sorted by the time they ended.
         """
         query = (sa.select(models.Victim)
                  .where(models.Victim.status == status)
@@ -243,10 +244,10 @@ class Decisions:
                     for row in session.execute(query).scalars()]
 
     def get_statuses(self, uuids):
-        """{uuid of a server: its status as a victim}, of these servers.
+        """Return {server uuid: its status as a victim} of these servers.
 
-        By the last decision that made it one and was not taken back before
-        it ended.
+        The last decision counts that was not rolled back before it had an
+        effect on the server.
         """
         victim, decision = models.Victim, models.Decision
         found = {}
@@ -261,21 +262,21 @@ class Decisions:
         return found
 
     def get_claimed_uuids(self):
-        """The uuids of the decisions that are CLAIMED, as a set."""
+        """Return the set of uuids of CLAIMED decisions."""
         return set(self._db.scalars(sa.select(
             models.Decision.uuid).where(models.Decision.status == CLAIMED)))
 
     def get_ending(self, since=None):
-        """{uuid of a server that is ending: its project's id}.
+        """Return {uuid of a server that is being evicted: its project id}.
 
-        The victims of open decisions; with since, a naive UTC time, also
-        those that have ended after it.
+        They are the victims of open decisions; with since, a naive UTC time,
+        also victims that ended after it.
         """
         with self._db.reader() as session:
             return _ending(session, since)
 
     def count_preemptions(self):
-        """{uuid of a server: how often it has given way and survived}."""
+        """{uuid of a server: number of evictions that it survived}."""
         return dict(map(tuple, self._db.read(
             sa.select(models.Victim.server_uuid, sa.func.count())
             .where(models.Victim.status.in_(SURVIVED))
@@ -283,10 +284,10 @@ class Decisions:
 
     @transaction_retries.retried
     def get_open_decisions(self):
-        """[(Decision, age_s)]: those that somebody must finish, oldest first.
+        """Return [(Decision, age_s)] of open decisions, oldest first.
 
-        age_s is the time since its owner's last sign of life, or since it was
-        given up, by the database's clock.
+        age_s is the time since its owner last renewed its lease, or since the
+        decision was given up, by the database's clock.
         """
         query = (sa.select(models.Decision)
                  .where(models.Decision.status.in_(OPEN))
@@ -298,9 +299,9 @@ class Decisions:
 
 
 def has_effect():
-    """Of victims: it is known what became of them by their decision.
+    """Return the condition that a decision affects, or will affect, a victim.
 
-    Or will be; not if that was taken back before.
+    It is false where the decision was rolled back before.
     """
     return models.Decision.status.in_((*OPEN, DONE)) | (
         (models.Decision.status == ROLLED_BACK)
@@ -308,7 +309,7 @@ def has_effect():
 
 
 def load(row):
-    """The Decision of a row, with its victims."""
+    """Return the Decision of a row, with its victims."""
     return rows.load(Decision, row, victims=tuple(
         rows.load(Victim, victim) for victim in row.victims))
 

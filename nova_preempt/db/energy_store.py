@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Energy in the database: power states, figures, readings, samples.
+"""Stores power states, figures, readings and samples of hosts.
 
-Hosts go by their node names. Times are naive and UTC. As everywhere here a
-transaction begins with a write.
+Hosts are identified by node name. Times are naive and UTC.
 """
 
 import collections
@@ -27,13 +26,13 @@ Wake = rows.Wake
 # -- power states ----------------------------------------------------------
 
 def get_power(database, states=None):
-    """{host: HostPower} of those that are in one of the states, if given."""
+    """Return {host: HostPower} of hosts in these states; None for any."""
     return _by_host(database, models.HostPower, HostPower, *(
         [] if states is None else [models.HostPower.state.in_(states)]))
 
 
 def get_power_of(database, host):
-    """The HostPower of one host, None if nothing is written of it."""
+    """Return the HostPower of a host, None if it has none."""
     return _by_host(database, models.HostPower, HostPower,
                     models.HostPower.host == host).get(host)
 
@@ -41,14 +40,13 @@ def get_power_of(database, host):
 @transaction_retries.retried_upsert
 def set_power(database, host, state, now, *, from_states, reason='',
               boot_s=None, boots=0):
-    """Move a host on to another state, if it is in one of some (CAS).
+    """Set the power state of a host if it has an expected one (CAS).
 
-    A host of which nothing is written is ON. It has not been idle for any
-    interval afterwards.
+    A host without a row is ON. Its idle intervals are reset.
 
-    :param boot_s: how long it took to boot, if it has
+    :param boot_s: how long it took to boot; None if it has not booted
     :param boots: see HostPower
-    :returns: whether it was
+    :returns: whether the host was in one of from_states
     """
     values = {'state': state, 'since': now, 'reason': reason,
               'idle_intervals': 0, 'boots': boots}
@@ -67,7 +65,7 @@ def set_power(database, host, state, now, *, from_states, reason='',
 
 
 def forget_power(database, hosts):
-    """Delete what is written of the states of hosts that are no more."""
+    """Delete the power states of hosts that no longer exist."""
     with database.writer() as session:
         for names in rows.batches(sorted(hosts)):
             session.execute(sa.delete(models.HostPower).where(
@@ -76,16 +74,16 @@ def forget_power(database, hosts):
 
 @transaction_retries.retried_upsert
 def note_idle(database, idle, now, max_gap_s):
-    """Count for how many intervals in a row hosts have been idle.
+    """Count the successive intervals in which hosts were idle.
 
-    :param idle: the names of those that are ON and idle; all others are not
+    :param idle: the names of hosts that are ON and idle
     :param max_gap_s: see core.energy.power_plan.max_gap_s
     :returns: {host: intervals}
     """
     idle = set(idle)
     table = models.HostPower
     with database.writer() as session:
-        # Nobody changes those that count before the new counts are there.
+        # Locks the rows with counts until the new counts are written.
         session.execute(sa.update(table).where(table.idle_intervals > 0)
                         .values(idle_intervals=table.idle_intervals))
         noted = session.execute(sa.select(
@@ -115,12 +113,12 @@ def note_idle(database, idle, now, max_gap_s):
 # -- figures and readings --------------------------------------------------
 
 def get_figures(database):
-    """{host: HostFigures}, by name."""
+    """Return {host: HostFigures}, by name."""
     return _by_host(database, models.PowerFigures, HostFigures)
 
 
 def put_figures(database, figures):
-    """Write what was measured of hosts, in place of what was there.
+    """Write measured figures of hosts, replacing older figures.
 
     :param figures: HostFigures
     """
@@ -128,13 +126,13 @@ def put_figures(database, figures):
 
 
 def delete_figures(database, host):
-    """Whether there were any."""
+    """Delete the figures of a host; return whether it had any."""
     return bool(database.write(sa.delete(models.PowerFigures).where(
         models.PowerFigures.host == host)))
 
 
 def get_readings(database, since=None):
-    """{host: HostReading} of those read since then, by name."""
+    """Return {host: HostReading} of hosts read since then, by name."""
     table = models.PowerReading
     return _by_host(database, table, HostReading, *(
         [] if since is None else [table.measured_at >= since]))
@@ -152,7 +150,7 @@ def put_readings(database, readings):
 
 @transaction_retries.retried_upsert
 def add_sample(database, sample):
-    """Write a Sample; the last one of a second stays."""
+    """Write a Sample; it replaces a sample of the same second."""
     sample = dataclasses.replace(
         sample, sampled_at=sample.sampled_at.replace(microsecond=0))
     with database.writer() as session:
@@ -162,9 +160,9 @@ def add_sample(database, sample):
 
 
 def get_samples(database, since=None, until=None):
-    """[Sample], oldest first, in [since, until).
+    """Return [Sample] in [since, until), oldest first.
 
-    What is there before since, the last one, is not among them.
+    The sample that is still valid at since is not among them.
     """
     return _between(database, models.PowerSample, Sample, 'sampled_at',
                     since, until)
@@ -176,35 +174,33 @@ def add_wake(database, wake):
 
 
 def set_duration(database, server_uuid, duration_s):
-    """Write how long a server ran, once it is gone."""
-    query = (sa.update(models.Wake)
-             .where(models.Wake.server_uuid == server_uuid)
-             .where(models.Wake.duration_s.is_(None))
-             .values(duration_s=duration_s))
-    database.write(query)
+    """Write how long a server ran after it was deleted."""
+    database.write(sa.update(models.Wake).where(
+        models.Wake.server_uuid == server_uuid,
+        models.Wake.duration_s.is_(None)).values(duration_s=duration_s))
 
 
 def get_wakes(database, since=None, until=None):
-    """[Wake], oldest first, in [since, until)."""
+    """Return [Wake] in [since, until), oldest first."""
     return _between(database, models.Wake, Wake, 'waited_at', since, until)
 
 
 def purge(database, before):
-    """Delete samples and waits from before then; how many."""
+    """Delete samples and waits from before then; return their number."""
     return sum(database.write(sa.delete(column.class_).where(column < before))
                for column in (models.PowerSample.sampled_at,
                               models.Wake.waited_at))
 
 
 def _by_host(database, table, cls, *conditions):
-    """{host: object of a row type} of the rows for which this is true."""
+    """Return {host: object of a row type} of rows that match conditions."""
     return {row.host: cls(*row) for row in database.read(
         sa.select(*rows.columns(table, cls)).where(*conditions)
         .order_by(table.host))}
 
 
 def _between(database, table, cls, name, since, until):
-    """Objects of a row type with a time in [since, until), by that."""
+    """Return objects of a row type with a time in [since, until), sorted."""
     time = getattr(table, name)
     query = sa.select(*rows.columns(table, cls)).order_by(
         time, *table.__table__.primary_key)
@@ -217,7 +213,7 @@ def _between(database, table, cls, name, since, until):
 
 @transaction_retries.retried_upsert
 def _put(database, table, items):
-    """Write an item a host, in place of what is there."""
+    """Write one item per host, replacing older ones."""
     with database.writer() as session:
         for item in sorted(items, key=lambda item: item.host):
             rows.upsert(session, table, {'host': item.host},

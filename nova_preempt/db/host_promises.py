@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promises of sleeping hosts to waiting requests.
+"""Stores promises of sleeping hosts to waiting requests.
 
-One lock row gives all of them one order, whichever engine is asked.
+A lock row serializes them across processes.
 """
 
 import datetime
@@ -17,22 +17,23 @@ _LOCK = 'promises'
 
 
 def get(database, since):
-    """[core.energy.wake_demand.Promise] of those made since then."""
+    """Return [core.energy.wake_demand.Promise] made since then."""
     with database.reader() as session:
         return _read(session, since)
 
 
 @transaction_retries.retried
 def make(database, request, choose, now, lifetime_s, is_on):
-    """Promise hosts to a request, in place of what was promised to it.
+    """Promise hosts to a request, replacing its earlier promises.
 
-    But for hosts that are on, see core.energy.wake_demand.kept().
+    Promises of hosts that are on are kept, see core.energy.wake_demand.kept().
 
-    :param request: what tells it from others
-    :param choose: given the Promises to others, returns those to this one
-    :param lifetime_s: older ones are forgotten
-    :param is_on: returns whether a host is
-    :returns: what choose() did
+    :param request: the id of the request
+    :param choose: called with the Promises to all requests, returns the
+        Promises to this request
+    :param lifetime_s: older promises are deleted
+    :param is_on: returns whether a host is on
+    :returns: the result of choose()
     """
     since = now - datetime.timedelta(seconds=lifetime_s)
     table = models.PowerPromise
@@ -50,14 +51,14 @@ def make(database, request, choose, now, lifetime_s, is_on):
 
 @transaction_retries.retried
 def release(database, request):
-    """A request waits no more."""
+    """Delete the promises to a request that no longer waits."""
     table = models.PowerPromise
     database.write(sa.delete(table).where(table.request == request))
 
 
 @transaction_retries.retried
 def forget(database, hosts):
-    """These hosts will not be on."""
+    """Delete the promises of hosts that will not boot."""
     table = models.PowerPromise
     database.write(sa.delete(table).where(table.host.in_(sorted(hosts))))
 

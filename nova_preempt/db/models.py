@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, made from row types: of this package, and of the core."""
+"""Tables, generated from row types of this package and of the core."""
 
 import collections.abc
 import dataclasses
@@ -21,15 +21,15 @@ Base = orm.declarative_base()
 
 UUID = rows.UUID
 BIG_ID = sa.BigInteger().with_variant(sa.Integer, 'sqlite')
-# A record names every host considered: more than MySQL's TEXT may hold.
+# Records name every candidate host: too long for MySQL's TEXT.
 JSON_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql', 'mariadb')
 
 
 class Json(sa.types.TypeDecorator):
-    """A value that is written as JSON.
+    """A column type that stores values as JSON.
 
-    :param sort_keys: whether the keys of objects are; else they keep their
-        order
+    :param sort_keys: whether keys of objects are sorted; otherwise they keep
+        their order
     """
 
     impl = sa.Text
@@ -60,7 +60,7 @@ _TYPES = {str: sa.String(255), int: sa.Integer(), bool: sa.Boolean(),
 
 
 def _columns(row, key, without, required, changed):
-    """The columns of a row type; parameters as of mapped()."""
+    """Yield the columns of a row type; parameters as of mapped()."""
     hints = typing.get_type_hints(row, include_extras=True)
     for field in dataclasses.fields(row):
         if field.name in without:
@@ -82,16 +82,16 @@ def _columns(row, key, without, required, changed):
 
 def mapped(table, row, key, *more, indexes=None, without=(), required=(),
            attributes=None, options=None, **changed):
-    """Make the model of a table from a row type.
+    """Return the model of a table for a row type.
 
-    :param key: the names of its fields that are of the primary key
-    :param more: columns that are no fields of it
+    :param key: names of the fields in the primary key
+    :param more: columns that are not fields of the row type
     :param indexes: {name: names of columns}
-    :param without: fields that are no columns
+    :param without: fields that are not columns
     :param required: fields that are None in new objects only
-    :param attributes: more attributes of the model
+    :param attributes: further attributes of the model
     :param options: of the table
-    :param changed: types of columns that are not as their field has them
+    :param changed: {field: column type} where it differs from the field's
     """
     return type(row.__name__, (Base,), {
         '__table__': sa.Table(
@@ -134,7 +134,7 @@ QuotaClaim = mapped(
     sa.Column('expires_at', sa.DateTime, nullable=False),
     indexes={'quota_claims_project_id_idx': ['project_id'],
              'quota_claims_expires_at_idx': ['expires_at']},
-    # No id is given twice: who deletes one means that one.
+    # Ids are never reused, so a late delete hits no other row.
     options={'sqlite_autoincrement': True}, without=['id'], server_uuid=UUID)
 
 Reservation = mapped(
@@ -146,7 +146,7 @@ Reservation = mapped(
     uuid=UUID, status=sa.String(20), end_action=sa.String(20),
     reason=sa.Text(), public_reason=sa.Text(), duration_s=sa.BigInteger())
 
-# Times as in the reservation, so that no join is needed.
+# Repeats the times of the reservation, so that no join is needed.
 ReservationHost = mapped(
     'reservation_hosts', reservation_model.Assignment, ['host'],
     sa.Column('reservation_uuid', UUID, sa.ForeignKey(
@@ -178,7 +178,7 @@ Wake = mapped('wakes', rows.Wake, [],
                        'wakes_server_uuid_idx': ['server_uuid']})
 
 
-# Of a core.classes.server_clocks.Mark; times are in microseconds.
+# Includes a core.classes.server_clocks.Mark; times are in microseconds.
 ClassServer = mapped(
     'class_servers', rows.ClassServer, ['uuid'],
     *(sa.Column(name, sa.BigInteger(), nullable=False)
@@ -187,7 +187,7 @@ ClassServer = mapped(
 
 
 class Lock(Base):
-    """A row to hold while others must not write what is being counted."""
+    """A named lock: a transaction locks its row to serialize writers."""
 
     __tablename__ = 'locks'
 
@@ -195,9 +195,9 @@ class Lock(Base):
 
 
 class Owner(Base):
-    """A process that owns decisions; it is alive until its lease runs out.
+    """A process that owns decisions, with the expiry of its lease.
 
-    That is dated by the clock of the database.
+    The database's clock dates the lease.
     """
 
     __tablename__ = 'owners'
@@ -207,7 +207,7 @@ class Owner(Base):
 
 
 class Leader(Base):
-    """The owner whose engine acts, '' if none does."""
+    """The owner whose engine leads, '' if there is none."""
 
     __tablename__ = 'leaders'
 
@@ -218,8 +218,7 @@ class Leader(Base):
 class PreemptibleServer(Base):
     """A server made preemptible by a scheduler hint.
 
-    A flavor's extra spec travels with the server; a hint does not, so its
-    uuid is kept here.
+    Nova's record of a server has its flavor but not its hints.
     """
 
     __tablename__ = 'preemptible_servers'
@@ -229,7 +228,7 @@ class PreemptibleServer(Base):
 
 
 class HiddenProperty(Base):
-    """A property of hosts that users are not to see."""
+    """A property of hosts that is hidden from users."""
 
     __tablename__ = 'hidden_properties'
 
@@ -237,7 +236,7 @@ class HiddenProperty(Base):
 
 
 class ReservationLimits(Base):
-    """Limits of one project in place of those in the options."""
+    """Limits of a project, which override the options."""
 
     __tablename__ = 'reservation_limits'
 
@@ -247,7 +246,7 @@ class ReservationLimits(Base):
 
 
 class Counter(Base):
-    """A number that only grows; to raise it is to hold it as a lock."""
+    """A growing number; a transaction that raises it holds it as a lock."""
 
     __tablename__ = 'counters'
 
@@ -256,23 +255,22 @@ class Counter(Base):
 
 
 class CalendarChange(Base):
-    """A change of the calendar, and what it concerns; see changes."""
+    """A change of the calendar, see change_log."""
 
     __tablename__ = 'calendar_changes'
 
-    # As the counter's value after it.
+    # The counter's value after the change.
     generation = sa.Column(sa.BigInteger, primary_key=True,
                            autoincrement=False)
-    # Nobody else's: the number may come again after a fail-over.
+    # Unique: the generation may recur after a fail-over.
     stamp = sa.Column(UUID, nullable=False)
-    # Uuids of reservations, and names of hosts of which administrators say
-    # something else.
+    # Uuids of changed reservations, and names of hosts whose settings changed.
     reservations = sa.Column(Json, nullable=False)
     hosts = sa.Column(Json, nullable=False)
 
 
 class ClassOverhead(Base):
-    """How long it takes to get servers of a kind back, on average."""
+    """The mean time to restart an evicted server of a kind."""
 
     __tablename__ = 'class_overheads'
 
@@ -282,10 +280,10 @@ class ClassOverhead(Base):
 
 
 class ClassCell(Base):
-    """When the servers of a class in a cell were looked at last."""
+    """The last scan of the servers of a cell."""
 
     __tablename__ = 'class_cells'
 
     cell_uuid = sa.Column(UUID, primary_key=True)
-    # By the clock of the database.
+    # By the database's clock.
     looked_at = sa.Column(sa.DateTime, nullable=False)

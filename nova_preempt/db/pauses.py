@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pauses set by operators, with who asked for each.
+"""Stores pauses that operators have set.
 
-Schedulers and engines look here before they act, so a row stops all of them
-at once, whichever of the API and a command wrote it.
+Schedulers and engines read them before they act, so a row stops all processes
+at once. The API and a command write them.
 """
 
 import sqlalchemy as sa
@@ -24,10 +24,9 @@ Pause = rows.Pause
 
 @transaction_retries.retried_upsert
 def pause(database, what, reason, **asked_by):
-    """Stop this.
+    """Pause a subsystem.
 
-    One that is stopped already stays so since then; the reason is the new
-    one.
+    A subsystem that is paused already keeps its start and gets the new reason.
 
     :param what: one of ALL
     :param asked_by: user_id, project_id and request_id
@@ -42,14 +41,14 @@ def pause(database, what, reason, **asked_by):
 
 @transaction_retries.retried
 def resume(database, what):
-    """Go on with this. Returns whether it was paused."""
+    """Resume a subsystem; return whether it was paused."""
     return database.write(sa.delete(models.Pause).where(
         models.Pause.what == what)) == 1
 
 
 @transaction_retries.retried
 def get(database):
-    """{one of ALL: Pause} of what is paused, in this order."""
+    """Return {one of ALL: Pause} of paused subsystems, in this order."""
     found = {row.what: Pause(*row) for row in database.read(sa.select(
         *rows.columns(models.Pause, Pause)))}
     return {what: found[what] for what in ALL if what in found}

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that are preemptible by a scheduler hint.
+"""Stores which servers are preemptible by a scheduler hint.
 
 Nova keeps hints with the request for a server, in another database than its
-records of servers, of which all are read again and again: so they are
-remembered here.
+records of servers, which are read often.
 """
 
 from oslo_utils import timeutils
@@ -13,7 +12,7 @@ from nova_preempt.db import models
 
 
 def add(database, uuids):
-    """Remember that these servers are preemptible by a hint."""
+    """Record that these servers are preemptible by a hint."""
     known = get(database, uuids)
     now = timeutils.utcnow()
     with database.writer() as session:
@@ -22,13 +21,13 @@ def add(database, uuids):
 
 
 def remove(database, uuids):
-    """Forget these."""
+    """Delete the records of these servers."""
     database.write(sa.delete(models.PreemptibleServer).where(
         models.PreemptibleServer.uuid.in_(list(uuids))))
 
 
 def get(database, uuids=None) -> set[str]:
-    """The set of uuids that are, among the given ones if any."""
+    """Return the servers preemptible by a hint, among uuids if given."""
     query = sa.select(models.PreemptibleServer.uuid)
     if uuids is not None:
         query = query.where(models.PreemptibleServer.uuid.in_(list(uuids)))

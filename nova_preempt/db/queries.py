@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries of the API and of reports: lists, pages, numbers and turns.
+"""Queries of the API and of reports: pages of preemptions and statistics.
 
-Where a project is given, only its own side counts: a preemption is found by a
-server, or counted by a victim, of that project only.
+If a project is given, only its own side counts: a preemption is found by a
+server, and counted by a victim, of that project only.
 """
 
 import collections
@@ -15,20 +15,20 @@ from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 
-# The latest turns; more than that in a short time come round without a cycle.
-MOST_TURNS = 10_000
+# The most evictions that are returned, the latest ones.
+MAX_EVICTIONS = 10_000
 
-#: The statuses that can be asked for.
+#: Statuses that a query can name.
 STATUSES = (decisions.INTENT, decisions.CLAIMED, decisions.ROLLING_BACK,
             decisions.DONE,
             decisions.ROLLED_BACK, decisions.ABORTED, decisions.REFUSED)
 
 
 def get_preemption(database, uuid, project_id=None):
-    """A Decision, None if there is none of the project.
+    """Return a Decision, None if there is none of the project.
 
-    :param project_id: that the placed server or a victim must belong to; any
-        if None, and then a refusal is found too
+    :param project_id: the project of the placed server or of a victim; None
+        for any, and then refusals are found as well
     """
     query = sa.select(models.Decision).where(models.Decision.uuid == uuid)
     if project_id is not None:
@@ -42,12 +42,13 @@ def get_preemption(database, uuid, project_id=None):
 def get_preemptions(database, *, project_id=None, server_uuid=None,
                     victim_uuid=None, flavor=None, host=None, status=None,
                     since=None, until=None, marker=None, limit=None):
-    """Decisions, newest first.
+    """Return Decisions, newest first.
 
     :param server_uuid: the placed server or a victim
-    :param flavor: that a victim has
-    :param status: None for all but refusals, which preempted nobody
-    :param since: a naive UTC time, the earliest; until: that they are before
+    :param flavor: the flavor of a victim
+    :param status: None for all but refusals, which have no victims
+    :param since: the earliest naive UTC time; until: the time before which
+        they were created
     :param marker: the Decision after which the page begins
     """
     decision = models.Decision
@@ -78,8 +79,8 @@ def get_preemptions(database, *, project_id=None, server_uuid=None,
 
 
 @dataclasses.dataclass(frozen=True)
-class Numbers:
-    """What became of the victims of one flavor, or of all if it is ''."""
+class PreemptionCounts:
+    """Counts of preemptions by victims of a flavor; of all if it is ''."""
 
     flavor: str
     preemptions: dict  # {status: number}
@@ -89,10 +90,10 @@ class Numbers:
 
 
 def get_statistics(database, *, project_id=None, since=None, until=None):
-    """([Numbers of a flavor], Numbers of all), flavors by name."""
+    """Return ([PreemptionCounts by flavor name], PreemptionCounts of all)."""
     decision, victim = models.Decision, models.Victim
     numbers = (sa.func.count(sa.distinct(decision.uuid)),
-               # The engine's decisions place none.
+               # Decisions of the engine place no server.
                sa.func.count(sa.distinct(
                    sa.func.nullif(decision.server_uuid, ''))))
 
@@ -120,20 +121,20 @@ def get_statistics(database, *, project_id=None, since=None, until=None):
                 (victim.flavor, decision.status), *numbers):
             preemptions[flavor][status] = number
             placed[flavor] += servers * (status == decisions.DONE)
-        # Not the sum of the above: a preemption with victims of two flavors
-        # counts for each of them.
+        # Not the sum over flavors: a preemption with victims of two flavors
+        # counts for both.
         rows = counted((decision.status,), *numbers).all()
-    flavors = [Numbers(flavor, preemptions[flavor], victims[flavor],
+    flavors = [PreemptionCounts(flavor, preemptions[flavor], victims[flavor],
                        placed[flavor], _mean(lifetimes[flavor]))
                for flavor in sorted(victims)]
-    return flavors, Numbers(
+    return flavors, PreemptionCounts(
         '', {status: number for status, number, _servers in rows},
         dict(total), sum(servers for status, _number, servers in rows
                          if status == decisions.DONE), _mean(lifetimes[None]))
 
 
 def get_turns(database, since):
-    """Return the latest MOST_TURNS eviction_loops.Eviction after a time."""
+    """Return the latest MAX_EVICTIONS eviction_loops.Evictions since."""
     victim, decision = models.Victim, models.Decision
     query = (sa.select(victim.ended_at, decision.uuid, victim.server_uuid,
                        victim.project_id, decision.server_uuid,
@@ -142,7 +143,7 @@ def get_turns(database, since):
              .where(victim.ended_at > since)
              .where(victim.status.in_(
                  (*decisions.LEFT_PLACE, decisions.MIGRATED)))
-             .order_by(victim.ended_at.desc()).limit(MOST_TURNS))
+             .order_by(victim.ended_at.desc()).limit(MAX_EVICTIONS))
     return [eviction_loops.Eviction(reservation_model.to_s(ended_at), *row)
             for ended_at, *row in database.read(query)]
 
@@ -172,12 +173,12 @@ def _between(query, since, until):
 
 
 def _with_side(query, **values):
-    """Those whose placed server, or a victim, has these values if any."""
+    """Return the query for decisions whose server or victim has values."""
     values = {name: value for name, value in values.items()
               if value is not None}
     if not values:
         return query
-    # Not an OR of two tables, for which MariaDB would read all of both.
+    # Not an OR over two tables, for which MariaDB scans both.
     sides = sa.union(
         sa.select(models.Decision.uuid).filter_by(**values),
         sa.select(models.Victim.decision_uuid).filter_by(**values)).subquery()

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quota claims of schedulers that Nova's records do not show yet.
+"""Stores quota claims of schedulers that Nova's records do not show yet.
 
-Whoever asks for something writes first what it asks for, and then counts: the
-claims that were there before are what it has to count, whoever made them. One
-lock row gives all claims one order.
+A scheduler first writes its claim and then counts the claims that precede it.
+A lock row serializes claims across processes.
 """
 
 import datetime
@@ -18,13 +17,13 @@ from nova_preempt.db import transaction_retries
 
 _LOCK = 'quotas'
 
-# Claims end with what they are for, as Nova's records tell. What nobody looks
-# at any more is forgotten after a day: no request takes as long.
+# Claims are released once Nova's records show their servers. A claim that is
+# not released expires after a day; no request takes as long.
 LIFETIME_S = 86_400
 
 
 class QuotaClaims:
-    """The claims of all schedulers.
+    """Store of the claims of all schedulers.
 
     :param database: a nova_preempt.db.Database
     """
@@ -34,11 +33,12 @@ class QuotaClaims:
 
     @transaction_retries.retried
     def claim(self, project_id, amounts):
-        """Claim for servers, in place of what was claimed for them before.
+        """Claim quota for servers, replacing their earlier claims.
 
-        :param amounts: {server uuid: what has preemptible, vcpus, memory_mb}
-        :returns: (ids of the new claims, the core's Claims of the project's
-            others, all of which came before)
+        :param amounts: {server uuid: object with preemptible, vcpus and
+            memory_mb}
+        :returns: (ids of the new claims, core Claims of the project that
+            precede them)
         """
         now = timeutils.utcnow()
         model = models.QuotaClaim
@@ -63,11 +63,11 @@ class QuotaClaims:
 
     @transaction_retries.retried
     def release(self, ids):
-        """These do not count any more."""
+        """Delete claims."""
         if not ids:
             return
         with self._db.writer() as session:
-            # The same order of locks as above.
+            # The same lock order as in claim().
             rows.lock(session, models.Lock, _LOCK)
             session.execute(sa.delete(models.QuotaClaim).where(
                 models.QuotaClaim.id.in_(list(ids))))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deleting records that were closed long ago.
+"""Finds and deletes old closed records.
 
-A closed record never opens again, so what was found to be old stays so, and
-finding it needs no lock. It is found in pages of the primary key: one pass
-over the table, however much of it goes.
+A closed record never reopens, so the search needs no lock. It reads pages in
+the order of the primary key: one pass over the table, however many rows are
+deleted.
 """
 
 import collections
@@ -20,17 +20,17 @@ from nova_preempt.db import backlog_models
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 
-# So many rows go in one transaction: schedulers hardly wait for it.
+# Rows per transaction, few enough not to delay schedulers.
 BATCH = 500
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
-    """Records of one table, and their parts in other ones.
+class RecordKind:
+    """A kind of records: a table, and tables of their parts.
 
     :ivar parts: {name in an archive: column that refers to the record}
-    :ivar is_over: returns the conditions that nothing is left to do for it
-    :ivar changed: the column of when it changed last
+    :ivar is_over: returns the conditions that a record is closed and clean
+    :ivar changed: the column with the time of the last change
     """
 
     table: typing.Any
@@ -39,7 +39,7 @@ class Kind:
     changed: str = 'updated_at'
 
     def find(self, database, before):
-        """Lists of rows, as dicts, of those that were over before then.
+        """Yield lists of records, as dicts, that were closed before then.
 
         :param before: a naive datetime in UTC
         """
@@ -59,9 +59,9 @@ class Kind:
                                        in parts.items()}} for row in rows]
 
     def delete(self, database, uuids):
-        """Delete these with their parts; how many they were."""
+        """Delete records with their parts; return their number."""
         with database.writer() as session:
-            # By hand, since SQLite does not enforce foreign keys.
+            # Explicitly, since SQLite does not enforce foreign keys.
             for column in self.parts.values():
                 session.execute(sa.delete(column.class_).where(
                     column.in_(uuids)))
@@ -69,7 +69,7 @@ class Kind:
                 self.table.uuid.in_(uuids))).rowcount
 
     def delete_old(self, database, before):
-        """Delete what find() finds, without reading more than ids."""
+        """Delete the records that find() finds; return their number."""
         count = 0
         query = self._first(sa.select(self.table.uuid), before)
         while uuids := database.scalars(query):
@@ -77,14 +77,14 @@ class Kind:
         return count
 
     def _first(self, query, before):
-        """The query for the first batch of those that were over by then."""
+        """Return the query for the first batch of records closed by then."""
         return (query.where(*self.is_over(),
                             getattr(self.table, self.changed) < before)
                 .order_by(self.table.uuid).limit(BATCH))
 
 
 def _is_decision_over():
-    """Without a victim that the engine has yet to bring back or delete."""
+    """Return conditions: no victim has to be restored or deleted."""
     decision, victim = models.Decision, models.Victim
     matters = sa.exists().where(
         victim.decision_uuid == decision.uuid,
@@ -94,43 +94,44 @@ def _is_decision_over():
 
 
 def _is_reservation_over():
-    """Without servers that the engine has yet to clear away."""
+    """Return conditions: its servers were cleaned up."""
     row = models.Reservation
     return row.status.not_in(reservation_model.OPEN), (
         (row.status != reservation_model.ENDED) | row.released_at.is_not(None))
 
 
 def _is_request_over():
-    """Without anything that the engine has yet to clear up."""
+    """Return conditions: closed, and its trust was deleted."""
     row = backlog_models.BacklogRequest
     return row.state.in_(backlog_model.CLOSED), row.trust_id == ''
 
 
-DECISIONS = Kind(models.Decision, {'victims': models.Victim.decision_uuid},
-                 _is_decision_over)
-RESERVATIONS = Kind(
+DECISIONS = RecordKind(
+    models.Decision, {'victims': models.Victim.decision_uuid},
+    _is_decision_over)
+RESERVATIONS = RecordKind(
     models.Reservation, {'hosts': models.ReservationHost.reservation_uuid},
     _is_reservation_over)
-REQUESTS = Kind(
+REQUESTS = RecordKind(
     backlog_models.BacklogRequest,
     {'boots': backlog_models.BacklogBoot.request_uuid,
      'servers': backlog_models.BacklogServer.request_uuid,
      'history': backlog_models.BacklogChange.request_uuid}, _is_request_over)
-#: Servers that were made preemptible by a hint.
-HINTED = Kind(models.PreemptibleServer, {}, tuple, 'created_at')
+#: Servers made preemptible by a hint.
+HINTED = RecordKind(models.PreemptibleServer, {}, tuple, 'created_at')
 
 
 def _pages(database, query, key):
-    """Lists of rows of a query that is in the order of this column."""
+    """Yield lists of rows of a query that is sorted by this column."""
     last = ''
     while rows := database.scalars(query.where(key > last)):
-        # Before whoever gets it deletes it.
+        # Read before the caller deletes the row.
         last = getattr(rows[-1], key.key)
         yield rows
 
 
 def _values(row):
-    """The columns of a row as JSON has them."""
+    """Return the columns of a row as JSON values."""
     return {column.name: _value(column, getattr(row, column.name))
             for column in row.__table__.columns}
 

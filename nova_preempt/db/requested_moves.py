@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The moves away from reserved hosts that Nova was asked for."""
+"""Stores migrations away from reserved hosts that Nova was asked for."""
 
 import sqlalchemy as sa
 
@@ -11,7 +11,7 @@ Move = rows.Move
 
 
 class Moves:
-    """What the database knows of them.
+    """Store of requested migrations.
 
     :param database: a db.Database
     """
@@ -20,20 +20,20 @@ class Moves:
         self._db = database
 
     def get(self):
-        """{uuid of a server: its Move}."""
+        """Return {uuid of a server: its Move}."""
         row = models.ReservationMove
         return {uuid: Move(*values) for uuid, *values in self._db.read(
             sa.select(row.server_uuid, *rows.columns(row, Move)))}
 
     @transaction_retries.retried_upsert
     def add(self, uuid, move):
-        """Remember a Move in place of an earlier one of the server."""
+        """Store the Move of a server, replacing an earlier one."""
         with self._db.writer() as session:
             rows.upsert(session, models.ReservationMove,
                         {'server_uuid': uuid}, rows.values(move))
 
     @transaction_retries.retried
     def remove(self, uuid):
-        """Forget the Move of a server."""
+        """Delete the Move of a server."""
         row = models.ReservationMove
         self._db.write(sa.delete(row).where(row.server_uuid == uuid))

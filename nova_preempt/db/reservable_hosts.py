@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of reservable hosts, properties and limits."""
+"""Stores settings of reservable hosts, hidden properties and limits."""
 
 import json
 
@@ -20,10 +20,11 @@ def get_hosts(database):
 
 @transaction_retries.retried_upsert
 def set_host(database, host, **values):
-    """Change what is said of a host; the HostSettings as they are then.
+    """Change settings of a host; return its new HostSettings.
 
-    :param reservable: whether it can be reserved; None as the option says
-    :param extra: {name of a property: value, None to unset it}; others stay
+    :param reservable: whether it can be reserved; None for the option
+    :param extra: {name of a property: value, None to unset it}; other
+        properties are kept
     """
     with database.writer() as session:
         change_log.raise_generation(session, reservations=(), hosts=(host,))
@@ -40,7 +41,7 @@ def set_host(database, host, **values):
 
 
 def get_hidden(database):
-    """The set of the names of properties that users are not to see."""
+    """Return the set of names of properties that are hidden from users."""
     return set(database.scalars(sa.select(models.HiddenProperty.name)))
 
 
@@ -56,7 +57,7 @@ def set_hidden(database, name, hidden):
 
 
 def get_limits(database, project_id):
-    """{name of an option: value}: a project's own limits, {} if none."""
+    """Return {name of an option: value} of a project's own limits."""
     row = models.ReservationLimits
     found = database.scalars(sa.select(row.limits).where(
         row.project_id == project_id))
@@ -65,9 +66,9 @@ def get_limits(database, project_id):
 
 @transaction_retries.retried
 def set_limits(database, project_id, limits):
-    """Give a project limits of its own in place of all before.
+    """Replace the own limits of a project.
 
-    :param limits: {name of an option: value}; {} for none
+    :param limits: {name of an option: value}; {} deletes them
     """
     row = models.ReservationLimits
     with database.writer() as session:

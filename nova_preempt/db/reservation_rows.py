@@ -16,7 +16,7 @@ _MANY = 500
 
 
 def insert(session, reservation):
-    """Write a new Reservation and its hosts."""
+    """Insert a new Reservation and its hosts."""
     session.execute(sa.insert(models.Reservation).values(
         **rows.values(reservation, 'hosts')))
     session.execute(sa.insert(models.ReservationHost), [
@@ -25,8 +25,8 @@ def insert(session, reservation):
 
 
 def fetch(session, query):
-    """The Reservations of a query, in its order, with their hosts."""
-    # Columns, not objects: of so many rows SQLAlchemy makes tuples faster.
+    """Return the Reservations of a query, in its order, with their hosts."""
+    # Columns: SQLAlchemy makes many tuples faster than objects.
     found = session.execute(query.with_only_columns(
         *models.Reservation.__table__.c, maintain_column_froms=True)).all()
     hosts = {row.uuid: [] for row in found}
@@ -42,10 +42,10 @@ def fetch(session, query):
 
 
 def fetch_open(session, uuids=None, project_id=None):
-    """The open Reservations, in no order.
+    """Return the open Reservations, unordered.
 
-    :param uuids: of those of these uuids; of all if None
-    :param project_id: of which project; of all if None
+    :param uuids: only these; None for all
+    :param project_id: only of this project; None for all
     """
     row = models.Reservation
     query = sa.select(row).where(row.status.in_(reservation_model.OPEN))
@@ -57,20 +57,20 @@ def fetch_open(session, uuids=None, project_id=None):
 
 
 def get_many(database, uuids):
-    """The Reservations of these uuids, as far as there are any."""
+    """Return the Reservations of these uuids, as far as they exist."""
     with database.reader() as session:
         return _fetch(session, uuids)
 
 
 def change_many(database, uuids, decide, now):
-    """Change reservations, each by what it is then.
+    """Change reservations, each by its current state.
 
-    Nobody else changes a status or a time of them meanwhile.
+    The lock on the calendar excludes concurrent changes of status and times.
 
-    :param decide: given a Reservation, returns {column: value} of what
-        changes, {} for nothing
+    :param decide: called with a Reservation, returns {column: value} of
+        changes, {} for none
     :param now: naive and in UTC
-    :returns: [(Reservation as it was, what was changed)]
+    :returns: [(Reservation before, {column: value})] of changed reservations
     """
     uuids = list(uuids)
     changed = []

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations in the database, and the calendar that they make.
+"""Stores reservations, and caches the calendar of their hosts.
 
-Changes of the calendar happen one after the other, whatever process makes
-them; and readers keep what they have read, and read what has changed since:
-see changes.
+Changes of the calendar are serialized across processes, and readers read only
+changes since their last reading, see change_log.
 """
 
 import collections
@@ -29,7 +28,7 @@ _DAY = datetime.timedelta(days=1)
 
 @dataclasses.dataclass(frozen=True)
 class Booking:
-    """That an open reservation has a host for [start_at, end_at)."""
+    """A host that an open reservation holds during [start_at, end_at)."""
 
     host: str
     reservation_uuid: str
@@ -40,7 +39,7 @@ class Booking:
 
 
 class Reservations:
-    """What the database knows of reservations.
+    """Store of reservations.
 
     :param database: a db.Database
     :param clock: returns now, naive and in UTC
@@ -58,22 +57,22 @@ class Reservations:
     # -- reading ---------------------------------------------------------
 
     def generation(self):
-        """The number that every change of the calendar raises."""
+        """Return the generation, which every change of the calendar raises."""
         with self._db.reader() as session:
             return change_log.get_generation(session)
 
     def calendar(self):
-        """The db.calendar_cache.Calendar as it is; do not change it."""
+        """Return the current db.calendar_cache.Calendar; do not modify it."""
         return self._calendar.read()
 
     def snapshot(self):
-        """The Snapshot as it is; what has not changed is the same object."""
+        """Return the current Snapshot; unchanged members are the same."""
         return self._snapshots.read()
 
     def get(self, uuid, project_id=None):
-        """A Reservation.
+        """Return a Reservation.
 
-        :param project_id: that it must belong to; any if None
+        :param project_id: the project it must belong to; None for any
         :raises ReservationNotFound: there is none
         """
         with self._db.reader() as session:
@@ -82,14 +81,14 @@ class Reservations:
     def list(self, *, project_id=None, user_id=None, name=None, host=None,
              statuses=None, released=None, released_since=None, since=None,
              until=None, marker=None, limit=None):
-        """Reservations, newest first.
+        """Return Reservations, newest first.
 
-        :param host: that is or was one of its hosts
-        :param statuses: that it has one of
-        :param released: whether released_at is set; either if None
-        :param released_since: that released_at is later than this
-        :param since: that it ends after this, naive and in UTC
-        :param until: that it starts before this
+        :param host: a current or former host
+        :param statuses: the allowed statuses
+        :param released: whether released_at is set; None for either
+        :param released_since: released_at is later than this
+        :param since: the end is later than this, naive and in UTC
+        :param until: the start is earlier than this
         :param marker: the Reservation after which the page begins
         """
         row = models.Reservation
@@ -123,7 +122,7 @@ class Reservations:
             return rows.fetch(session, query)
 
     def schedule_of(self, host=None):
-        """{host: [Booking]} of all hosts, or of one, by start."""
+        """Return {host: [Booking]} of all hosts, or of one, by start."""
         hosts, row = models.ReservationHost, models.Reservation
         query = (sa.select(hosts.host, row.uuid, row.project_id, row.status,
                            hosts.start_at, hosts.end_at)
@@ -142,22 +141,22 @@ class Reservations:
 
     @transaction_retries.retried
     def grant(self, reservation, choose, check=None, check_created=None):
-        """Give a new reservation the hosts that are chosen for it.
+        """Insert a new reservation with the hosts chosen for it.
 
-        No two of these run at once, whoever runs them.
+        Grants are serialized across processes.
 
         :param reservation: a Reservation without times and hosts
-        :param choose: given the db.calendar_cache.Calendar, returns a
+        :param choose: called with the db.calendar_cache.Calendar, returns a
             core.reservation.calendar.Window, None if there is none
-        :param check: given the Found and the open Reservations of the
-            project, raises what it has against it
-        :param check_created: given how many the project has made within 24
-            hours, whatever became of them, raises what it has against it
+        :param check: called with the Window and the open Reservations of the
+            project, raises if limits forbid it
+        :param check_created: called with the number of reservations that the
+            project created within 24 hours, raises if limits forbid it
         :returns: the Reservation as granted
         :raises NoHostsForReservation: choose returned None
         """
         now = self._now()
-        # What there is to be read is not read while others wait.
+        # Updates the cache before the lock is taken.
         self._calendar.read()
         with self._db.writer() as session:
             generation = change_log.raise_generation(
@@ -182,7 +181,7 @@ class Reservations:
         """Change columns of a reservation, except its hosts and times.
 
         :param from_status: the status, or statuses, that it must have
-        :returns: False if it has another, or there is no such reservation
+        :returns: False if it has another status or does not exist
         """
         query = (sa.update(models.Reservation)
                  .where(models.Reservation.uuid == uuid)
@@ -192,14 +191,14 @@ class Reservations:
                 from_status = (from_status,)
             query = query.where(models.Reservation.status.in_(from_status))
         with self._db.writer() as session:
-            # What others act on at a time.
+            # Columns that make processes act at a certain time.
             if 'status' in values or 'before_end_s' in values:
                 change_log.raise_generation(session, reservations=(uuid,))
             return session.execute(query).rowcount == 1
 
     @transaction_retries.retried
     def set_host(self, uuid, host, status, reason=''):
-        """Say how far a host of a reservation is.
+        """Set the status of a host of a reservation.
 
         :param status: ASSIGNED, EMPTYING or READY; see replace_host()
         :returns: False if the reservation does not hold this host
@@ -207,7 +206,7 @@ class Reservations:
         row = models.ReservationHost
         told = status == reservation_model.READY and self._has_started(uuid)
         with self._db.writer() as session:
-            # From now on its owner may come.
+            # From now on servers of the reservation may be placed there.
             if told:
                 change_log.raise_generation(session, reservations=(uuid,))
             return session.execute(
@@ -217,7 +216,7 @@ class Reservations:
                 .values(status=status, reason=reason)).rowcount == 1
 
     def _has_started(self, uuid):
-        # Not from a replica, which may be late. It does not change back.
+        # Not from a replica, which may lag. It is never unset.
         with self._db.writer() as session:
             return session.scalar(
                 sa.select(models.Reservation.ready_at).where(
@@ -225,17 +224,17 @@ class Reservations:
 
     @transaction_retries.retried
     def replace_host(self, uuid, old, new=None, reason='', public_reason=''):
-        """Take a host from an open reservation, and give it another.
+        """Replace a host of an open reservation.
 
-        It has the new one from now on, or from its start. With fewer hosts
-        than were asked for it is DEGRADED, and no longer once it has all.
+        The new host is held from now on, or from the start. A reservation
+        with fewer hosts than requested is DEGRADED until it has all.
 
-        :param old: the host that is LOST, None if one is only added
-        :param new: the host that it gets, None if there is none
-        :param reason: why the old one is lost
+        :param old: the host that is LOST, None to only add a host
+        :param new: the host that is added, None if there is none
+        :param reason: why the old host is lost
         :param public_reason: the same for its owner
-        :returns: the Reservation as it is then
-        :raises NoHostsForReservation: the new one is not free; nothing has
+        :returns: the changed Reservation
+        :raises NoHostsForReservation: the new host is not free; nothing has
             changed
         :raises ReservationNotFound, WrongState:
         """
@@ -274,15 +273,15 @@ class Reservations:
 
     @transaction_retries.retried
     def set_end(self, uuid, end_at, check=None):
-        """Let an open reservation end earlier or later.
+        """Change the end of an open reservation.
 
-        The notice before the end is given again where it ends later.
+        The notice before the end is sent again if it ends later.
 
-        :param end_at: after its start
-        :param check: given the Reservation and the open ones of its project,
-            raises what it has against it
-        :returns: the Reservation as it is then
-        :raises NoHostsForReservation: a host is not free for longer
+        :param end_at: a time after its start
+        :param check: called with the Reservation and the open Reservations of
+            its project, raises if limits forbid it
+        :returns: the changed Reservation
+        :raises NoHostsForReservation: a host is not free until the new end
         :raises ReservationNotFound, WrongState:
         """
         with self._db.writer() as session:

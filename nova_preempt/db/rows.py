@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the tables as frozen dataclasses, from which models makes tables.
+"""Row types: frozen dataclasses from which models generates tables.
 
-A row type says once which columns a table has: their names, types, defaults,
-and whether they may be NULL. Times are naive and in UTC. Hosts go by their
-node names.
+A row type declares the columns of a table: their names, types, defaults, and
+whether they may be NULL. Times are naive and in UTC. Hosts are identified by
+node name.
 """
 
 import dataclasses
@@ -29,17 +29,16 @@ BigInt = typing.Annotated[int, sa.BigInteger()]
 class Victim:
     """A preemptible server that a decision evicts.
 
-    :ivar allocations: {provider uuid: {'resources': {class: amount}}}, to be
-        given back in a rollback
-    :ivar consumer_project_id: under which project these stand in Placement,
-        which may be another than its own; empty if that is not known
-    :ivar deadline: when its action is taken at the latest; set with the
-        notice
-    :ivar ended_at: when it had gone, or was kept
-    :ivar restore: whether it comes back
-    :ivar tries: how often that was tried
-    :ivar last_resort: its action where it cannot be migrated
-    :ivar asked: what Nova was asked for: "stop", or else what was first
+    :ivar allocations: {provider uuid: {'resources': {class: amount}}}, which
+        a rollback restores
+    :ivar consumer_project_id: the project of these allocations in Placement,
+        which may differ from the server's; empty if unknown
+    :ivar deadline: the latest time of its action; set with the notice
+    :ivar ended_at: when it was gone, or was kept
+    :ivar restore: whether it is restored later
+    :ivar tries: number of attempts to restore it
+    :ivar last_resort: its action if it cannot be migrated
+    :ivar asked: the action that Nova was asked for: "stop", or else the first
     """
 
     server_uuid: Uuid
@@ -68,12 +67,12 @@ class Victim:
 class Decision:
     """A server, a host, and the victims that are evicted for it.
 
-    A decision is written before anything happens (then it is an intent),
-    follows what happens, and stays as the record of it.
+    A decision is written before it has any effect (an intent), tracks its
+    progress, and remains as its record.
 
-    :ivar owner: the name of the Owner who works on it, empty once nobody does
-    :ivar record: the alternatives with their costs, and why
-    :ivar outcome: what became of the server; None: nobody has looked yet
+    :ivar owner: the name of the Owner that works on it, empty if it is closed
+    :ivar record: the alternatives with their costs, and the reason
+    :ivar outcome: whether the server was built; None if it was not checked yet
     """
 
     uuid: Uuid
@@ -99,7 +98,7 @@ class Decision:
 
 @dataclasses.dataclass(frozen=True)
 class Pause:
-    """Something that an operator has stopped for now, and who asked for it."""
+    """A subsystem that an operator has paused, and who requested it."""
 
     what: Word
     since: datetime.datetime
@@ -111,11 +110,11 @@ class Pause:
 
 @dataclasses.dataclass(frozen=True)
 class Move:
-    """A server that Nova was asked to move away from a reserved host.
+    """A server that Nova was asked to migrate away from a reserved host.
 
-    :ivar node: from where
-    :ivar asked_at: when it was asked last
-    :ivar cold: whether it has to be told that the move is to stay
+    :ivar node: the node it leaves
+    :ivar asked_at: time of the last request
+    :ivar cold: whether it is a cold migration, which has to be confirmed
     """
 
     node: str
@@ -127,7 +126,7 @@ class Move:
 class HostSettings:
     """Settings of a host by an administrator.
 
-    :ivar reservable: None: as [reservation]reservable_default says
+    :ivar reservable: None for [reservation]reservable_default
     :ivar extra: {name of a property: value}
     """
 
@@ -138,12 +137,12 @@ class HostSettings:
 
 @dataclasses.dataclass(frozen=True)
 class HostPower:
-    """The power state of a host that was noted as idle, or was switched.
+    """The power state of a host that was idle or was switched.
 
-    :ivar idle_intervals: how often in a row it was noted as idle
-    :ivar noted_at: when it was noted last
-    :ivar boot_s: how long its last boot has taken, None if not seen yet
-    :ivar boots: how many boots beyond the first were begun to wake it
+    :ivar idle_intervals: number of successive intervals in which it was idle
+    :ivar noted_at: time of the last idle interval
+    :ivar boot_s: duration of its last boot, None if none was seen
+    :ivar boots: number of boots beyond the first that tried to wake it
     """
 
     host: str
@@ -184,10 +183,10 @@ class HostReading:
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """The whole cloud at a time; see core.energy.power_savings.Sample.
+    """Power and load of the cloud; see core.energy.power_savings.Sample.
 
-    :ivar hosts_on: with those that are booting
-    :ivar hosts_busy: with servers, for the forecast
+    :ivar hosts_on: including hosts that are booting
+    :ivar hosts_busy: hosts with servers, for the forecast
     """
 
     sampled_at: datetime.datetime
@@ -203,9 +202,9 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True)
 class Wake:
-    """A server whose request has waited for hosts to wake.
+    """A server whose request waited for hosts to wake.
 
-    :ivar duration_s: how long it ran, None while it is there
+    :ivar duration_s: how long it ran, None while it exists
     """
 
     server_uuid: Uuid
@@ -215,8 +214,8 @@ class Wake:
     duration_s: float | None = None
 
 
-#: What of the clocks of a server of a class has a column: the fields of a
-#: core.classes.server_clocks.Times, and those of a Mark.
+#: Columns of the clocks of a server of a class: fields of a
+#: core.classes.server_clocks.Times and of a Mark.
 TIMES = ('running_us', 'waiting_us', 'binding_us')
 MARK = ('admitted_us', 'since_us', 'last_us', 'gaps')
 MARK_COLUMNS = ('kind', *TIMES, *MARK)
@@ -224,13 +223,12 @@ MARK_COLUMNS = ('kind', *TIMES, *MARK)
 
 @dataclasses.dataclass(frozen=True)
 class ClassServer:
-    """A server of a class, and how long it has run, waited, and come.
+    """A server of a class, with its running, waiting and starting times.
 
-    :ivar class_name: as its flavor or its request names it; an operator may
-        have taken the class away since
-    :ivar clocks: server_clocks.at(now_us) is what they show then, in
-        microseconds
-    :ivar changed_at: when Nova had changed it last, naive and in UTC
+    :ivar class_name: from its flavor or its request; the class may no longer
+        be configured
+    :ivar clocks: clocks.at(now_us) returns the times in microseconds
+    :ivar changed_at: time of Nova's last change, naive and in UTC
     :ivar read_at: when that was read
     """
 
@@ -246,15 +244,15 @@ class ClassServer:
 
     @property
     def kind(self):
-        """Servers with the same one take as long to come back."""
+        """The kind, by which mean times to restart a server are kept."""
         return self.flavor, self.from_volume
 
 
 @dataclasses.dataclass(frozen=True)
-class Begun:
+class PendingSubmission:
     """A submission to the backlog that has begun.
 
-    :ivar expires_at: when its trust does, by which that is known
+    :ivar expires_at: expiry of its trust, by which the trust is identified
     """
 
     uuid: Uuid
@@ -265,16 +263,16 @@ class Begun:
 
 
 def values(item, *without):
-    """{name of a field: value} of a row type, but for these fields."""
+    """Return {name of a field: value} of an object, without some fields."""
     return {field.name: getattr(item, field.name)
             for field in dataclasses.fields(item)
             if field.name not in without}
 
 
 def load(cls, row, **others):
-    """An object of a row type from a row that has its columns.
+    """Return an object of a row type from a row with its columns.
 
-    :param others: the fields that are no columns of the row
+    :param others: {field: value} of fields that are not columns of the row
     """
     return cls(**others, **{
         field.name: getattr(row, field.name)
@@ -282,25 +280,25 @@ def load(cls, row, **others):
 
 
 def columns(model, cls, *without):
-    """The columns of a model that are fields of a row type, in its order."""
+    """Return the columns of a model that are fields of a row type."""
     return [getattr(model, field.name) for field in dataclasses.fields(cls)
             if field.name not in without]
 
 
 def batches(items, size=500):
-    """Lists of so few items that every database takes them as parameters."""
+    """Split items into lists that fit into the parameters of a query."""
     items = list(items)
     return (items[start:start + size] for start in range(0, len(items), size))
 
 
 def lock(session, model, name):
-    """Hold a row of the locks until the transaction ends."""
+    """Lock a row of a table of locks until the transaction ends."""
     session.execute(sa.update(model).where(model.name == name).values(
         name=name))
 
 
 def upsert(session, model, key, values):
-    """Write values into the row with this key, or into a new one.
+    """Update the row with this key, or insert it.
 
     :param key: {name of a column: value}
     """

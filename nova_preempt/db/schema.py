@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables: made, upgraded, and which revision they are at."""
+"""Creates and upgrades the tables, and checks their revision."""
 
 import os
 
@@ -12,13 +12,13 @@ _MIGRATIONS = os.path.join(os.path.dirname(__file__), 'migrations')
 
 
 class WrongTables(Exception):
-    """The tables are not those of this version; says what helps."""
+    """The tables do not match this version; the text says how to fix it."""
 
 
 def sync(database):
-    """Make or upgrade the tables.
+    """Create or upgrade the tables.
 
-    :raises WrongTables: if there is no way from those that are there
+    :raises WrongTables: if the tables cannot be upgraded
     """
     found = get_revision(database)
     if found is not None and not _is_known(found):
@@ -30,9 +30,9 @@ def sync(database):
 
 
 def check(database):
-    """Fail where sync() has something to do.
+    """Check that the tables need no sync().
 
-    :raises WrongTables: if the tables are not those of this version
+    :raises WrongTables: if the tables do not match this version
     """
     found = get_revision(database)
     if found != latest_revision():
@@ -40,7 +40,7 @@ def check(database):
 
 
 def get_revision(database):
-    """The revision of the tables, None if there are none."""
+    """Return the revision of the tables, None if there are none."""
     if not database.is_there:
         return None
     with database.engine.connect() as connection:
@@ -49,7 +49,7 @@ def get_revision(database):
 
 
 def latest_revision():
-    """The revision of this version's tables."""
+    """Return the revision of this version's tables."""
     return _scripts().get_current_head()
 
 

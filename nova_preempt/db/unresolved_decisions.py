@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decisions of which nobody knows yet what became of their servers."""
+"""Reads and resolves closed decisions with an unknown outcome."""
 
 import dataclasses
 
@@ -10,15 +10,16 @@ from nova_preempt.db import database_clock
 from nova_preempt.db import decisions
 from nova_preempt.db import models
 
-# So many are looked at in one go.
+# Decisions that are read at once.
 LIMIT = 1000
 
 
 @dataclasses.dataclass(frozen=True)
-class Unknown:
-    """A decision that is closed.
+class Unresolved:
+    """A closed decision whose outcome is unknown.
 
-    :ivar in_vain: how many victims have ended if the server was not served
+    :ivar victims_in_vain: number of victims that were evicted in vain if the
+        server was not placed
     """
 
     uuid: str
@@ -27,29 +28,29 @@ class Unknown:
     host: str
     operation: str
     flavor: str
-    in_vain: int
+    victims_in_vain: int
 
     @property
     def is_placed(self):
-        """Whether a server was to get the space of those that have gone."""
+        """Whether a server was to be placed on the freed space."""
         return bool(self.server_uuid) and self.status == decisions.DONE
 
 
-def get_unknown(database):
-    """The Unknowns, the oldest first."""
+def get_unresolved(database):
+    """Return closed decisions with an unknown outcome, oldest first."""
     row = models.Decision
     query = (sa.select(row).where(row.outcome.is_(None))
              .where(row.status.not_in(decisions.OPEN))
              .order_by(row.created_at, row.uuid).limit(LIMIT))
     with database.reader() as session:
-        return [_unknown(item) for item in
+        return [_unresolved(item) for item in
                 session.execute(query).unique().scalars()]
 
 
 def get_placed(database, within_s):
-    """{uuid of a server: its host} of decisions that were closed lately.
+    """Return {server uuid: host} of decisions that were closed lately.
 
-    Those of which nobody knows yet whether Nova has the server there.
+    Nova may not show these servers on their hosts yet.
     """
     row = models.Decision
     query = (sa.select(row.server_uuid, row.host) .where(row.outcome.is_(None))
@@ -60,29 +61,28 @@ def get_placed(database, within_s):
 
 
 def set_outcome(database, uuid, outcome):
-    """Remember it.
+    """Set the outcome of a decision.
 
-    :returns: False if somebody else was faster
+    :returns: False if it has an outcome already
     """
     row = models.Decision
-    query = (sa.update(row).where(row.uuid == uuid)
-             .where(row.outcome.is_(None)).values(outcome=outcome))
-    return database.write(query) == 1
+    return database.write(sa.update(row).where(
+        row.uuid == uuid, row.outcome.is_(None)).values(outcome=outcome)) == 1
 
 
-def leave_out(database, uuids):
-    """These have none."""
+def set_no_outcome(database, uuids):
+    """Mark decisions as having no outcome."""
     if not uuids:
         return
     row = models.Decision
-    query = (sa.update(row).where(row.uuid.in_(uuids))
-             .where(row.outcome.is_(None)).values(outcome=''))
-    database.write(query)
+    database.write(sa.update(row).where(
+        row.uuid.in_(uuids), row.outcome.is_(None)).values(outcome=''))
 
 
 def get_ending(database):
-    """[(decision uuid, server uuid)] of victims of closed decisions that
-    were still on their way out then.
+    """Return [(decision uuid, server uuid)] of ENDING victims.
+
+    Their decisions were closed before the victims were gone.
     """
     victim, decision = models.Victim, models.Decision
     query = (sa.select(victim.decision_uuid, victim.server_uuid)
@@ -92,8 +92,8 @@ def get_ending(database):
     return [tuple(item) for item in database.read(query)]
 
 
-def _unknown(row):
-    return Unknown(
+def _unresolved(row):
+    return Unresolved(
         row.uuid, row.server_uuid, row.status, row.host, row.operation,
         row.record.get('flavor', ''),
         sum(victim.status in victim_status.LOST_IN_VAIN

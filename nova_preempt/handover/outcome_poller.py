@@ -48,15 +48,15 @@ class OutcomePoller:
 
     def note(self) -> None:
         """Note what is known by now."""
-        unknown = unresolved_decisions.get_unknown(self._db)
+        unknown = unresolved_decisions.get_unresolved(self._db)
         leaving = unresolved_decisions.get_ending(self._db)
         servers, unread = self._look(
             {item.server_uuid for item in unknown if item.is_placed}
             | {uuid for _decision, uuid in leaving}, ['flavor'], deleted=True)
         # Nobody was served there, nor was anybody to be.
-        unresolved_decisions.leave_out(self._db, [
+        unresolved_decisions.set_no_outcome(self._db, [
             item.uuid for item in unknown
-            if not item.is_placed and not item.in_vain])
+            if not item.is_placed and not item.victims_in_vain])
         for item in unknown:
             if item.is_placed and item.server_uuid not in unread:
                 found = rollback.preemptor_outcome(
@@ -64,7 +64,7 @@ class OutcomePoller:
                     item.flavor)
                 if found is not None:
                     self._set(item, found)
-            elif item.in_vain and not item.is_placed:
+            elif item.victims_in_vain and not item.is_placed:
                 self._set(item, '')
         were_alive, self._alive = self._alive, set()
         for decision_uuid, uuid in leaving:
@@ -100,17 +100,17 @@ class OutcomePoller:
         self._decisions.update_victim(decision_uuid, uuid, status,
                                       ended_at=timeutils.utcnow())
 
-    def _set(self, item: unresolved_decisions.Unknown, found: str) -> None:
+    def _set(self, item: unresolved_decisions.Unresolved, found: str) -> None:
         if not unresolved_decisions.set_outcome(self._db, item.uuid, found):
             return
         if found:
             metrics.OUTCOMES.labels(item.operation, found).inc()
-        if item.in_vain and (found == rollback.FAILED or (
+        if item.victims_in_vain and (found == rollback.FAILED or (
                 item.server_uuid and item.status == decisions.ROLLED_BACK)):
-            metrics.IN_VAIN.inc(item.in_vain)
+            metrics.IN_VAIN.inc(item.victims_in_vain)
             LOG.warning('%(number)d preemptible servers have ended in vain: '
                         'preemption %(uuid)s for server %(server)s is '
                         '%(status)s.',
-                        {'number': item.in_vain, 'uuid': item.uuid,
+                        {'number': item.victims_in_vain, 'uuid': item.uuid,
                          'server': item.server_uuid,
                          'status': found or item.status})

@@ -35,7 +35,7 @@ class TestApi(test_backlog.BacklogTestCase):
         conf = cmd_engine.CONF
         services = app.make_services(conf)
         self.app = app.make_app(conf, dataclasses.replace(
-            services, intake=submission.Submission(
+            services, submissions=submission.Submission(
                 conf, services.database, self.trusts,
                 nova_as_user.UserLookup(conf), clock=self.at)))
 

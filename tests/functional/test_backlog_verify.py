@@ -72,7 +72,7 @@ class TestVerify(test_backlog.BacklogTestCase):
 
     def check_begun(self):
         """Nothing is wrong while somebody is at it."""
-        begun = backlog_submissions.Begun(
+        begun = backlog_submissions.PendingSubmission(
             uuidutils.generate_uuid(), PROJECT, USER, self.at(),
             trust_lifetime.expiry('any'))
         backlog_submissions.begin(self.db, begun)

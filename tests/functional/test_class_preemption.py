@@ -194,7 +194,7 @@ class TestPreempting(ClassesTestCase):
         self.boot_in_vain(flavor=self.flavors['gold'])
         with mock.patch.object(class_servers, 'find', side_effect=(
                 db_exc.DBConnectionError('away'))), mock.patch.object(
-                class_servers, 'of_requests', side_effect=(
+                class_servers, 'request_classes', side_effect=(
                     db_exc.DBConnectionError('away'))):
             self.scheduler.preemption.known.refresh()
             self.boot_in_vain(flavor=self.flavors['gold'])

@@ -385,7 +385,7 @@ class ApiTestCase(DatabaseTestCase):
             'classes')
         made = app.make_services(self.conf)
         self.services = services = dataclasses.replace(
-            made, intake=submission.Submission(
+            made, submissions=submission.Submission(
                 self.conf, made.database, self.trusts, self.reading,
                 made.classes, tell=self.tell))
         self.transport = services.scheduler.transport

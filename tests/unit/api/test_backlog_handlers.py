@@ -525,7 +525,7 @@ class TestRefused(BacklogTestCase):
 
         # Nobody is there to take anything back.
         with mock.patch.object(place, name, die), mock.patch.object(
-                self.services.intake, '_forget'):
+                self.services.submissions, '_forget'):
             self.assertRaises(Killed, self.create)
 
     def test_keystone_does_not_say_whether_it_made_one(self):
@@ -564,7 +564,7 @@ class TestRefused(BacklogTestCase):
     def test_one_that_is_started_before_it_is_refused(self):
         """The engine clears up, and needs the trust for that."""
         self.conf.set_override('max_requests_per_project', 1, 'backlog')
-        check = self.services.intake._check_limit
+        check = self.services.submissions._check_limit
 
         def check_late(project_id, own=0):
             if own:
@@ -573,7 +573,7 @@ class TestRefused(BacklogTestCase):
                 self.create_directly()
             check(project_id, own)
 
-        with mock.patch.object(self.services.intake, '_check_limit',
+        with mock.patch.object(self.services.submissions, '_check_limit',
                                check_late):
             self.assertIn('max_requests_per_project', self.create(code=403))
         (found,) = backlog_store.find(self.db, backlog_model.CLOSED)
@@ -907,7 +907,7 @@ class TestChange(BacklogTestCase):
         found = backlog_store.get(self.db, uuid)
         self.boots(uuid)
         with self.assertRaises(exceptions.WrongState):
-            self.services.intake.change(None, 'u:p', found, {'count': 2})
+            self.services.submissions.change(None, 'u:p', found, {'count': 2})
 
 
 class TestCancel(BacklogTestCase):
@@ -964,12 +964,12 @@ class TestCancel(BacklogTestCase):
         uuid = self.create()['id']
         found = backlog_store.get(self.db, uuid)
         self.boots(uuid)
-        self.services.intake.cancel(found)
+        self.services.submissions.cancel(found)
         self.assertEqual(backlog_model.CANCELLED,
                          backlog_store.get(self.db, uuid).state)
         self.becomes(uuid, backlog_model.FAILED)
         with self.assertRaises(exceptions.WrongState):
-            self.services.intake.cancel(found)
+            self.services.submissions.cancel(found)
 
 
 class TestNumbers(BacklogTestCase):

@@ -182,11 +182,11 @@ class TestLeftovers(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.begun = [backlog_submissions.Begun(f'b{number:02}', 'p', 'u',
-                                                base.NOW,
-                                                trust_lifetime.expiry(
-                                                    f'b{number:02}'))
-                      for number in range(120)]
+        self.begun = [
+            backlog_submissions.PendingSubmission(
+                f'b{number:02}', 'p', 'u', base.NOW,
+                trust_lifetime.expiry(f'b{number:02}'))
+            for number in range(120)]
         self.keystone = Keystone()
         self.keystone.list = mock.Mock(side_effect=lambda: [
             {'id': item.uuid, 'trustor_user_id': item.user_id,

@@ -102,13 +102,13 @@ class TestKeeper(unittest.TestCase):
         self.there = [server('b', 'gold')]
         self.assertEqual({'a': 'gold', 'b': 'gold'}, self.look())
         self.assertEqual({CELL.uuid, 'cell2'},
-                         class_servers.looked_ago_s(self.db).keys())
+                         class_servers.scan_ages_s(self.db).keys())
         found = class_servers.find(self.db)
         self.assertEqual('cell2', found['b'].cell_uuid)
         del self.cells[CELL.uuid]
         self.assertEqual({'b': 'gold'}, self.look())
         self.assertEqual({'cell2'},
-                         class_servers.looked_ago_s(self.db).keys())
+                         class_servers.scan_ages_s(self.db).keys())
         # It may be back, and what is there is read anew.
         self.cells[CELL.uuid] = CELL
         self.there = [server('a', 'gold')]
@@ -179,16 +179,16 @@ class TestKeeper(unittest.TestCase):
 
     def test_when_a_cell_was_looked_at(self):
         self.look()
-        ago_s, = class_servers.looked_ago_s(self.db).values()
+        ago_s, = class_servers.scan_ages_s(self.db).values()
         self.assertLess(ago_s, 300)
-        class_servers.looked(self.db, CELL.uuid, 4000)
+        class_servers.record_scan(self.db, CELL.uuid, 4000)
         # Nobody writes that of a cell that cannot be read.
         with mock.patch.object(
                 clock_keeper.instances, 'pages',
                 side_effect=OSError('away')), (
                 self.assertLogs(clock_keeper.readings.__name__)):
             self.look()
-        ago_s, = class_servers.looked_ago_s(self.db).values()
+        ago_s, = class_servers.scan_ages_s(self.db).values()
         self.assertGreaterEqual(ago_s, 4000)
 
 

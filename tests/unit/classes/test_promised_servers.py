@@ -49,9 +49,10 @@ class TestPromised(unittest.TestCase):
                 ('find', lambda _, uuids=None: {
                     uuid: found for uuid, found in self.rows.items()
                     if uuids is None or uuid in uuids}),
-                ('looked_ago_s', lambda _: dict(self.looked_ago_s)),
+                ('scan_ages_s', lambda _: dict(self.looked_ago_s)),
                 ('overheads', lambda _: {('flavor', False): 7 * SECOND}),
-                ('of_requests', lambda _, uuids=None: dict(self.requests))):
+                ('request_classes',
+                 lambda _, uuids=None: dict(self.requests))):
             patch = mock.patch.object(class_servers, name,
                                       self.answering(answer))
             patch.start()

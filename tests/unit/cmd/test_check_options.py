@@ -163,7 +163,7 @@ class TestFaults(FileTestCase):
             self.assertEqual([], values.find_faults(conf, rules))
 
 
-class TestGoodValues(FileTestCase):
+class TestLastValidValues(FileTestCase):
 
     def test_a_bad_value_is_not_taken(self):
         conf = cfg.ConfigOpts()
@@ -172,7 +172,7 @@ class TestGoodValues(FileTestCase):
             module.register_opts(conf)
         conf(['--config-file', self.write(
             '[preemption]\nactions = shelve\nmigrate_timeout_s = 5')])
-        good = values.GoodValues(conf)
+        good = values.LastValidValues(conf)
         self.write('[preemption]\nactions = shelve,explode\n'
                    'migrate_timeout_s = 7')
         with self.assertLogs('nova_preempt.conf.values', 'ERROR') as logs:

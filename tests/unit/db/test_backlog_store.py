@@ -159,7 +159,7 @@ class TestSQLite(DatabaseTestCase):
                  'backlog_requests_trust_id_idx (trust_id>?)'),
                 (lambda: backlog_store.placed(self.db, NOW),
                  'backlog_boots_asked_at_idx (asked_at>?)'),
-                (lambda: class_servers.unread_of_requests(self.db, ['gold']),
+                (lambda: class_servers.unrecorded_classes(self.db, ['gold']),
                  'backlog_requests_trust_id_idx (trust_id>?)')):
             plans.clear()
             call()
@@ -262,7 +262,8 @@ class TestSQLite(DatabaseTestCase):
     def test_one_that_was_not_taken_after_all(self):
         for uuid in ('r1', 'r2'):
             backlog_store.create(self.db, request(uuid))
-        begun = backlog_submissions.Begun('r1', 'p1', 'u1', NOW, NOW)
+        begun = backlog_submissions.PendingSubmission(
+            'r1', 'p1', 'u1', NOW, NOW)
         for _twice in range(2):
             self.assertTrue(backlog_store.remove(self.db, begun,
                                                  LATER).is_gone)
@@ -275,7 +276,8 @@ class TestSQLite(DatabaseTestCase):
         """Its servers are there, and who made them is not forgotten."""
         backlog_store.create(self.db, request())
         backlog_store.begin_boot(self.db, 'r1', backlog_model.OPEN, boot())
-        begun = backlog_submissions.Begun('r1', 'p1', 'u1', NOW, NOW)
+        begun = backlog_submissions.PendingSubmission(
+            'r1', 'p1', 'u1', NOW, NOW)
         for cancelled in (backlog_model.PLACING, ''):
             self.assertEqual(
                 backlog_store.Removal(is_gone=False, cancelled=cancelled),
@@ -293,8 +295,9 @@ class TestSQLite(DatabaseTestCase):
 
     def test_one_that_is_taken_twice(self):
         """The answer to the first commit was lost."""
-        backlog_submissions.begin(self.db, backlog_submissions.Begun(
-            'r1', 'p1', 'u1', NOW, NOW))
+        backlog_submissions.begin(
+            self.db, backlog_submissions.PendingSubmission(
+                'r1', 'p1', 'u1', NOW, NOW))
         for _twice in range(2):
             self.assertTrue(backlog_store.create(self.db, request(),
                                                  begun=True))
@@ -303,7 +306,8 @@ class TestSQLite(DatabaseTestCase):
         self.assertEqual(1, len(backlog_store.history(self.db, 'r1')))
 
     def test_one_that_was_begun(self):
-        items = [backlog_submissions.Begun(uuid, project, 'u1', at, at)
+        items = [backlog_submissions.PendingSubmission(
+                     uuid, project, 'u1', at, at)
                  for uuid, project, at in (
                      ('r2', 'p1', NOW), ('r1', 'p1', LATER),
                      ('r3', 'p2', LATER))]

@@ -101,11 +101,11 @@ class TestSQLite(unittest.TestCase):
                          class_servers.overheads(self.db))
 
     def test_when_cells_were_looked_at(self):
-        self.assertEqual({}, class_servers.looked_ago_s(self.db))
-        class_servers.looked(self.db, CELL, 7200)
-        class_servers.looked(self.db, OTHER, 7200)
-        class_servers.looked(self.db, OTHER, 0.5)
-        found = class_servers.looked_ago_s(self.db)
+        self.assertEqual({}, class_servers.scan_ages_s(self.db))
+        class_servers.record_scan(self.db, CELL, 7200)
+        class_servers.record_scan(self.db, OTHER, 7200)
+        class_servers.record_scan(self.db, OTHER, 0.5)
+        found = class_servers.scan_ages_s(self.db)
         self.assertEqual({CELL, OTHER}, set(found))
         self.assertGreaterEqual(found[CELL], 7200)
         self.assertTrue(0 <= found[OTHER] < 3600, found)
@@ -125,28 +125,28 @@ class TestSQLite(unittest.TestCase):
                     uuid=f's{uuid}', request_uuid=uuid, boot=1, state=state,
                     since=AT))
         self.assertEqual({'s1': 'gold', 's4': 'silver'},
-                         class_servers.of_requests(self.db))
+                         class_servers.request_classes(self.db))
         names = ('gold', 'silver')
         self.assertEqual({'s1': 'gold', 's4': 'silver'},
-                         class_servers.unread_of_requests(self.db, names))
+                         class_servers.unrecorded_classes(self.db, names))
         # There is no such class any more.
-        self.assertEqual({'s4': 'silver'}, class_servers.unread_of_requests(
+        self.assertEqual({'s4': 'silver'}, class_servers.unrecorded_classes(
             self.db, names[1:]))
-        self.assertEqual({}, class_servers.unread_of_requests(self.db, ()))
+        self.assertEqual({}, class_servers.unrecorded_classes(self.db, ()))
         class_servers.write(self.db, [server(f's{number}')
                                       for number in (1, 2, 3, 4)])
         # Of the one the class has changed, the other is of none any more.
         self.assertEqual({'s1': 'gold', 's2': ''},
-                         class_servers.unread_of_requests(self.db, names))
+                         class_servers.unrecorded_classes(self.db, names))
         # Nobody knows for how long those of one that is over are there.
         backlog_store.change(self.db, '1', backlog_model.OPEN, AT,
                              state=backlog_model.CANCELLED)
         self.assertEqual({'s1': 'gold', 's2': ''},
-                         class_servers.unread_of_requests(self.db, names))
+                         class_servers.unrecorded_classes(self.db, names))
         backlog_store.change(self.db, '1', backlog_model.CLOSED, AT,
                              trust_id='')
         self.assertEqual({'s2': ''},
-                         class_servers.unread_of_requests(self.db, names))
+                         class_servers.unrecorded_classes(self.db, names))
 
     def test_preemptions(self):
         decisions = db.Decisions(self.db)

@@ -80,13 +80,13 @@ class TestQueries(test_decisions.TestSQLite):
     def test_statistics(self):
         flavors, total = queries.get_statistics(self.db)
         self.assertEqual([
-            queries.Numbers('Big', {'claimed': 1}, {'pending': 1}, 0),
-            queries.Numbers('spot', {'done': 2}, {'pending': 3}, 2)],
+            queries.PreemptionCounts('Big', {'claimed': 1}, {'pending': 1}, 0),
+            queries.PreemptionCounts('spot', {'done': 2}, {'pending': 3}, 2)],
             flavors)
-        self.assertEqual(queries.Numbers(
+        self.assertEqual(queries.PreemptionCounts(
             '', {'done': 2, 'claimed': 1}, {'pending': 4}, 2), total)
         self.assertEqual(
-            ([], queries.Numbers('', {}, {}, 0)),
+            ([], queries.PreemptionCounts('', {}, {}, 0)),
             queries.get_statistics(self.db, project_id='r', since=NOW))
 
 

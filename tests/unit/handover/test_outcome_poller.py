@@ -106,7 +106,7 @@ class TestOutcomes(test_decisions.TestSQLite):
         for _ in range(2):
             self.assertEqual('served', self.outcome('d'))
         self.assertEqual(before + 1, self.counted('served'))
-        self.assertEqual([], unresolved_decisions.get_unknown(self.db))
+        self.assertEqual([], unresolved_decisions.get_unresolved(self.db))
 
     def test_a_server_in_error(self):
         before = metrics.IN_VAIN._value.get()

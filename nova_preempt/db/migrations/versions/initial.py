@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first tables: those of the models, until the first release freezes them.
+"""Creates the tables of the models, until the first release freezes them.
 
-MariaDB commits each statement that defines something, so a run that was
-killed has left part of them: each is made unless it is there.
+MariaDB commits each DDL statement, so a run that was killed may have created
+some tables: each table is created unless it exists.
 
 Revision ID: initial
 Revises:
@@ -42,11 +42,11 @@ def upgrade():
 
 
 def _insert_rows(connection):
-    """Insert what is locked and counted; alembic commits it with the rest."""
+    """Insert rows of locks and counters; alembic commits them."""
     _insert(connection, 'locks', [{'name': name} for name in LOCKS])
     _insert(connection, 'leaders', [{'name': 'engine', 'owner': ''}])
     _insert(connection, 'counters', [{'name': 'calendar', 'value': 0}])
-    # The change with which the log begins: readers go on from it.
+    # The first change of the log, from which readers continue.
     _insert(connection, 'calendar_changes', [{
         'generation': 0, 'reservations': [], 'hosts': [],
         'stamp': uuidutils.generate_uuid(dashed=False)}])
