@@ -4,10 +4,10 @@
 #
 # plugin.sh - DevStack plugin of nova-preempt
 #
-# Does what doc/source/install.rst has an operator do, in the same order:
-# installs the package where Nova is, makes a user, a database and a service
-# of the catalog, extends placement.conf and nova.conf, and replaces the
-# scheduler. What can be set is in devstack/settings.
+# Follows the steps of doc/source/install.rst in their order: installs the
+# package where Nova is, makes a user, a database and a service of the catalog,
+# extends placement.conf and nova.conf, and replaces the scheduler.
+# devstack/settings has the settings.
 
 # Save trace setting
 _XTRACE_NOVA_PREEMPT=$(set +o | grep xtrace)
@@ -42,10 +42,10 @@ function install_nova_preempt {
     setup_develop "$NOVA_PREEMPT_DIR" "$driver,client"
 }
 
-# configure_nova_preempt_placement() - Have concurrent claims told apart
+# configure_nova_preempt_placement() - Report conflicts of concurrent claims
 function configure_nova_preempt_placement {
-    # Several claims may get the same space when Placement itself tries again,
-    # see doc/source/limits.rst.
+    # If Placement retries a claim itself, several claims may get the same
+    # capacity, see doc/source/limits.rst.
     iniset "$PLACEMENT_CONF" placement allocation_conflict_retry_count 1
 }
 
@@ -54,7 +54,7 @@ function configure_nova_preempt {
     local ours=nova_preempt.scheduler.filters.all_filters
     local filters
     filters=$(iniget_multiline "$NOVA_CONF" filter_scheduler available_filters)
-    # Not if it is there: what is written anew goes to the top of its section.
+        # Not if it is there: a new value goes to the top of its section.
     if [[ " $filters " != *" $ours "* ]]; then
         filters=${filters:-nova.scheduler.filters.all_filters}
         # shellcheck disable=SC2086  # each word is a value
@@ -87,7 +87,7 @@ function configure_nova_preempt_api {
     write_uwsgi_config "$NOVA_PREEMPT_UWSGI_CONF" "$NOVA_PREEMPT_UWSGI" \
         "/preemption" "" "nova-preempt-api"
     iniset "$NOVA_PREEMPT_UWSGI_CONF" uwsgi need-app true
-    # A question waits for the scheduler, and another is answered meanwhile.
+    # A request that waits for the scheduler must not block the others.
     iniset "$NOVA_PREEMPT_UWSGI_CONF" uwsgi threads 8
     iniset "$NOVA_PREEMPT_UWSGI_CONF" uwsgi env \
         "OS_NOVA_CONFIG_DIR=$NOVA_CONF_DIR"
@@ -120,12 +120,12 @@ function init_nova_preempt {
 # start_nova_preempt() - Replace the scheduler, start engine and API
 function start_nova_preempt {
     local service
-    # Threads share what is free, see Memory in doc/source/runbook.rst. What is
-    # given here replaces the PATH that DevStack would set.
+    # Threads share free memory, see Memory in doc/source/runbook.rst. This
+    # replaces the PATH that DevStack would set.
     local environment="\"PATH=$PATH\" MALLOC_ARENA_MAX=2"
     # lib/nova has started Nova's scheduler as n-sch. Ours registers by the
-    # same name in Nova and takes over the unit as well, so that all that
-    # looks for n-sch finds the scheduler.
+    # same name in Nova and runs as the same unit, so that other scripts find
+    # it.
     for service in n-sch np-eng np-api; do
         stop_process "$service"
     done
@@ -148,14 +148,14 @@ function start_nova_preempt {
     fi
 }
 
-# check_nova_preempt() - Stop on what would keep servers from giving way
+# check_nova_preempt() - Stop on a setup that prevents evictions
 function check_nova_preempt {
     local code=0
     "$NOVA_BIN_DIR/nova-preempt-status" --config-file "$NOVA_CONF" \
         upgrade check || code=$?
     # 1 is a warning.
     if [[ $code -gt 1 ]]; then
-        die $LINENO "nova-preempt-status found what has to be mended"
+        die $LINENO "nova-preempt-status found a failure"
     fi
 }
 
@@ -175,7 +175,7 @@ function create_nova_preempt_flavor {
 
 # configure_nova_preempt_tempest() - Install and configure our tempest plugin
 function configure_nova_preempt_tempest {
-    # It needs nothing but tempest; what the services need stays out of there.
+    # The plugin needs only tempest, not the packages of the services.
     (cd "$TEMPEST_DIR" && tox -evenv-tempest -- \
         pip install --no-deps --editable "$NOVA_PREEMPT_DIR")
     iniset "$TEMPEST_CONFIG" service_available nova_preempt True
@@ -184,7 +184,7 @@ function configure_nova_preempt_tempest {
         "$NOVA_PREEMPT_RESERVATIONS"
 }
 
-# cleanup_nova_preempt() - Remove what configure_nova_preempt_api has written
+# cleanup_nova_preempt() - Remove the files of configure_nova_preempt_api
 function cleanup_nova_preempt {
     remove_uwsgi_config "$NOVA_PREEMPT_UWSGI_CONF" nova-preempt-api
     sudo rm -f "$(apache_site_config_for nova-preempt-api)"
@@ -196,7 +196,7 @@ function cleanup_nova_preempt {
 if [[ "$1" == "stack" ]]; then
     case "$2" in
         install)
-            # nova-api checks the extra specs of flavors by the package.
+            # nova-api loads validators of extra specs from the package.
             if is_service_enabled n-api n-sch np-eng np-api; then
                 echo_summary "Installing nova-preempt"
                 install_nova_preempt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests have in common."""
+"""Base class of the tests, with helpers for flavors and servers."""
 
 import time
 
@@ -15,7 +15,7 @@ CONF = config.CONF
 
 
 class PreemptionTest(test.BaseTestCase):
-    """With the clients of a member and of an administrator."""
+    """Base class with clients of a member and of an administrator."""
 
     credentials = ['primary', 'admin']
 
@@ -35,9 +35,9 @@ class PreemptionTest(test.BaseTestCase):
 
     @classmethod
     def create_flavor(cls, preemptible=False, ram=64, **values):
-        """The id of a flavor that is as small as can be.
+        """Create the smallest flavor and return its id.
 
-        :param preemptible: whether servers of it give way, at once
+        :param preemptible: whether its servers are evicted, without notice
         """
         name = data_utils.rand_name(
             prefix=CONF.resource_name_prefix, name=cls.__name__)
@@ -55,7 +55,7 @@ class PreemptionTest(test.BaseTestCase):
         return flavor['id']
 
     def create_server(self, flavor, wait_until='ACTIVE', **values):
-        """The id of a new server, which is deleted at the end."""
+        """Create a server, to be deleted at the end, and return its id."""
         server, _ = compute.create_test_server(
             self.os_primary, tenant_network=self.get_tenant_network(),
             flavor=flavor, wait_until=wait_until, **values)
@@ -75,7 +75,7 @@ class PreemptionTest(test.BaseTestCase):
         return True
 
     def wait_for(self, what, condition):
-        """What the condition returns as soon as that is true."""
+        """Wait until the condition is true, and return its result."""
         end = time.time() + CONF.preemption.end_timeout
         while not (found := condition()):
             if time.time() > end:

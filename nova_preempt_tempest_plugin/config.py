@@ -6,7 +6,7 @@ from oslo_config import cfg
 service_option = cfg.BoolOpt(
     'nova_preempt',
     default=False,
-    help='Whether nova-preempt is there: its scheduler, engine and API.')
+    help='Whether nova-preempt is deployed: its scheduler, engine and API.')
 
 preemption_group = cfg.OptGroup(
     name='preemption', title='Preemptible servers')
@@ -30,8 +30,8 @@ PreemptionGroup = [
         'end_timeout',
         default=120,
         min=1,
-        help='How many seconds a preemptible server may take to end, beside '
-             'its notice, which these tests give it none of.'),
+        help='How many seconds an eviction may take beside the notice, which '
+             'these tests set to 0.'),
 ]
 
 preemption_feature_group = cfg.OptGroup(
@@ -46,5 +46,5 @@ PreemptionFeatureGroup = [
     cfg.BoolOpt(
         'energy',
         default=True,
-        help='Whether energy is tested, which needs nothing but the API.'),
+        help='Whether energy is tested, which needs only the API.'),
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tempest loads, by the entry point in setup.cfg."""
+"""The tempest plugin, loaded by the entry point in setup.cfg."""
 
 import os
 

@@ -28,7 +28,7 @@ def read(repository):
     stream = util.get_repo_open(
         repo_url=repository).get_latest_run().get_subunit_stream()
     result.startTestRun()
-    # What tests print into the stream is not theirs to be counted.
+    # NOTE: ignores text that tests print into the stream.
     subunit.ByteStreamToStreamResult(stream, 'stdout').run(result)
     result.stopTestRun()
     return tests

@@ -17,7 +17,7 @@ shift 3
     "Python 3.11 or newer is needed")'
 
 install() {
-    # What is imported is compiled then, which is far less than all.
+    # Modules are compiled when they are imported, which is far less than all.
     if [ -n "$uv" ]; then
         uv pip install --quiet --python "$directory/bin/python" "$@"
     else
@@ -28,21 +28,21 @@ install() {
 
 make() {
     "$python" -m venv $options "$directory" &&
-        # To build the project with, without an environment for that.
+        # Build requirements, as no isolated environment is used.
         install --constraint "$constraints" pbr pip setuptools &&
         install --constraint "$constraints" --no-build-isolation "$@"
 }
 
 uv=$(command -v uv || true)
-# What is there may be added to, but not in the tree, where it is of another
-# release of Nova.
+# Packages may be added to an existing environment, but not to those in the
+# tree, which may have another release of Nova.
 options=
 case $directory in .venv | .venv-demo) options=--clear ;; esac
 
 if [ -n "$uv" ]; then
     options="$options --without-pip"
     make "$@" && exit
-    echo 'Once more, without uv.' >&2
+    echo 'Retrying without uv.' >&2
     uv=
     options=${options% --without-pip}
 fi

@@ -41,18 +41,18 @@ import yaml
 
 PREFIX = 'outages-'
 POLL_S = 1
-# As long as it takes Nova to give a request up, and the engine to repair it.
+# As long as Nova may take to fail a request, and the engine to repair it.
 PATIENCE_S = 300
-# Servers that do not go away are deleted again.
+# Deletions are repeated after so many seconds.
 AGAIN_S = 30
 COMPUTE_MICROVERSION = '2.90'
 
 
 @dataclasses.dataclass
 class Round:
-    """How one round went.
+    """Outcome of a round.
 
-    :ivar faults: what must not be, as text
+    :ivar faults: violations, as text
     """
 
     outage: str
@@ -69,7 +69,7 @@ class Round:
 
 
 class Cloud:
-    """Servers of ours on a cloud.
+    """The servers of this program on a cloud.
 
     :param compute: a keystoneauth1 adapter
     """
@@ -86,7 +86,7 @@ class Cloud:
         raise SystemExit(f'no flavor {name}')
 
     def boot(self, name, flavor):
-        """Ask for a server once; its uuid, None if that is refused."""
+        """Request a server once; return its uuid, None if it is refused."""
         try:
             return self._compute.post('/servers', json={'server': {
                 'name': PREFIX + name, 'flavorRef': flavor,
@@ -96,21 +96,21 @@ class Cloud:
             return None
 
     def boot_many(self, name, flavor, number):
-        """Ask for so many servers in one request."""
+        """Request several servers at once."""
         self._compute.post('/servers', json={'server': {
             'name': PREFIX + name, 'flavorRef': flavor,
             'imageRef': self._image, 'networks': 'none',
             'min_count': number, 'max_count': number}})
 
     def servers(self):
-        """{uuid: (name, status)} of the servers of this program."""
+        """Return {uuid: (name, status)} of the servers of this program."""
         found = _insist(lambda: self._compute.get(
             f'/servers/detail?name=^{PREFIX}')).json()['servers']
         return {server['id']: (server['name'], server['status'])
                 for server in found}
 
     def wait(self, uuid, patience_s):
-        """The status of a server once it is ACTIVE, in ERROR or gone."""
+        """Wait until a server is ACTIVE, in ERROR or gone; return which."""
         until = time.monotonic() + patience_s
         while True:
             status = self.servers().get(uuid, ('', 'gone'))[1]
@@ -124,9 +124,9 @@ class Cloud:
         left = set(uuids)
         until = time.monotonic() + PATIENCE_S
         while left:
-            # Again and again: Nova's order to its host may be lost with the
-            # message bus. Of whom Nova says that there is none may be listed
-            # for ever.
+            # NOTE: repeated, as Nova's message to the host may be lost with
+            # the message bus. A server that Nova no longer finds may still be
+            # listed for ever.
             left = {uuid for uuid in left if _insist(
                 lambda uuid=uuid: self._compute.delete(f'/servers/{uuid}'),
                 gone=404)}
@@ -138,7 +138,7 @@ class Cloud:
                 raise SystemExit('servers do not go away')
 
     def fill(self, flavor):
-        """Preemptible servers until there is no room for another one."""
+        """Boot preemptible servers until no other one fits."""
         while True:
             uuid = self.boot('spot', flavor)
             status = 'refused' if uuid is None else self.wait(
@@ -152,7 +152,7 @@ class Cloud:
 
 
 class Rounds:
-    """Plays rounds.
+    """Runs rounds.
 
     :param outages: {name: {'stop': command, 'start': command}}
     :param verify: a command that exits with 0 if all agrees
@@ -199,12 +199,12 @@ class Rounds:
 
     @staticmethod
     def _run(command):
-        """Texts on what went wrong."""
+        """Run a command; return texts of failures."""
         status = subprocess.run(command, shell=True, check=False).returncode
         return [f'{command}: exit status {status}'] if status else []
 
     def _verified(self):
-        """Texts on what does not agree, however long one waits."""
+        """Run --verify until it succeeds; return texts of failures."""
         until = time.monotonic() + PATIENCE_S
         while True:
             done = subprocess.run(
@@ -222,7 +222,7 @@ class Rounds:
 
 
 def _insist(call, gone=None):
-    """What call() returns, as soon as the service is there again."""
+    """Return the result of call(), repeated until the service answers."""
     until = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -248,16 +248,17 @@ def main():
     parser.add_argument('--normal', required=True, metavar='FLAVOR')
     parser.add_argument('--image', required=True, metavar='UUID')
     parser.add_argument('--victims', type=int, default=1, metavar='N',
-                        help='how many servers a normal one needs (1)')
+                        help='how many servers a normal one evicts (1)')
     parser.add_argument('--verify', required=True, metavar='COMMAND')
     parser.add_argument('--rounds', type=int, default=5, metavar='N',
-                        help='with each of the outages (5)')
+                        help='rounds of each outage (5)')
     parser.add_argument('--within-s', type=float, default=10, metavar='S',
-                        help='the outage begins so soon after the boot (10)')
+                        help='the latest begin of the outage after a boot '
+                             '(10)')
     parser.add_argument('--length-s', type=float, default=15, metavar='S',
-                        help='and takes so long (15)')
+                        help='duration of an outage (15)')
     parser.add_argument('--boot-s', type=float, default=300, metavar='S',
-                        help='a boot is given up after this time (300)')
+                        help='timeout of a boot (300)')
     parser.add_argument('--seed', type=int, default=0)
     args = parser.parse_args()
     with open(args.outages) as file:
@@ -282,7 +283,7 @@ def main():
     finally:
         rounds.clean()
     print(f'{sum(statuses.values())} rounds, {faults} with faults, '
-          f'{in_vain} servers ended in vain; '
+          f'{in_vain} servers evicted in vain; '
           + ', '.join(f'{number} {status}'
                       for status, number in sorted(statuses.items())))
     return 1 if faults else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ask a Placement for more than it has, from several clients at once.
+"""Overcommit a Placement by simultaneous claims of several clients.
 
     python tools/placement_race.py --os-auth-url ... [--rounds 40]
 
@@ -68,7 +68,7 @@ def _make_provider(client):
 
 
 def _race(clients, provider):
-    """(how many requests were granted, what is used afterwards)."""
+    """Return (number of granted claims, usage afterwards)."""
     consumers = [str(uuid.uuid4()) for _ in clients]
 
     def claim(client, consumer):

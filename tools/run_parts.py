@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Run parts of "make test" one after the other, and say what each has taken.
+"""Run parts of "make test" one after the other, and print their durations.
 
 Usage: run_parts.py RESULTS PART...
 
-RESULTS is where tests leave what they found. All parts are run, whatever
-fails. Exits with 1 if any did.
+RESULTS is the directory of test results. All parts are run even if one fails.
+Exits with 1 if any did.
 """
 
 import os
@@ -15,14 +15,14 @@ import time
 
 import count_tests
 
-#: The parts of which each test is counted.
+#: The parts whose tests are counted.
 TESTS = ('unit', 'functional', 'slow')
 
 
 def run(part):
-    """Make a part and return (failed, seconds, seconds of a processor)."""
+    """Run a part; return (failed, seconds, seconds of processors)."""
     began, used = time.monotonic(), _used()
-    # What was asked of this make holds for that one: by MAKEFLAGS.
+    # NOTE: options of this make are passed on by MAKEFLAGS.
     status = subprocess.run([os.environ.get('MAKE', 'make'), part],
                             check=False).returncode
     return status != 0, time.monotonic() - began, _used() - used
@@ -34,7 +34,7 @@ def _used():
 
 
 def main(results, *parts):
-    """Print what came of all and return the exit status."""
+    """Run the parts, print the outcome and return the exit status."""
     found = {part: run(part) for part in parts}
     total = [sum(numbers) for numbers in zip(*found.values(), strict=True)]
     print(f'{"":12} {"wall":>8} {"processor":>12}')

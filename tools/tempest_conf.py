@@ -3,10 +3,10 @@
 
     OS_CLOUD=minicloud-admin python tools/tempest_conf.py WORKSPACE
 
-WORKSPACE is where tempest keeps locks and logs. It needs an administrator of a
-cloud of fake computes, whose servers cannot be reached: what needs a console,
-a network of their own or a snapshot is left out. A second image is made, for
-tests that need two.
+WORKSPACE is the directory of tempest's locks and logs. The cloud is named by
+an administrator's credentials and has fake computes, whose servers cannot be
+reached: tests of consoles, isolated networks and snapshots are disabled. A
+second image is made for tests that need two.
 """
 
 import configparser
@@ -17,14 +17,14 @@ from keystoneauth1 import adapter
 from keystoneauth1 import exceptions
 import openstack
 
-# The newest of Nova that tempest has schemas for.
+# The newest microversion of Nova that tempest has schemas for.
 MAX_MICROVERSION = '2.100'
 FLAVORS = {'tempest.1': {'ram': 64, 'vcpus': 1, 'disk': 1},
            'tempest.2': {'ram': 128, 'vcpus': 1, 'disk': 1}}
 
 
 def find_images(cloud):
-    """The ids of two images."""
+    """Return the ids of two images."""
     found = list(cloud.image.images(status='active'))
     if len(found) == 1:
         found.append(cloud.image.create_image(
@@ -34,14 +34,14 @@ def find_images(cloud):
 
 
 def find_flavors(cloud):
-    """The ids of two small flavors."""
+    """Return the ids of two small flavors."""
     return [(cloud.compute.find_flavor(name)
              or cloud.compute.create_flavor(name=name, **values)).id
             for name, values in FLAVORS.items()]
 
 
 def has(cloud, service_type):
-    """Whether the catalog has a service."""
+    """Return whether the catalog has a service."""
     try:
         return bool(cloud.session.get_endpoint(
             service_type=service_type, region_name=cloud.config.region_name))
@@ -57,9 +57,9 @@ def preemption_api(cloud):
 
 
 def reserves(cloud):
-    """Whether reservations are turned on; a host can be reserved then."""
+    """Return whether reservations are enabled; make a host reservable."""
     api = preemption_api(cloud)
-    # Without hosts that can be reserved it is a 409.
+    # It is a 409 without hosts that can be reserved.
     if api.post('/v1/reservations/preview', json={
             'reservation': {'duration': 60}}).status_code not in (200, 409):
         return False
@@ -71,7 +71,7 @@ def reserves(cloud):
 
 
 def make(cloud, workspace):
-    """{section: {option: value}}"""
+    """Return {section: {option: value}}."""
     auth = cloud.config.get_auth_args()
     images, flavors = find_images(cloud), find_flavors(cloud)
     preemption = has(cloud, 'preemption')
@@ -109,7 +109,7 @@ def make(cloud, workspace):
 
 
 def main():
-    # The default section is an ordinary one here.
+    # NOTE: tempest's [DEFAULT] has no inherited options.
     conf = configparser.RawConfigParser(default_section=None)
     workspace = pathlib.Path(sys.argv[1]).resolve()
     conf.read_dict({

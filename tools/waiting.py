@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what boots take while many others wait for preemptible servers.
+"""Measure boots while many others wait for victims.
 
     python tools/waiting.py --spot FLAVOR --normal FLAVOR --image IMAGE \\
         --full-zone ZONE --free-zone ZONE [--waiting 64] [--boots 20]
 
 Never on a cloud with other people's servers: it fills the hosts of the zone
---full-zone with preemptible servers of its own and has as many normal ones as
---waiting take their places, who wait for the notice of --spot, which has to be
-long. Meanwhile servers boot, one after the other, in --free-zone, where there
-must be room for one. Prints what these take before and meanwhile, from the
-request to ACTIVE, and deletes all of its servers. Credentials are those of
+--full-zone with preemptible servers of its own, and boots --waiting normal
+servers that evict them and wait for the notice of --spot, which has to be
+long. Meanwhile servers boot, one after the other, in --free-zone, where one
+must fit. Prints the times of such boots before and meanwhile, from the request
+to ACTIVE, and deletes all of its servers. Credentials are those of
 openstackclient (--os-... or OS_...) of an administrator. Each zone has to be
-one of a host aggregate: Nova's default zone confines nothing, and with it all
-hosts of the cloud would be filled.
+that of a host aggregate: Nova's default zone includes all hosts, which would
+all be filled.
 """
 
 import argparse
@@ -29,7 +29,7 @@ POLL_S = 0.05
 
 
 class Cloud(outages.Cloud):
-    """Servers of ours, in one zone.
+    """The servers of this program in one zone.
 
     :param compute: a keystoneauth1 adapter
     """
@@ -50,7 +50,7 @@ class Cloud(outages.Cloud):
 
 
 def measure(cloud, flavor, boots, patience_s):
-    """What each of so many boots took, in seconds."""
+    """Boot servers one after the other; return how many seconds each took."""
     times = []
     for _ in range(boots):
         start = time.monotonic()
@@ -94,7 +94,7 @@ def check_zones(compute, *zones):
         if zone not in found:
             raise SystemExit(
                 f'zone {zone} is not one of a host aggregate with hosts: '
-                'servers asked for with it may go to any host')
+                'its servers may be on any host')
     if len(set(zones)) < len(zones):
         raise SystemExit('the two zones have to be different')
 

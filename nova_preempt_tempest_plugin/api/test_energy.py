@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts draw."""
+"""Tests of the energy API."""
 
 from tempest import config
 from tempest.lib import decorators

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preemptions, questions about them, and pauses."""
+"""Tests of preemptions, their explanations, and pauses."""
 
 from tempest.lib import decorators
 from tempest.lib import exceptions

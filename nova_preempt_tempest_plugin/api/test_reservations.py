@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations: made, shown, changed and cancelled long before they start."""
+"""Tests of reservations that are cancelled long before they start."""
 
 import datetime
 
@@ -32,7 +32,7 @@ class ReservationsTest(base.PreemptionTest):
         if not any(host['reservable']
                    for host in cls.admin_client.list_hosts()['hosts']):
             raise cls.skipException('no host can be reserved')
-        # So far away that no host is emptied for it meanwhile.
+        # So far away that no host is drained for it.
         start = datetime.datetime.now(datetime.UTC) + datetime.timedelta(
             days=2)
         cls.request = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host that is full of preemptible servers, and a normal one comes."""
+"""Scenario: a normal server boots on a host full of preemptible servers."""
 
 from tempest import config
 from tempest.lib import decorators
@@ -10,10 +10,10 @@ from nova_preempt_tempest_plugin import base
 CONF = config.CONF
 
 
-# Nobody else must come to the host meanwhile.
+# Serial: no other test may use the host meanwhile.
 @decorators.serial
 class FullHostTest(base.PreemptionTest):
-    """In an availability zone of one host, which nobody has a server on."""
+    """Tests in an availability zone of one host that has no servers."""
 
     @classmethod
     def setup_clients(cls):
@@ -43,7 +43,7 @@ class FullHostTest(base.PreemptionTest):
 
     @classmethod
     def find_host(cls):
-        """(name of a host without servers, half of its memory)"""
+        """Return (name of a host without servers, half of its memory)."""
         for hypervisor in cls.hypervisors_client.list_hypervisors(
                 detail=True)['hypervisors']:
             if (hypervisor['running_vms'] or hypervisor['state'] != 'up'

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the clients have in common."""
+"""Base class of the clients."""
 
 import json
 from urllib import parse
 
 from tempest.lib.common import rest_client
 
-#: The newest that is tested; each has all of those before.
+#: The newest microversion that is tested; it includes all earlier ones.
 MICROVERSION = '1.2'
 
 
@@ -18,7 +18,7 @@ class BaseClient(rest_client.RestClient):
         return headers
 
     def _call(self, method, path, code=200, body=None, **query):
-        """The answer as a ResponseBody, empty where there is none."""
+        """Call the API and return a ResponseBody, empty without an answer."""
         url = f'v1/{path}'
         if query:
             url += '?' + parse.urlencode(query)

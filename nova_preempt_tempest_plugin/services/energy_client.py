@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts draw, and what was saved."""
+"""Client of the energy API."""
 
 from nova_preempt_tempest_plugin.services import base
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preemptions, questions about them, and pauses."""
+"""Client of preemptions, explanations, and pauses."""
 
 from nova_preempt_tempest_plugin.services import base
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations, and the hosts that can be reserved."""
+"""Client of reservations and hosts that can be reserved."""
 
 from nova_preempt_tempest_plugin.services import base
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command.
+"""Command line of minicloud.
 
     PYTHONPATH=tools python3 -m minicloud [--dir DIRECTORY] COMMAND
 """
@@ -39,7 +39,7 @@ def _up(layout, args):
 
 
 def _check(settings, args):
-    """Refuse what the cloud that is there cannot become."""
+    """Refuse arguments that the existing cloud cannot adopt."""
     wrong = []
     if args.port_base not in (None, settings.port_base):
         wrong.append(f'--port-base {args.port_base}, but its ports begin at '
@@ -98,7 +98,7 @@ def _parse():
     parser.add_argument('--venv', type=pathlib.Path,
                         help='where its services are installed (DIR/venv)')
     commands = parser.add_subparsers(dest='command', required=True)
-    up = commands.add_parser('up', help='start all that does not run')
+    up = commands.add_parser('up', help='start all services that do not run')
     up.add_argument('--computes', type=int, metavar='N',
                     help='number of fake computes (4)')
     up.add_argument('--private', action='store_true',
@@ -111,28 +111,28 @@ def _parse():
                          'configuration, by the functions of the checkout '
                          'that DEVSTACK_DIR names if it names one')
     up.set_defaults(do=_up)
-    down = commands.add_parser('down', help='stop all')
+    down = commands.add_parser('down', help='stop all services')
     down.add_argument('--wipe', action='store_true',
                       help='remove configuration, data and logs, too')
     down.set_defaults(do=_down)
-    commands.add_parser('status', help='say what runs').set_defaults(
+    commands.add_parser('status', help='show which services run').set_defaults(
         do=_status)
     for name, text in (
-            ('start', 'start a service'), ('stop', 'ask it to end'),
-            ('kill', 'end it as a crash does'),
-            ('freeze', 'let it stand still'), ('thaw', 'let it go on')):
+            ('start', 'start a service'), ('stop', 'terminate it'),
+            ('kill', 'kill it, as in a crash'),
+            ('freeze', 'suspend it'), ('thaw', 'resume it')):
         one = commands.add_parser(name, help=text)
         one.add_argument('name')
         one.set_defaults(do=_one)
     state = commands.add_parser(
-        'state', help='say whether a service is running, frozen or gone')
+        'state', help='show whether a service is running, frozen or gone')
     state.add_argument('name')
     state.set_defaults(do=_state)
     return parser.parse_args()
 
 
 def _interrupted(_number, _frame):
-    # Once: what is under way has to end before all is stopped.
+    # Only once: the running steps have to end before services are stopped.
     for number in ENDS:
         signal.signal(number, lambda *_: None)
     raise KeyboardInterrupt

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RabbitMQ: that of the machine, or a private one."""
+"""RabbitMQ: the machine's server, or a private one."""
 
 import base64
 import hashlib
@@ -9,7 +9,7 @@ import os
 from minicloud import layout as layouts
 from minicloud import steps
 
-# Not the script on the path: Debian's wants to be root and becomes another.
+# NOTE: not the script on the path: Debian's requires root and changes user.
 SERVER = '/usr/lib/rabbitmq/bin/rabbitmq-server'
 NODE = 'minicloud@localhost'
 SALT = b'mini'
@@ -20,7 +20,7 @@ def command():
 
 
 def epmd_command(layout):
-    # One that RabbitMQ starts would listen on all addresses.
+    # NOTE: RabbitMQ would start an epmd that listens on all addresses.
     return ('epmd', '-address', layouts.ADDRESS,
             '-port', str(layout.port('epmd')))
 
@@ -65,7 +65,7 @@ def prepare(layout):
 
 
 def make_virtual_hosts(layout, env):
-    """On the machine's server."""
+    """Create the virtual hosts on the machine's server."""
     file = layout.data / 'rabbitmq-definitions.json'
     file.write_text(json.dumps(_definitions(layout, 'guest')))
     file.chmod(0o644)
@@ -73,8 +73,8 @@ def make_virtual_hosts(layout, env):
 
 
 def remove_virtual_hosts(layout, env):
-    """From the machine's server, with what is in their queues."""
-    # It refuses to delete one that is not there.
+    """Delete the virtual hosts on the machine's server, with their queues."""
+    # NOTE: deleting one that does not exist would fail.
     make_virtual_hosts(layout, env)
     for name in layouts.VIRTUAL_HOSTS:
         _ctl(layout, env, 'delete_vhost', layout.virtual_host(name))

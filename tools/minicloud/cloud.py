@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole cloud: from nothing to the first server, and back."""
+"""Starts and stops the whole cloud, up to its first server."""
 
 import concurrent.futures
 import contextlib
@@ -24,7 +24,7 @@ from minicloud import services
 from minicloud import steps
 
 INSIDE = pathlib.Path(__file__).with_name('inside')
-# Everything else needs them to end in order.
+# Stopped last, as the others need them to stop in order.
 LAST = ('rabbitmq', 'epmd', 'mariadb')
 # User, project and roles, beyond the administrator.
 USERS = {
@@ -36,7 +36,7 @@ USERS = {
 
 @contextlib.contextmanager
 def locked(layout, alone=True):
-    """No up or down while another, or anything with one service, works."""
+    """Lock the cloud: for up and down alone, or shared for a service."""
     layout.directory.mkdir(parents=True, exist_ok=True)
     with open(layout.directory / 'lock', 'w') as file:
         fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
@@ -44,9 +44,9 @@ def locked(layout, alone=True):
 
 
 def choose(layout, port_base, private):
-    """The layout with what has to run privately.
+    """Return the layout with the services that have to be private.
 
-    :param private: whether that is everything, else what the machine has not
+    :param private: whether all are, else those that the machine lacks
     """
     settings = layout.settings
     if port_base is not None:
@@ -70,7 +70,7 @@ def _missing(layout):
 
 
 def up(layout, say=print):
-    """Start all that does not run; nothing runs if that fails."""
+    """Start all services that do not run; on a failure stop them all."""
     start = time.monotonic()
     layout.make_directories()
     try:
@@ -133,7 +133,7 @@ def _databases(layout, command):
 
 
 class _Up:
-    """The steps from nothing to a server."""
+    """The steps that start a cloud and boot its first server."""
 
     def __init__(self, layout):
         self._layout = layout
@@ -214,7 +214,7 @@ class _Up:
         url = self._layout.database_url
         yield self._call('nova-api-database', (*manage, 'api_db', 'sync'),
                          'mariadb', 'configuration')
-        # It says so and succeeds where there is one.
+        # It succeeds where there is a cell0 already.
         yield self._call('nova-cell0', (
             *manage, 'cell_v2', 'map_cell0', '--database_connection',
             url('nova_cell0')), 'nova-api-database')
@@ -223,9 +223,9 @@ class _Up:
             '--database_connection', url('nova_cell1'),
             '--transport-url', self._layout.broker_url('cell1')),
             self._env, self._log('nova-cell1'),
-            # 2 if there is one.
+            # 2 where there is a cell1 already.
             good=(0, 2)), ('nova-api-database',))
-        # Each knows one of the two databases, and needs no cell for it.
+        # Each syncs one database, and needs no cell mapping.
         yield self._call('nova-cell0-database', (
             *manage, 'db', 'sync', '--local_cell'),
             'mariadb', 'configuration')
@@ -239,7 +239,7 @@ class _Up:
         yield self._start('nova-api', *ready)
 
     def _ours(self):
-        """As doc/source/install.rst has it, in its order."""
+        """Yield the steps of doc/source/install.rst in their order."""
         config = f'--config-file={self._layout.etc}/nova/nova.conf'
         yield self._call('nova-preempt-database', (
             self._layout.bin('nova-preempt-manage'), config, 'db', 'sync'),
@@ -302,7 +302,7 @@ class _Up:
                                      check=self._require_started), after)
 
     def _require_started(self):
-        """Many have no port to see them by, and end later if at all."""
+        """Raise if a started service has ended; many listen on no port."""
         for name in self._started:
             if self._services.state(name) == 'gone':
                 raise steps.StepFailed(
@@ -316,7 +316,7 @@ class _Up:
 
 
 def status(layout, say=print):
-    """Say what runs; whether that is all of it."""
+    """Print the states of services; return whether all are running."""
     manager = services.Services(layout)
     states = {name: manager.state(name) for name in manager.names()}
     for name, state in states.items():
@@ -325,7 +325,7 @@ def status(layout, say=print):
 
 
 def fail(exc):
-    """Say which step failed, and why."""
+    """Print which step failed, and the end of its log."""
     sys.stderr.write(f'{exc}\n')
     if exc.tail():
         sys.stderr.write(f'The end of {exc.log}:\n{exc.tail()}\n')

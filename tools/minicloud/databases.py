@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MariaDB: where it is, and a private one."""
+"""MariaDB: the machine's server, or a private one."""
 
 import getpass
 
@@ -19,7 +19,7 @@ def prepare(layout, env):
         steps.call(
             ['mariadb-install-db', '--no-defaults', '--skip-test-db',
              f'--user={getpass.getuser()}', f'--datadir={_data(layout)}',
-             # root has no password, as everything here has a known one.
+             # NOTE: root without a password: all passwords are known here.
              '--auth-root-authentication-method=normal'],
             env, layout.logs / 'step-mariadb-files.log')
 
@@ -31,7 +31,7 @@ def command(layout):
         f'--datadir={data}', f'--bind-address={layouts.ADDRESS}',
         f'--port={layout.port("mariadb")}', f'--socket={data}/mariadb.sock',
         f'--pid-file={data}/mariadb.pid', '--max-connections=1000',
-        # A crash of the machine may cost it a second; one of its own none.
+        # NOTE: only a crash of the machine may lose a second of data.
         '--innodb-flush-log-at-trx-commit=2',
         '--innodb-buffer-pool-size=256M', '--skip-log-bin',
         '--character-set-server=utf8mb4')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our part of the configuration, written by our plugin of DevStack."""
+"""Writes configuration with the DevStack plugin of this repository."""
 
 import os
 import pathlib
@@ -11,9 +11,9 @@ from minicloud import steps
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 PHASES = REPO / 'tests' / 'unit' / 'devstack' / 'run_phases.sh'
-# What of the phase post-config is about files of services.
+# The steps of the phase post-config that write configuration files.
 WORK = ('load:', 'configure_nova_preempt_placement', 'configure_nova_preempt')
-# As DevStack has them; SameHostFilter and DifferentHostFilter are its own.
+# DevStack's filters; SameHostFilter and DifferentHostFilter are its additions.
 FILTERS = ('ComputeFilter', 'ComputeCapabilitiesFilter',
            'ImagePropertiesFilter', 'ServerGroupAntiAffinityFilter',
            'ServerGroupAffinityFilter', 'SameHostFilter',
@@ -21,10 +21,10 @@ FILTERS = ('ComputeFilter', 'ComputeCapabilitiesFilter',
 
 
 def write(layout, path, sections):
-    """Write a nova.conf; the plugin extends it and placement.conf.
+    """Write nova.conf, and let the plugin extend it and placement.conf.
 
-    :param sections: what is in there without us
-    :raises StepFailed: the plugin has
+    :param sections: of nova.conf, before the plugin's
+    :raises StepFailed: the plugin failed
     """
     files.save(path, {**sections, 'filter_scheduler': {
         'enabled_filters': ','.join(FILTERS)}})

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration of what is not Nova, and clouds.yaml."""
+"""Configuration files of services except Nova, and clouds.yaml."""
 
 import json
 import shutil
 
 from minicloud import layout as layouts
 
-# {cloud: (user, project)}; the second is anybody, the third Nova's.
+# {cloud: (user, project)}
 CLOUDS = {
     'minicloud-admin': ('admin', 'admin'),
     'minicloud-member': ('member', 'member'),
@@ -24,7 +24,7 @@ def write(layout):
     save(etc / 'keystone' / 'keystone.conf', _keystone(layout))
     save(etc / 'placement' / 'placement.conf', _placement(layout))
     save(etc / 'glance' / 'glance-api.conf', _glance(layout))
-    # They come with the packages, as data.
+    # The packages have these as data files.
     for name in ('glance/glance-api-paste.ini', 'nova/api-paste.ini'):
         shutil.copy(layout.venv / 'etc' / name, etc / name)
     _write_clouds_yaml(layout)
@@ -59,7 +59,7 @@ def authtoken(layout, user):
 
 
 def pool():
-    """Few connections a process: MariaDB may have its default limit, 151."""
+    """Return a small connection pool: MariaDB's default limit is 151."""
     return {'max_pool_size': 3, 'max_overflow': 12}
 
 
@@ -72,7 +72,7 @@ def _keystone(layout):
         'fernet_tokens': {'key_repository': keys / 'fernet-keys'},
         'fernet_receipts': {'key_repository': keys / 'fernet-keys'},
         'credential': {'key_repository': keys / 'credential-keys'},
-        # Else each password costs a quarter of a second.
+        # NOTE: else hashing a password takes a quarter of a second.
         'identity': {'password_hash_rounds': 4},
     }
 
@@ -84,7 +84,7 @@ def _placement(layout):
             'connection': layout.database_url('placement'), **pool()},
         'api': {'auth_strategy': 'keystone'},
         'keystone_authtoken': authtoken(layout, 'placement'),
-        # As doc/source/install.rst has it, and why.
+        # See doc/source/install.rst.
         'placement': {'allocation_conflict_retry_count': 1},
     }
 
@@ -124,6 +124,6 @@ def _write_clouds_yaml(layout):
             'region_name': layouts.REGION,
             'identity_api_version': 3,
         } for cloud, (user, project) in CLOUDS.items()}
-    # JSON is YAML.
+    # JSON is valid YAML.
     layout.clouds_yaml.write_text(
         json.dumps({'clouds': clouds}, indent=4) + '\n')

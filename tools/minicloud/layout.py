@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where everything of a cloud is: directories, ports, names, passwords."""
+"""Directories, ports, names and passwords of a cloud."""
 
 import dataclasses
 import json
@@ -13,15 +13,15 @@ REGION = 'RegionOne'
 _PORTS = ('keystone', 'placement', 'glance', 'nova-api', 'network',
           'nova-preempt-api', 'mariadb', 'rabbitmq', 'rabbitmq-distribution',
           'epmd',
-          # Of these the ports are for metrics.
+          # Ports of metrics:
           'nova-preempt-scheduler-1', 'nova-preempt-scheduler-2',
           'nova-preempt-engine-1', 'nova-preempt-engine-2')
-# What listens where there is one of the machine.
+# Ports of the machine's own servers.
 _MACHINE_PORTS = {'mariadb': 3306, 'rabbitmq': 5672}
 
 
 def write_whole(path, text):
-    """Whole or not at all: nobody could read half of it ever after."""
+    """Write a file atomically."""
     new = path.with_suffix('.new')
     new.write_text(text)
     new.rename(path)
@@ -29,13 +29,13 @@ def write_whole(path, text):
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What may differ between two clouds.
+    """Settings in which clouds may differ.
 
     :ivar computes: number of fake computes
-    :ivar port_base: the first of fourteen ports; databases, virtual hosts and
-        users have it in their names, where clouds share them
-    :ivar private: what runs privately of 'mariadb' and 'rabbitmq'
-    :ivar devstack: whether our plugin of DevStack writes our configuration
+    :ivar port_base: the first of fourteen ports; it is part of the names of
+        databases, virtual hosts and users, where clouds share a server
+    :ivar private: which of 'mariadb' and 'rabbitmq' are private
+    :ivar devstack: whether the DevStack plugin writes our configuration
     """
 
     computes: int = 4
@@ -46,7 +46,7 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The places of one cloud.
+    """Paths, ports and names of one cloud.
 
     :ivar directory: its state
     :ivar venv: the environment in which its services run
@@ -82,7 +82,7 @@ class Layout:
 
     @property
     def computes(self):
-        """Names of the hosts."""
+        """Names of the compute hosts."""
         return [f'compute{number}'
                 for number in range(1, self.settings.computes + 1)]
 
@@ -95,7 +95,7 @@ class Layout:
         return self.settings.port_base + _PORTS.index(name)
 
     def own_ports(self):
-        """{name: port} of what this cloud listens on."""
+        """Return {name: port} of this cloud's own listeners."""
         return {name: self.port(name) for name in _PORTS
                 if name not in _MACHINE_PORTS
                 or name in self.settings.private}
@@ -104,7 +104,7 @@ class Layout:
         return f'http://{ADDRESS}:{self.port(name)}{path}'
 
     def database_url(self, name, suffix='?charset=utf8'):
-        """As the user of the database, who has its name."""
+        """Return the URL of a database, whose user has the same name."""
         name = self.prefix + name
         return (f'mysql+pymysql://{name}:{PASSWORD}@{ADDRESS}:'
                 f'{self.port("mariadb")}/{name}{suffix}')
@@ -122,14 +122,14 @@ class Layout:
         for directory in (self.etc, self.data, self.logs, self.run):
             directory.mkdir(parents=True, exist_ok=True)
 
-    # What later commands have to know.
+    # Settings that later commands need.
 
     def save(self):
         write_whole(self.saved, json.dumps(
             dataclasses.asdict(self.settings)))
 
     def load(self):
-        """The same with the settings that were saved; None without any."""
+        """Return the layout with saved settings, None without any."""
         try:
             saved = json.loads(self.saved.read_text())
         except FileNotFoundError:
@@ -144,6 +144,6 @@ class Layout:
 
 DATABASES = ('keystone', 'placement', 'glance', 'nova_api', 'nova_cell0',
              'nova_cell1', 'nova_preempt')
-# Of the whole cloud and of its cell: a conductor of one must not take the
+# Of the API level and of the cell: a conductor of one must not take the
 # messages of the other.
 VIRTUAL_HOSTS = ('super', 'cell1')

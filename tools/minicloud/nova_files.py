@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration of Nova, and of ours as doc/source/install.rst has it."""
+"""Configuration files of Nova, and ours as in doc/source/install.rst."""
 
 import pathlib
 
@@ -10,8 +10,7 @@ from minicloud import layout as layouts
 FRAGMENT = (pathlib.Path(__file__).resolve().parents[2]
             / 'etc' / 'nova-preempt' / 'nova.conf.fragment')
 USER = 'nova-preempt'
-# Where several run: they stand for controllers, whose names these are.
-#: {process of ours: the controller on which it is}.
+#: {process: the controller host for which it stands}, of several processes.
 HOSTS = {f'{binary}-{number}': f'controller{number}'
          for binary in ('nova-preempt-scheduler', 'nova-preempt-engine')
          for number in (1, 2)}
@@ -27,8 +26,8 @@ def write(layout):
         **_common(layout, 'cell1'),
         'database': _database(layout, 'nova_cell1'),
     })
-    # A compute may not have databases, and a conductor of a cell not that of
-    # the API, in which the check for a live migration would look.
+    # NOTE: computes have no database, and conductors of a cell not the API's,
+    # which the check for a live migration would read.
     files.save(etc / 'nova-compute.conf', {
         **_common(layout, 'cell1'),
         'workarounds': {'disable_group_policy_check_upcall': 'true'},
@@ -36,13 +35,13 @@ def write(layout):
     for name, host in HOSTS.items():
         files.save(etc / f'{name}.conf', {
             'DEFAULT': {'host': host},
-            # They share 127.0.0.1, where one port is for one process.
+            # Each process needs a port of its own on 127.0.0.1.
             'preemption': {'metrics_port': layout.port(name)}})
     for name in layout.computes:
         _write_compute(layout, name)
     if not extra(layout).exists():
         extra(layout).write_text(
-            '# What is to be tried: read last, by schedulers, engines and '
+            '# Options under test: read last, by schedulers, engines and '
             'the preemption API.\n')
     if not constants(layout).exists():
         constants(layout).write_text('{}')
@@ -53,7 +52,7 @@ def extra(layout):
 
 
 def constants(layout):
-    """Return the file of constants that schedulers and engines are to have."""
+    """Return the path of changed constants of schedulers and engines."""
     return layout.etc / 'nova' / 'constants.json'
 
 
@@ -71,7 +70,7 @@ def _write_with_ours(layout, path):
     connection = layout.database_url('nova_preempt', suffix='')
     text = FRAGMENT.read_text()
     for old, new in (
-            # The user that is told apart in Nova's records.
+            # A user of its own, as in Nova's records.
             ('username = nova\n', f'username = {USER}\n'),
             ('http://controller:5000', layout.url('keystone')),
             ('#connection = ', f'connection = {connection}\n#'),
@@ -123,7 +122,7 @@ def _database(layout, name):
 
 
 def _write_compute(layout, name):
-    # A directory of its own: the identity of the node is in there.
+    # NOTE: a directory of its own, as the identity of the node is in it.
     state = layout.data / 'nova' / name
     state.mkdir(exist_ok=True)
     files.save(layout.etc / 'nova' / f'{name}.conf', {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's packages of what has to run privately."""
+"""Debian packages of private servers."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ _PACKAGES = {'mariadb': ('mariadb-server', databases.SERVER),
 
 
 def missing(private):
-    """Names of packages that are not there."""
+    """Return the names of packages that are not installed."""
     return [package for package, file in
             (_PACKAGES[name] for name in private)
             if not os.path.exists(file)]
@@ -25,7 +25,7 @@ def install(names, log):
     if os.geteuid() or not shutil.which('apt-get'):
         raise steps.StepFailed(f'missing, as root: {" ".join(command)}')
     env = {**os.environ, 'DEBIAN_FRONTEND': 'noninteractive'}
-    # A machine that is new knows no packages. What one that reaches nobody
-    # knows may do.
+    # NOTE: a new machine has no package lists. Without a network this fails,
+    # and the installation may still work.
     steps.call(['apt-get', 'update'], env, log, good=range(256))
     steps.call(command, env, log)

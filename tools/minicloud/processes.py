@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that outlive us, known by their pid and the time they started.
+"""Processes that outlive the command, identified by pid and start time.
 
-Each service leads a session of its own, so its workers are found whoever has
-died. A pid alone may be another's by the next time one looks.
+Each service leads a session, by which its workers are found even if the leader
+has died. A pid alone may be reused.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ class Process:
     started: int
 
     def members(self):
-        """Pids of it and of its children, as far as they live."""
+        """Return pids of the process and its children that live."""
         leader = _stat(self.pid)
         if leader is not None and leader.started != self.started:
             return []
@@ -36,7 +36,7 @@ class Process:
                 and stat.started >= self.started]
 
     def state(self):
-        """'running', 'frozen' or 'gone', as its leader is."""
+        """Return the leader's state: 'running', 'frozen' or 'gone'."""
         leader = _stat(self.pid)
         if (leader is None or leader.started != self.started
                 or leader.state in 'ZX'):
@@ -49,13 +49,13 @@ class Process:
                 os.kill(pid, number)
 
     def kill(self):
-        """All of it, at once."""
+        """Kill the process and its children."""
         while self.members():
             self.signal(signal.SIGKILL)
             time.sleep(POLL_S)
 
     def stop(self, patience_s):
-        """Ask it to end, and end it if it does not."""
+        """Terminate it, and kill it after patience_s."""
         self.signal(signal.SIGCONT)
         if self.state() != 'gone':
             os.kill(self.pid, signal.SIGTERM)
@@ -66,7 +66,7 @@ class Process:
 
 
 class Records:
-    """Which process is of which service, kept in files.
+    """The processes of services, recorded in files.
 
     :param directory: of the files
     """
@@ -75,7 +75,7 @@ class Records:
         self._directory = pathlib.Path(directory)
 
     def find(self, name):
-        """The Process of a service, None if it was never started."""
+        """Return the Process of a service, None if it was never started."""
         try:
             return Process(**json.loads(self._file(name).read_text()))
         except FileNotFoundError:
@@ -94,7 +94,7 @@ class Records:
             layouts.write_whole(self._file(name), json.dumps(
                 dataclasses.asdict(process)))
         except BaseException:
-            # Nobody would find it again.
+            # NOTE: without a record it could not be stopped later.
             popen.kill()
             raise
         return process
@@ -119,8 +119,8 @@ def _stat(pid):
         text = pathlib.Path(f'/proc/{pid}/stat').read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The name, in parentheses, may have anything in it. What follows is
-    # numbered from the third field on, see proc(5).
+    # NOTE: the name, in parentheses, may contain anything. The rest are the
+    # fields from the third on, see proc(5).
     fields = text.rpartition(')')[2].split()
     return _Stat(pid, fields[0], int(fields[3]), int(fields[19]))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services: how each is started and how one sees that it is there."""
+"""The services: how each is started, and checked to be up."""
 
 import dataclasses
 import os
@@ -21,15 +21,15 @@ START_S = 180
 STOP_S = 20
 POLL_S = 0.1
 TOOLS = pathlib.Path(__file__).resolve().parents[1]
-# As the units in etc/systemd have it.
+# As in the units of etc/systemd.
 _MEMORY = {'MALLOC_ARENA_MAX': '2'}
 
 
 @dataclasses.dataclass(frozen=True)
 class Service:
-    """:ivar env: what its environment has more than that of all
-    :ivar port: on which it listens, if it does
-    :ivar url: which it answers, if it does; a port may open long before
+    """:ivar env: environment beside environment()
+    :ivar port: on which it listens, if any
+    :ivar url: which it answers once it is up; a port may open long before
     """
 
     name: str
@@ -40,7 +40,7 @@ class Service:
 
 
 def environment(layout, **more):
-    """Nothing of ours: no proxies, no credentials."""
+    """Return an environment without proxies and credentials of the caller."""
     kept = {name: os.environ[name] for name in ('HOME', 'USER', 'LANG')
             if name in os.environ}
     return {
@@ -53,7 +53,7 @@ def environment(layout, **more):
 
 
 def describe(layout):
-    """{name: Service}, in an order in which they can be started."""
+    """Return {name: Service}, in an order in which they can start."""
     found = []
     if 'mariadb' in layout.settings.private:
         found.append(Service(
@@ -141,7 +141,7 @@ def _wsgi(layout, name, module, env, processes_=2, threads=8, path='/'):
 
 
 class Services:
-    """Starts and ends what describe() describes."""
+    """Starts and stops the services of describe()."""
 
     def __init__(self, layout):
         self._layout = layout
@@ -152,11 +152,11 @@ class Services:
         return list(self._described)
 
     def process(self, name):
-        """The processes.Process, None if it was never started."""
+        """Return a processes.Process, None if it was never started."""
         return self._records.find(name)
 
     def state(self, name):
-        """'running', 'frozen' or 'gone'."""
+        """Return 'running', 'frozen' or 'gone'."""
         process = self._records.find(name)
         return 'gone' if process is None else process.state()
 
@@ -165,13 +165,13 @@ class Services:
         return None if process is None else process.pid
 
     def start(self, name):
-        """Until it is there; nothing if it is."""
+        """Start a service unless it runs, and wait until it is up."""
         service = self._described[name]
         if self.state(name) != 'gone':
             return
         previous = self._records.find(name)
         if previous is not None:
-            # Its leader has gone, and workers may be left over.
+            # Its leader has died, and workers may remain.
             previous.kill()
         log = self._layout.logs / f'{name}.log'
         process = self._records.start(
@@ -193,7 +193,7 @@ class Services:
             self._records.forget(name)
 
     def recorded(self):
-        """Names of all that may run, described or not."""
+        """Return names of all recorded services, described or not."""
         return self._records.names()
 
     def signal(self, name, number):
@@ -222,7 +222,7 @@ def _is_there(service):
         try:
             opener.open(service.url, timeout=10).close()
         except urllib.error.HTTPError:
-            return True  # not to us without a token, but it does
+            return True  # up, though it requires a token
         except OSError:
             return False
         return True

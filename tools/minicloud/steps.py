@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps, as many at once as depend on nothing that is not done."""
+"""Runs steps in parallel, each after those that it depends on."""
 
 from collections.abc import Callable
 import concurrent.futures
@@ -20,7 +20,7 @@ class StepFailed(Exception):
         self.log = log
 
     def tail(self):
-        """The end of the log."""
+        """Return the end of the log."""
         if self.log is None or not self.log.exists():
             return ''
         lines = self.log.read_text(errors='replace').splitlines()
@@ -37,10 +37,9 @@ class Step:
 
 
 def call(command, env, log, good=(0,), check=None):
-    """Run a command to its end; StepFailed if that is a bad one.
+    """Run a command; raise StepFailed unless its exit status is good.
 
-    :param check: called now and then meanwhile; if it raises, the command is
-        ended
+    :param check: called every CHECK_S; if it raises, the command is killed
     """
     with open(log, 'wb') as output, subprocess.Popen(
             command, env=env, stdin=subprocess.DEVNULL, stdout=output,
@@ -66,10 +65,10 @@ def _runs(process):
 
 
 def run(steps, say=print):
-    """Take all steps, and say how many seconds each took.
+    """Run all steps, and print how many seconds each took.
 
-    Raises what the first that failed has, StepFailed or OSError (a disk may
-    be full), once those that were under way have ended.
+    :raises StepFailed, OSError: of the first step that failed, after the
+        running ones have ended
     """
     waiting = list(steps)
     done = set()

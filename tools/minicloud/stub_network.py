@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network API in which nothing is, and nothing can be made.
+"""A stub of the network API without networks.
 
-Nova asks for ports, networks, quotas and security groups also of servers
-that have no network. Usage: stub_network.py ADDRESS PORT
+Nova asks for ports, networks, quotas and security groups even for servers
+without a network. Usage: stub_network.py ADDRESS PORT
 """
 
 from http import server
@@ -31,7 +31,7 @@ class Handler(server.BaseHTTPRequestHandler):
 
 
 def find(method, path, host):
-    """(status, body) of an answer."""
+    """Return (status, body) of an answer."""
     if path in ('', '/v2.0'):
         return 200, {'resources': [], 'versions': [{
             'id': 'v2.0', 'status': 'CURRENT',

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs Nova's own tests with our scheduler manager in the place of Nova's."""
+"""Runs Nova's own tests with our scheduler manager instead of Nova's."""

@@ -16,15 +16,15 @@ from nova_tests import comparison
 from nova_tests import runs
 from nova_tests import selection
 
-# How often a test that is worse with ours is run again; if it is worse once
-# more, it counts. Some of Nova's tests wait for seconds only, which fails on
-# a busy machine with either manager.
+# How often a test that is worse with ours is repeated; it counts if it is
+# worse again. Some of Nova's tests wait for seconds only, which fails on a
+# busy machine with either manager.
 RETRIES = 3
 
 
 def main():
     args = _parse()
-    # So that what was started is ended too.
+    # So that child processes are ended too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(2))
     names = args.names or (
         selection.QUICK if args.quick else selection.FULL)
@@ -104,7 +104,7 @@ def _report(stestr, results):
 
 
 def _worse(stestr, stock, ours):
-    """The tests that are worse with ours, and not by chance only."""
+    """Return the tests that are worse with ours repeatedly."""
     suspects = comparison.worse(stock, ours)
     for name in suspects:
         print(f'\n{name} with ours:\n{ours.details.get(name, "")}')
@@ -123,7 +123,7 @@ def _worse(stestr, stock, ours):
 
 
 def _was_tested(manager, results):
-    """Whether anything was tested, and that what was meant; says so."""
+    """Return whether tests passed, and our manager was really used."""
     if runs.OK not in results.status.values():
         print(f'\nNo test has passed with {manager}.')
         return False
@@ -141,7 +141,7 @@ def _was_tested(manager, results):
         # Nova's unit tests make a manager, but do not start it.
         ready = counts['requests']
     if not ready:
-        print('It was not under test as it should have been.')
+        print('Our manager was not used as intended.')
     return bool(ready)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what became of the tests on the two managers."""
+"""Compares the outcomes of tests with the two managers."""
 
 import collections
 
@@ -10,15 +10,15 @@ _RANK = {runs.FAILED: 0, runs.SKIPPED: 1, runs.OK: 2}
 
 
 def module_of(name):
-    """The module of a test, for the table."""
+    """Return the module of a test, for the table."""
     return name.partition('(')[0].rsplit('.', 2)[0].removeprefix('nova.tests.')
 
 
 def worse(stock, ours):
-    """The tests that are worse with our manager, sorted.
+    """Return the tests that are worse with our manager, sorted.
 
-    Those that passed with Nova's and did not with ours, and those that failed
-    or were not run with ours only.
+    They passed with Nova's manager but not with ours, or failed or did not run
+    with ours only.
     """
     return sorted(
         name for name, status in stock.status.items()
@@ -30,21 +30,21 @@ def _is_worse(stock, ours):
 
 
 def better(stock, ours):
-    """The tests that failed with Nova's manager only, sorted."""
+    """Return the tests that failed with Nova's manager only, sorted."""
     return sorted(
         name for name, status in stock.status.items()
         if status == runs.FAILED and ours.status.get(name) == runs.OK)
 
 
 def failed(*results):
-    """The tests that failed in all of these, sorted."""
+    """Return the tests that failed with each manager, sorted."""
     return sorted(
         name for name in results[0].status
         if all(result.status.get(name) == runs.FAILED for result in results))
 
 
 def table(columns):
-    """Lines of text: the counts of each module.
+    """Yield lines of text: the counts of each module.
 
     :param columns: {title: runs.Results}
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts our scheduler manager in the place of Nova's, in a test process.
+"""Replaces Nova's scheduler manager by ours in a test process.
 
-Import this before anything of Nova: nova.tests settles how Nova runs.
+Import this before any module of Nova, as nova.tests chooses how Nova runs.
 """
 
 import atexit
@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 
-# The first of Nova: it settles whether eventlet patches the process.
+# NOTE: first: it decides whether eventlet patches the process.
 from nova.tests import functional  # noqa: F401
 
 # isort: split
@@ -23,16 +23,16 @@ from oslo_config import cfg
 
 MANAGER = 'nova_preempt.scheduler.manager.PreemptibleSchedulerManager'
 
-#: What happened in this process, told at its end for the check that our
-#: manager really was the one under test.
+#: Counts of calls of our manager in this process, written at its end, to check
+#: that our manager was under test.
 counts = collections.Counter()
 
 
 def prepare():
-    """Give this process a state directory of its own.
+    """Give this process its own state directory.
 
-    Nova's default is where Nova is installed. Its wheel has api-paste.ini
-    elsewhere, and nobody should write into an installation.
+    Nova's default is where Nova is installed, which must not be written to.
+    Its wheel has api-paste.ini elsewhere.
     """
     state = tempfile.mkdtemp(prefix='state-')
     atexit.register(shutil.rmtree, state, ignore_errors=True)
@@ -46,8 +46,8 @@ def prepare():
 
 
 def install(state):
-    """Have Nova's tests use our manager, ready to preempt."""
-    # oslo.config reads these beside the configuration files.
+    """Make Nova's tests use our manager, ready to preempt."""
+    # oslo.config reads these in addition to configuration files.
     os.environ.update({
         'OS_PREEMPTION__AUTH_TYPE': 'none',
         'OS_PREEMPTION__ENDPOINT_OVERRIDE': 'http://127.0.0.1:9/v2.1',
@@ -70,7 +70,7 @@ def _install_in_unit_tests(manager):
 
 
 def _count(manager):
-    """Count starts and requests of our manager, and nothing else."""
+    """Count starts and requests of our manager."""
     start = manager.start_preemption
     select = manager.select_destinations
 
@@ -117,7 +117,7 @@ def _close_after_tests(manager, test_case):
 
 
 def tell_counts(directory):
-    """At the end of the process, leave the counts in this directory."""
+    """Write the counts into this directory at the end of the process."""
     @atexit.register
     def write():
         path = os.path.join(directory, f'counts-{os.getpid()}.json')

@@ -20,7 +20,7 @@ import testtools
 
 SUITE = pathlib.Path(__file__).parent / 'suite'
 
-# How much of the log is shown where stestr itself fails.
+# How much of the log is shown if stestr fails.
 LOG_BYTES = 10000
 
 OK = 'ok'
@@ -37,7 +37,7 @@ class RunError(Exception):
 
 @dataclasses.dataclass
 class Results:
-    """What became of each test, and what our manager was asked for."""
+    """Outcomes of tests, and counts of calls of our manager."""
 
     status: dict
     details: dict = dataclasses.field(default_factory=dict)
@@ -45,12 +45,12 @@ class Results:
 
 
 class Stestr:
-    """Runs of stestr in one directory, where it keeps how long tests take.
+    """Runs stestr in one directory, where it stores durations of tests.
 
     :param directory: an empty one
     :param names: modules, classes or tests
-    :param test_timeout_s: a test that takes longer has failed
-    :param run_timeout_s: a run that takes longer is ended
+    :param test_timeout_s: of each test, which fails then
+    :param run_timeout_s: of each run, which is killed then
     """
 
     def __init__(self, directory, names, workers, test_timeout_s,
@@ -77,7 +77,7 @@ class Stestr:
                    on_line=_show)
         results = read(self._call('last', '--subunit', may_fail=True))
         for name in expected:
-            # Its process died.
+            # The process of the test died.
             results.status.setdefault(name, FAILED)
         results.counts = self._counts()
         return results
@@ -97,10 +97,10 @@ class Stestr:
               may_fail=False, on_line=None):
         """Call stestr and return what it printed.
 
-        :param may_fail: whether 1, which says that tests failed, is expected
+        :param may_fail: whether exit status 1, of failed tests, is expected
         :param on_line: called with each line at once
         """
-        # Nova logs to stderr what its tests do not catch, which is a lot.
+        # Nova logs to stderr in tests that do not capture it: a lot.
         log = self._directory / 'stderr'
         lines = []
         with log.open('wb') as stderr:
@@ -143,7 +143,7 @@ class Stestr:
             'NOVA_TESTS_NAMES': ' '.join(names),
             'NOVA_TESTS_RESULTS': str(self._directory),
         }
-        # What Nova reads in the tests shall be what we and Nova's tests set.
+        # NOTE: only this module and Nova's tests set options.
         for name in list(environment):
             if name.startswith(('OS_PREEMPTION', 'OS_DEFAULT__')):
                 del environment[name]
@@ -151,19 +151,19 @@ class Stestr:
 
 
 def _show(line):
-    """Show a line that tells what became of a test, and no others."""
+    """Show a line with the outcome of a test, and no other."""
     if _PROGRESS.match(line):
         print(line.decode(errors='replace'), end='', flush=True)
 
 
 def _end(process):
-    """End stestr and what it has started, which is its own session."""
+    """Kill stestr and its children, which are a session."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def read(stream):
-    """The Results in a subunit stream."""
+    """Return the Results in a subunit stream."""
     results = Results({})
     result = testtools.StreamToDict(functools.partial(_add, results))
     result.startTestRun()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which of Nova's tests are run: modules, classes or tests.
+"""Selects which of Nova's tests are run: modules, classes or tests.
 
-What asks the scheduler for a host and looks at what became of the answer:
-booting one server or several, server groups, aggregates and availability
-zones, evacuation, shelving, resizing, migration of all kinds, rescheduling.
+They call the scheduler and check the chosen host: booting servers, server
+groups, aggregates and availability zones, evacuation, shelving, resizing,
+migration of all kinds, rescheduling.
 """
 
 _FUNCTIONAL = 'nova.tests.functional.'

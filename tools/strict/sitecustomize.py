@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Make errors of the warnings that code of nova_preempt causes.
+"""Turn warnings that code of nova_preempt causes into errors.
 
-Python runs this at its start when the directory is on PYTHONPATH, as "make"
-puts it for tests. PYTHONWARNINGS would not do: it takes whole module names
-only, not a package. Others may warn as much as they like.
+Python runs this at its start if its directory is on PYTHONPATH, as "make" sets
+it for tests. PYTHONWARNINGS takes whole module names only, not packages.
+Warnings of other packages are not affected.
 """
 
 import warnings
@@ -20,7 +20,7 @@ def simplefilter(action, *args, **kwargs):
 
 
 def strict():
-    """Raise what is attributed to a module of ours."""
+    """Raise warnings that are attributed to our modules."""
     warnings.filterwarnings('error', module=r'nova_preempt(\.|$)')
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs in the environment of the services, and may import theirs."""
+"""Scripts that run in the environment of the services, and import theirs."""

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make users, projects and the catalog.
+"""Create users, projects and the catalog; keep existing ones.
 
 Usage: catalog.py JSON, which is {"users": {name: [project, role...]},
-"services": {type: [name, url]}, "region": ..., "password": ...}. What is
-there already stays.
+"services": {type: [name, url]}, "region": ..., "password": ...}.
 """
 
 import json

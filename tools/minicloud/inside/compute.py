@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-compute with a hypervisor of ours.
+"""Run nova-compute with the hypervisor of this package.
 
-Nova loads what is below nova.virt only, so it is made known there.
+Nova loads drivers from nova.virt only, so this module is put there.
 """
 
 import sys
 
-# First of all: it chooses between threads and eventlet.
+# NOTE: first: it chooses between threads and eventlet.
 from nova.cmd import compute
 
 from minicloud.inside import hypervisor  # isort: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wait until so many computes are in Nova and in Placement.
+"""Wait until a number of computes is up in Nova and in Placement.
 
 Usage: computes.py NUMBER
 """

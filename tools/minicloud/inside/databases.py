@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ask a MariaDB as root, and make or drop databases.
+"""Check a MariaDB as root, and create or drop databases.
 
 Usage: databases.py check|wait|create|drop HOST PORT NAME...
 """
@@ -11,8 +11,8 @@ import pymysql
 
 PASSWORD = 'secret'
 CONNECTIONS = 500
-#: The database that has what max_connections was before; those of clouds begin
-#: with its name.
+#: A database for the original max_connections; names of clouds' databases
+#: begin with its name.
 MEMORY = 'minicloud'
 PATIENCE_S = 60
 
@@ -23,7 +23,7 @@ def connect(host, port):
 
 
 def wait(host, port):
-    """Until it answers."""
+    """Wait until MariaDB answers."""
     until = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -46,8 +46,8 @@ def create(cursor, names):
             cursor.execute(f'CREATE USER IF NOT EXISTS {user}'
                            f" IDENTIFIED BY '{PASSWORD}'")
             cursor.execute(f'GRANT ALL PRIVILEGES ON {name}.* TO {user}')
-    # Some twenty processes with a pool for each of several databases; the
-    # default of 151 is for less.
+    # Some twenty processes have a pool for each of several databases; the
+    # default of 151 connections is too low.
     if _max_connections(cursor) < CONNECTIONS:
         cursor.execute(f'CREATE DATABASE IF NOT EXISTS {MEMORY}')
         cursor.execute(f'CREATE OR REPLACE TABLE {MEMORY}.machine AS'
@@ -71,7 +71,7 @@ def drop(cursor, names):
 
 
 def _put_back(cursor):
-    """Set max_connections to what it was, if this was the last cloud."""
+    """Restore max_connections after the last cloud was dropped."""
     cursor.execute('SHOW DATABASES')
     names = {name for name, in cursor.fetchall()}
     if MEMORY not in names or any(
@@ -79,7 +79,7 @@ def _put_back(cursor):
         return
     cursor.execute(f'SELECT max_connections FROM {MEMORY}.machine')
     [(before,)] = cursor.fetchall()
-    # Somebody else may have changed it, or MariaDB has started anew.
+    # NOTE: unless it was changed meanwhile, or MariaDB was restarted.
     if _max_connections(cursor) == CONNECTIONS:
         cursor.execute(f'SET GLOBAL max_connections = {before}')
     cursor.execute(f'DROP DATABASE {MEMORY}')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make flavors and an image, boot a server of them and delete it.
+"""Create flavors and an image; boot a server and delete it.
 
 Usage: first_server.py
 """
@@ -41,7 +41,7 @@ def main():
         time.sleep(0.1)
         server = cloud.compute.get_server(server.id)
     took = time.monotonic() - start
-    # Who waits for its end writes into it.
+    # NOTE: wait_for_delete() changes the server.
     status, fault = server.status, server.fault
     cloud.compute.delete_server(server)
     cloud.compute.wait_for_delete(server, interval=0.2)
@@ -52,7 +52,7 @@ def main():
 
 def make_flavors(cloud):
     compute = cloud.compute
-    # Refuses extra specs that are misspelt.
+    # This microversion refuses misspelt extra specs.
     compute.default_microversion = '2.86'
     for name, (vcpus, specs) in FLAVORS.items():
         try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's fake hypervisor, of a host that remembers.
+"""Nova's fake hypervisor, made persistent.
 
-Nova's own has another identity and no servers whenever nova-compute starts;
-it is made for tests in which that never happens.
+Nova's own loses its identity and servers when nova-compute restarts; it is
+meant for tests without restarts.
 """
 
 from nova import context
@@ -12,7 +12,7 @@ from nova.virt import node
 
 
 class Hypervisor(fake.MediumFakeDriver):
-    """10 VCPU, 8192 MB, 1028 GB; servers run on while nova-compute does not.
+    """10 VCPU, 8192 MB, 1028 GB; servers survive a restart of nova-compute.
 
     :ivar instances: as the base class has it
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a service of ours with other constants, for tests that are quick.
+"""Starts a service with constants changed, so that tests are quick.
 
     python -m minicloud.inside.service CONSTANTS.json NAME [OPTIONS]
 """
@@ -11,10 +11,9 @@ import sys
 
 
 def set_constants(path):
-    """Set what a file says: {name, such as core.energy.power_steps.BOOTS:
-    value}.
+    """Set the constants of a file: {core.energy.power_steps.BOOTS: value}.
 
-    :raises AttributeError: there is no such constant
+    :raises AttributeError: a constant does not exist
     """
     with open(path, encoding='utf-8') as stream:
         constants = json.load(stream)
@@ -29,7 +28,7 @@ def main():
     path, *sys.argv[:] = sys.argv[1:]
     point, = importlib.metadata.entry_points(
         group='console_scripts', name=sys.argv[0])
-    # It chooses between threads and eventlet, so before the constants.
+    # NOTE: loaded first, as it chooses between threads and eventlet.
     run = point.load()
     set_constants(path)
     return run()

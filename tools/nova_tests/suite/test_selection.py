@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stestr finds: the selected tests, on the selected manager."""
+"""The suite that stestr finds: selected tests with the selected manager."""
 
 import os
 import unittest
@@ -13,6 +13,6 @@ if os.environ['NOVA_TESTS_MANAGER'] == 'ours':
 
 
 def load_tests(loader, standard_tests, pattern):
-    """Return the tests of NOVA_TESTS_NAMES, with the names that they have."""
+    """Return the tests of NOVA_TESTS_NAMES under their own names."""
     return unittest.TestSuite(
         loader.loadTestsFromNames(os.environ['NOVA_TESTS_NAMES'].split()))
