@@ -124,7 +124,7 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
     def test_after_a_day(self):
         self.refuse(is_final=False)
         self.assertEqual('', self.follow())
-        self.assertIn('cannot be deleted yet', self.logger.output)
+        self.assertIn('cannot be cleaned up yet', self.logger.output)
         self.assertIn('are left', self.follow(86400))
         self.follow(86405)
         self.assertEqual(2, self.asked)

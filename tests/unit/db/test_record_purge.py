@@ -157,7 +157,7 @@ class TestPurge(test_decisions.TestSQLite):
             keeper.run()
             keeper.run()
         line, = logs.output
-        self.assertIn('2 requests were deleted', line)
+        self.assertIn('2 requests were purged', line)
         self.assertEqual(
             ['open', 'trusted', 'young'],
             sorted(item.uuid for item in backlog_store.find(self.db)))

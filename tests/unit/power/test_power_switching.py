@@ -213,7 +213,7 @@ class TestSwitcher(world.WorldTestCase):
         self.assertFalse(self.world.hosts['a'].disabled)
         self.assertNotIn('cut', dict(self.world.calls))
         # Nobody is told the same again and again.
-        self.assertEqual(1, self.logger.output.count('stays sleeping'))
+        self.assertEqual(1, self.logger.output.count('remains sleeping'))
 
     def test_one_that_does_not_shut_down_is_switched_off(self):
         self.world.stubborn = {'a'}

@@ -74,7 +74,7 @@ class TestAge(unittest.TestCase):
         view = self.known.view()
         self.assertIsNone(view.leases)
         self.assertEqual(0, view.free_s('A'))
-        self.assertIn('reservations is nothing', self.warnings()[0])
+        self.assertIn('reservations are none', self.warnings()[0])
 
     def test_fail_open(self):
         self.known = self.make(on_unavailable='fail_open')
