@@ -106,13 +106,9 @@ def why_no_classes(actions: Sequence[str]) -> str:
 
     :param actions: the actions that the operator allows, [preemption]actions
     """
-    return (
-        ""
-        if SHELVE in actions
-        else f"[preemption]actions is {', '.join(actions)}, with "
-        f"[classes]enabled it must have {SHELVE}: servers of a class come "
-        "back"
-    )
+    return "" if SHELVE in actions else (
+        f"[preemption]actions is {', '.join(actions)}, with [classes]enabled "
+        f"it must have {SHELVE}: servers of a class come back")
 
 
 def _following(action: str, actions: Sequence[str]) -> list[str]:
@@ -191,21 +187,14 @@ def frees(resource_class: str, action: str) -> bool:
 
 def freed(resources: Resources, action: str) -> dict[str, int]:
     """Return the resources that the end of a server frees."""
-    return {
-        name: amount
-        for name, amount in resources.items()
-        if frees(name, action)
-    }
+    return {name: amount for name, amount in resources.items()
+            if frees(name, action)}
 
 
 def kept(resources: Resources, action: str) -> dict[str, int]:
     """Return the resources that a server holds after its end."""
-    gone = freed(resources, action)
-    return {
-        name: amount
-        for name, amount in resources.items()
-        if amount and name not in gone
-    }
+    return {name: amount for name, amount in resources.items()
+            if amount and not frees(name, action)}
 
 
 def is_plain(resource_classes: Sequence[str]) -> bool:

@@ -53,19 +53,9 @@ _CALLS: Mapping[str, Mapping[str, str]] = {
 }
 
 # States in which a server is on its host.
-_ON_HOST = frozenset(
-    (
-        "active",
-        "paused",
-        "stopped",
-        "suspended",
-        "rescued",
-        "resized",
-        "error",
-        "shelved",
-        "soft-delete",
-    ),
-)
+_ON_HOST = frozenset((
+    "active", "paused", "stopped", "suspended", "rescued", "resized", "error",
+    "shelved", "soft-delete"))
 
 # Nova frees allocations before it records that the server is deleted or
 # offloaded; an interruption between leaves the server in such a state.
@@ -158,10 +148,9 @@ class Rules:
         if server.task_state is not None:
             return f"it is {server.task_state}"
         if self.counts(server.locked_by):
-            by = "its owner" if server.locked_by == "owner" else (
-                "an administrator"
-            )
-            return f"it is locked by {by}"
+            return "it is locked by " + (
+                "its owner" if server.locked_by == "owner"
+                else "an administrator")
         if server.vm_state not in _ON_HOST or (
             next_call(action, server.vm_state) is None):
             return f"it is {server.vm_state}"

@@ -62,11 +62,9 @@ def make_keys(
         dict.fromkeys(missing, 1) if capacity is None
         else {name: SHARE // c for name, c in capacity.items() if c > 0})
     surpluses = [
-        sum(
-            [
-                weights[name] * amount
-                for name, amount in candidate.resources.items()
-                if name in weights]) for candidate in candidates]
+        sum([weights[name] * amount
+             for name, amount in candidate.resources.items()
+             if name in weights]) for candidate in candidates]
     size = len(candidates)
     low = size + size.bit_length()
     number = low + sum(surpluses).bit_length()

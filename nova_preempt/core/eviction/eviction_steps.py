@@ -29,27 +29,14 @@ from nova_preempt.core.victim_status import STOPPED
 FOR_GOOD = frozenset(("maximum_runtime",))
 
 #: Task states of a server that is being shelved or offloaded.
-SHELVING = frozenset(
-    (
-        "shelving",
-        "shelving_image_pending_upload",
-        "shelving_image_uploading",
-        "shelving_offloading",
-    ))
+SHELVING = frozenset((
+    "shelving", "shelving_image_pending_upload", "shelving_image_uploading",
+    "shelving_offloading"))
 #: Task states of a server that may move to another host.
-MOVING = frozenset(
-    (
-        "migrating",
-        "resize_prep",
-        "resize_migrating",
-        "resize_migrated",
-        "resize_finish",
-        "resize_reverting",
-        "resize_confirming",
-        "rebuilding",
-        "rebuild_block_device_mapping",
-        "rebuild_spawning",
-    ))
+MOVING = frozenset((
+    "migrating", "resize_prep", "resize_migrating", "resize_migrated",
+    "resize_finish", "resize_reverting", "resize_confirming", "rebuilding",
+    "rebuild_block_device_mapping", "rebuild_spawning"))
 _LEAVING = DELETING | SHELVING | MOVING
 
 _OFFLOADED = "shelved_offloaded"

@@ -185,10 +185,8 @@ class _TreeSearch(victims.CoverSearch):
             if len(way.chosen) == len(self._tree.parts):
                 return way
             left -= 1
-            stack.extend(
-                sorted(
-                    self._next(way), key=lambda each: each.bound, reverse=True
-                ))
+            stack.extend(sorted(self._next(way), key=lambda each: each.bound,
+                                reverse=True))
         return None
 
     def _ranked(self,

@@ -60,13 +60,10 @@ def count(request: Request, host: Host, freed: SlotAmounts) -> int:
 
 def lack(host: Host, wanted: SlotAmounts) -> dict[Slot, int]:
     """Return the amounts that must be freed on the host, by slot."""
-    found: dict[Slot, int] = {}
     providers = {provider.uuid: provider for provider in host.providers}
-    for slot in sorted(wanted):
-        less = wanted[slot] - providers[slot[0]].free(slot[1])
-        if less > 0:
-            found[slot] = less
-    return found
+    return capacity.shortfall(
+        {slot: wanted[slot] for slot in sorted(wanted)},
+        {slot: providers[slot[0]].free(slot[1]) for slot in wanted})
 
 
 def ways(
@@ -139,10 +136,8 @@ def has_twin(tree: ProviderTree, chosen: Sequence[int], number: int) -> bool:
 
 def _families(tree: ProviderTree, chosen: Sequence[int],
               number: int) -> list[int]:
-    return sorted(
-        [
-            tree.parts[depth].family for depth, other in enumerate(chosen)
-            if other == number])
+    return sorted([tree.parts[depth].family
+                   for depth, other in enumerate(chosen) if other == number])
 
 
 def _take(tree: ProviderTree, depth: int, number: int, used: dict[Slot, int],
