@@ -59,7 +59,7 @@ class CapacityReader:
                     departures.left_s(server, policy.action,
                                       lambda it: it.uptime_us(now)),
                     _freed(providers, uuid, policy.action(server)),
-                    may_preempt and policy.may_give_way(server, now))
+                    may_preempt and policy.may_be_victim(server, now))
                     for uuid, server in sorted(
                         by_node.get(host.name, {}).items()))))
         return [room for room in found if room is not None]

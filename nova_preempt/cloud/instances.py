@@ -179,8 +179,8 @@ def _expected_allocation(context, server):
         context, server.uuid, expected_attrs=['flavor'])
     # The cached server may be from before a move.
     if (instance.host, instance.node) != (server.host, server.node) or (
-            not eligibility.needs_space(instance.vm_state,
-                                        instance.task_state)):
+            not eligibility.needs_allocation(instance.vm_state,
+                                             instance.task_state)):
         raise ServerNotOnHost(server.uuid)
     node = objects.ComputeNode.get_by_host_and_nodename(
         context, server.host, server.node)

@@ -81,7 +81,7 @@ def next_call(action: str, vm_state: str) -> str | None:
     return _CALLS[action].get(vm_state)
 
 
-def needs_space(vm_state: str, task_state: str | None) -> bool:
+def needs_allocation(vm_state: str, task_state: str | None) -> bool:
     """Return whether a server with a host must have allocations there."""
     return not task_state and vm_state not in _WITHOUT_SPACE
 
@@ -156,7 +156,7 @@ class Rules:
             return f"it is {server.vm_state}"
         return why_not_by(server, action)
 
-    def may_give_way(
+    def may_be_victim(
         self, server: Server, action: str, uptime_us: int, ) -> bool:
         """Return whether a server can be evicted, and has run long enough."""
         return self.has_run(server, uptime_us) and not self.why_not(

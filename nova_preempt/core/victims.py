@@ -282,7 +282,7 @@ def lower_bound(
     return max(known, default=0)
 
 
-def holds_for_less(
+def stays_cheapest(
     candidates: Iterable[Candidate], victim_set: VictimSet) -> bool:
     """Return whether the set remains the cheapest if less is missing.
 

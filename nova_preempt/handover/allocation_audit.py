@@ -156,8 +156,8 @@ class Audit:
         for server in self._view.servers():
             state = states.get(server.node)
             if (state is None or server.uuid in excused
-                    or not eligibility.needs_space(server.vm_state,
-                                                   server.task_state)
+                    or not eligibility.needs_allocation(server.vm_state,
+                                                        server.task_state)
                     or server.uuid in state.allocations):
                 continue
             yield Problem(

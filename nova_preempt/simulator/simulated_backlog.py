@@ -182,7 +182,7 @@ class SimulatedBacklog:
         world = self._world
         return (world.options.enabled
                 and world.servers[record.uuid].state in _ABLE
-                and world.options.policy.may_give_way(
+                and world.options.policy.may_be_victim(
                     record, simulated_servers.at(world.events.now_us)))
 
     def _carry_out(self, intent: backlog_controller.Intent) -> None:

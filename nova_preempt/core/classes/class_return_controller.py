@@ -153,7 +153,7 @@ def _hosts(evictable: Evictable,
             and server.uuid in provider.allocations
             and server.uuid not in evictable.busy
             and claimants[server.uuid].is_certain
-            and evictable.policy.may_give_way(server, now)
+            and evictable.policy.may_be_victim(server, now)
             and (budgets is None or budgets.allows(server)))
         if there:
             free = {each: provider.free(each) for each in provider.inventories}

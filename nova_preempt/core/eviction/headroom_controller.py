@@ -107,7 +107,7 @@ def choose(group: HostGroup, missing: Resources, among: Candidates,
         if (
                 provider is None or server.uuid not in provider.allocations
                 or server.uuid in excluded
-                or not policy.may_give_way(server, now)
+                or not policy.may_be_victim(server, now)
                 or not (budgets is None or budgets.allows(server))):
             continue
         held = Host(server.node, (provider,)).held(server.uuid)

@@ -135,7 +135,7 @@ class Cycle:
         if self._is_refused():
             return []
         self.shortlist.begin(
-            skip=frozenset(self.room), in_earnest=not self.room)
+            skip=frozenset(self.room), must_evict=not self.room)
         found = self._shortlisted(self.shortlist.next, self.shortlist.afresh)
         self._first = [plan.host.uuid for plan in found]
         return found

@@ -80,7 +80,7 @@ def _is_least(cloud: CloudPort, search: VictimSearch, plan: Plan) -> bool:
     """
     return (
         search.budgets is None
-        and victims.holds_for_less(plan.host.candidates, plan.victim_set)
+        and victims.stays_cheapest(plan.host.candidates, plan.victim_set)
         and all(
             cloud.server(server.uuid) == server and search.may_end(server)
             for server in plan.victims))

@@ -44,7 +44,7 @@ SHORTLIST_SIZE = 10
 MAX_ATTEMPTS = 10
 
 #: The largest cost in a record: the limit of a database column.
-MOST_TOLD_US = 2**63 - 1
+MAX_PUBLISHED_COST_US = 2**63 - 1
 
 
 class Classes(Protocol):
@@ -123,7 +123,7 @@ class Policy:
             rank.claim is not None and self.classes is not None
             and self.classes.may_preempt(rank.claim, server))
 
-    def may_give_way(self, server: Server, now: datetime.datetime) -> bool:
+    def may_be_victim(self, server: Server, now: datetime.datetime) -> bool:
         """Return whether a server may be a victim of any request now."""
         return self.is_able(server) and self.rules.has_run(
             server, server.uptime_us(now))
@@ -178,7 +178,7 @@ class Policy:
         """
         if self.classes is not None:
             cost = self.classes.other_cost_us(cost)
-        return min(cost, MOST_TOLD_US)
+        return min(cost, MAX_PUBLISHED_COST_US)
 
     def freed(self, server: Server, held: SlotAmounts) -> SlotAmounts:
         """Return the amounts that a server's end frees of its allocations."""

@@ -38,24 +38,24 @@ class Shortlist:
         self._ranked: Iterable[Plan] | None = None
         self._is_old = False        # whether the list may be outdated
         self._skips = False         # whether hosts are skipped
-        self._in_earnest = False    # whether ending servers are excluded
+        self._must_evict = False    # whether ending servers are excluded
         self._last_cost = 0
 
     def begin(
-        self, skip: Collection[str] = (), *, in_earnest: bool,
+        self, skip: Collection[str] = (), *, must_evict: bool,
         afresh: bool = False, ) -> None:
         """Begin a search for plans.
 
         :param skip: hosts to leave out
-        :param in_earnest: whether the victims will be evicted
+        :param must_evict: whether the victims will be evicted
         :param afresh: whether the list of hosts must be read anew
         """
-        if in_earnest and not self._in_earnest:
-            self._in_earnest = True
+        if must_evict and not self._must_evict:
+            self._must_evict = True
             self._search.exclude_ending()
         self.has_begun = True
         idle_age_s, list_age_s = self._ages_s
-        age_s = 0 if self._in_earnest else idle_age_s
+        age_s = 0 if self._must_evict else idle_age_s
         self._cloud.refresh(age_s)
         list_age_s = 0 if afresh else max(age_s, list_age_s)
         self._is_old = list_age_s > 0
@@ -85,7 +85,7 @@ class Shortlist:
         :raises Unanswered:
         """
         if self._ranked is None or self._skips:
-            self.begin(in_earnest=True)
+            self.begin(must_evict=True)
         return self.next()
 
     def afresh(self) -> list[Plan]:
@@ -93,10 +93,10 @@ class Shortlist:
 
         :raises Unanswered:
         """
-        if not self._in_earnest or not self._is_old:
+        if not self._must_evict or not self._is_old:
             return []
         self.plans.clear()
-        self.begin(in_earnest=True, afresh=True)
+        self.begin(must_evict=True, afresh=True)
         return self.next()
 
     def is_beyond(self, cost_us: int) -> bool:

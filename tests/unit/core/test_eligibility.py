@@ -39,9 +39,9 @@ class TestSpace(unittest.TestCase):
                 (True, ('active', 'stopped', 'error', 'resized', 'shelved')),
                 (False, ('soft-delete', 'shelved_offloaded', 'deleted'))):
             for vm_state in states:
-                self.assertIs(expected, eligibility.needs_space(
+                self.assertIs(expected, eligibility.needs_allocation(
                     vm_state, None), vm_state)
-                self.assertFalse(eligibility.needs_space(
+                self.assertFalse(eligibility.needs_allocation(
                     vm_state, 'migrating'))
 
 
@@ -121,7 +121,7 @@ class TestRules(unittest.TestCase):
         for operator_s, flavor_s in ((60, 0), (0, 60), (60, 59), (5, 60)):
             rules = eligibility.Rules(minimum_runtime_s=operator_s)
             server = Server(minimum_runtime_s=flavor_s)
-            self.assertFalse(rules.may_give_way(server, 'stop', 59_999_999))
-            self.assertTrue(rules.may_give_way(server, 'stop', 60_000_000))
-        self.assertFalse(eligibility.Rules().may_give_way(
+            self.assertFalse(rules.may_be_victim(server, 'stop', 59_999_999))
+            self.assertTrue(rules.may_be_victim(server, 'stop', 60_000_000))
+        self.assertFalse(eligibility.Rules().may_be_victim(
             Server(locked_by='admin'), 'stop', 0))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from nova_preempt.core.model import Candidate
 from nova_preempt.core.victims import SearchLimits
 from nova_preempt.core.victims import cheapest_victims
-from nova_preempt.core.victims import holds_for_less
 from nova_preempt.core.victims import lower_bound
+from nova_preempt.core.victims import stays_cheapest
 from tests.unit.core import support
 from tests.unit.core.support import LAW
 from tests.unit.core.support import exhaustive
@@ -90,7 +90,7 @@ class TestLaws(unittest.TestCase):
         ]
         found = cheapest_victims(candidates, missing, capacity=capacity)
         assert found is not None
-        self.assertTrue(holds_for_less(candidates, found))
+        self.assertTrue(stays_cheapest(candidates, found))
         less = {
             name: data.draw(st.integers(0, amount))
             for name, amount in missing.items()
@@ -107,7 +107,7 @@ class TestLaws(unittest.TestCase):
         equal = [dataclasses.replace(c, cost=7) for c in candidates]
         found = cheapest_victims(equal, missing, capacity=capacity)
         if found is not None and len(equal) > 1 and found.victims:
-            self.assertFalse(holds_for_less(equal, found))
+            self.assertFalse(stays_cheapest(equal, found))
 
     @LAW
     @hypothesis.given(support.problems(), SMALL, st.data())

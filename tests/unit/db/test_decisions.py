@@ -116,8 +116,9 @@ class TestSQLite(unittest.TestCase):
         self.assertIsNone(self.decisions.get_decision('d2'))
 
     def test_as_dear_as_can_be_told(self):
-        before = decision(cost_us=preemption_policy.MOST_TOLD_US, victims=(
-            db.Victim('v1', cost_us=preemption_policy.MOST_TOLD_US),))
+        cost_us = preemption_policy.MAX_PUBLISHED_COST_US
+        before = decision(cost_us=cost_us, victims=(
+            db.Victim('v1', cost_us=cost_us),))
         self.decisions.create_decision(before)
         after = self.decisions.get_decision('d1')
         self.assertEqual(2**63 - 1, after.cost_us)

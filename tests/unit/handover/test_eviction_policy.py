@@ -167,7 +167,7 @@ class TestTerms(unittest.TestCase):
         policy = preemption_policy.Policy(eligibility.Rules(), ('stop',), None)
         now = datetime.datetime(2026, 1, 2)
         for pinned in (False, True):
-            self.assertEqual(not pinned, policy.may_give_way(
+            self.assertEqual(not pinned, policy.may_be_victim(
                 server(pinned=pinned), now))
 
     def victim_of(self, item):

@@ -58,7 +58,7 @@ class TestCosts(unittest.TestCase):
                     for number in range(1023))
         self.assertEqual(1023 * 2**53, cloud.policy.published_cost_us(total))
         self.assertLess(cloud.policy.published_cost_us(total),
-                        preemption_policy.MOST_TOLD_US)
+                        preemption_policy.MAX_PUBLISHED_COST_US)
 
 
 if __name__ == '__main__':

@@ -122,7 +122,7 @@ class TestClasses(unittest.TestCase):
             self.world.set(actions=allowed)
             policy = self.world.policy
             self.assertIs(able, policy.is_able(known), allowed)
-            self.assertIs(able, policy.may_give_way(known, world.NOW))
+            self.assertIs(able, policy.may_be_victim(known, world.NOW))
             self.assertTrue(policy.is_able(world.server("x")))
 
     def test_who_is_not_known_is_left_to_normal_requests(self) -> None:
