@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Builders, the exhaustive search, and what the laws are tested with."""
+"""Builders, an exhaustive search for victims, and strategies of the laws."""
 
 from __future__ import annotations
 

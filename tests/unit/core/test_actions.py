@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What happens to a server that has to go, and what that frees."""
+"""Actions of evictions, and the resources that they free."""
 
 import types
 import unittest

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a host lacks."""
+"""Shortfall of a host."""
 
 from __future__ import annotations
 

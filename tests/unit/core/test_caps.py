@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Victims under caps: "of these at most so many"."""
+"""Victims under caps on their number."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What a preemption costs."""
+"""Cost functions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The parts of the search."""
+"""Methods of the cover search."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who may be made to give way, whatever state its owner brings it into."""
+"""Eligibility of servers in every state that owners bring about."""
 
 import dataclasses
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who takes whose place in turns."""
+"""Detection of repeated evictions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hosts have to spare beyond a headroom."""
+"""Spare capacity of hosts beyond a headroom."""
 
 from __future__ import annotations
 

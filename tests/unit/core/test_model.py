@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What may not be built."""
+"""Values that the model rejects."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When it is looked again, and when it is given up."""
+"""Poll intervals, time budgets and retries."""
 
 import unittest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a project may have: who counts, how much, and what is over a limit."""
+"""Quotas of a project: usage, claims and exceeded limits."""
 
 import unittest
 

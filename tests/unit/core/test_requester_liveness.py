@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the request that victims end for still exists."""
+"""Preemptions whose request does not exist any more."""
 
 import dataclasses
 import datetime

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Who gives way: laws."""
+"""Cheapest victims: laws."""
 
 from __future__ import annotations
 

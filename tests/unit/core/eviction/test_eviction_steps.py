@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The next step with a victim, in every state that it may be in."""
+"""The next step with a victim, in every state of a server."""
 
 import dataclasses
 import itertools

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Whose time is over."""
+"""Servers at their maximum run time."""
 
 import dataclasses
 import datetime

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who ends for space that is to be kept free."""
+"""Evictions for headroom."""
 
 import unittest
 

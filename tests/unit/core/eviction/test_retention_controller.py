@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of victims that were stopped."""
+"""Retention of stopped victims."""
 
 import unittest
 

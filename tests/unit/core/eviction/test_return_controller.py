@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Returns of shelved victims: who, in which order, and when."""
+"""Returns of shelved victims: order and times."""
 
 import collections
 import datetime

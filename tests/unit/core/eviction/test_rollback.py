@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The next step with a victim, in every state that it may be in."""
+"""Victims of rolled back preemptions, and outcomes of preemptors."""
 
 import datetime
 import unittest

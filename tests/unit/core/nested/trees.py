@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Random trees, and what is found there by trying everything."""
+"""Random provider trees, and an exhaustive search on them."""
 
 from __future__ import annotations
 

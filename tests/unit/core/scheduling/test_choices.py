@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is chosen: one host or two, as an operator would try it."""
+"""Choice of victims on one host or two, as an operator would try it."""
 
 import datetime
 import unittest

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Which host, and who has to leave it."""
+"""Choice of a host and its victims."""
 
 import dataclasses
 import itertools

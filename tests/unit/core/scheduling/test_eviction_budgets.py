@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many may end together."""
+"""Budgets of simultaneous evictions."""
 
 import unittest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is worked out once."""
+"""Figures that are computed once."""
 
 import dataclasses
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Space that others are giving up already."""
+"""Capacity of pending evictions."""
 
 from __future__ import annotations
 

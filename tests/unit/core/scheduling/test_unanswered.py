@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Hosts that nobody answers for: the others serve the request."""
+"""Hosts that do not answer are skipped."""
 
 import dataclasses
 import unittest

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Clouds in memory to decide about."""
+"""In-memory clouds for tests of decisions."""
 
 from __future__ import annotations
 
