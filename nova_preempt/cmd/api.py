@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-api: the REST API on a simple server, for development.
+"""nova-preempt-api: serves the REST API, for development.
 
-In production let a WSGI server run nova_preempt.api.wsgi:application.
+In production, a WSGI server runs nova_preempt.api.wsgi:application.
 """
 
 import socket
@@ -29,7 +29,7 @@ class _Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
 
 def make_server(host, port, application,
                 handler=simple_server.WSGIRequestHandler):
-    """A server that is not serving yet."""
+    """Return a server, bound but not serving yet."""
     return simple_server.make_server(host, port, application, _Server, handler)
 
 

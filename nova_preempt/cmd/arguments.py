@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declaring and reading arguments of commands."""
+"""Helpers to declare and parse arguments of commands."""
 
 import argparse
 
 
 def add_group(groups, name, text):
-    """A command of commands; returns what those are added to."""
+    """Add a command with subcommands; return their subparsers."""
     return groups.add_parser(name, help=text).add_subparsers(
         required=True, metavar='COMMAND')
 
 
 def within(kind, least, most=float('inf')):
-    """A type of arguments: numbers from least to most.
+    """Return an argument type: numbers from least to most.
 
     :param kind: int or float
     """
@@ -22,6 +22,6 @@ def within(kind, least, most=float('inf')):
                 f'{text} is not from {least} to {most}')
         return found
 
-    # So argparse calls what is no number at all.
+    # argparse names it in the error for other text.
     read.__name__ = kind.__name__
     return read

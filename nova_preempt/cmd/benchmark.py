@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-benchmark: what a compute host delivers and draws.
+"""nova-preempt-benchmark: measures FLOPS and watts of a compute host.
 
 Run on a compute host without servers; it loads all cores.
 """
@@ -33,7 +33,7 @@ from nova_preempt.power import power_errors
 from nova_preempt.power import power_readings
 from nova_preempt.power import rest_client
 
-# Of those in Figures, what the files and the API take.
+# Members of Figures that the files and the API accept.
 _KEPT = ('flops', 'watts', 'idle_watts')
 _REPORT_TIMEOUT_S = 60
 _PREFIXES = ('', 'K', 'M', 'G', 'T', 'P')
@@ -60,19 +60,19 @@ def make_parser():
         formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument(
         '--config-file', action='append', default=argparse.SUPPRESS,
-        help='of [energy], for the sources of watts, and '
+        help='with [energy], for the sources of watts, and '
              '[preemption_benchmark], for --report; may be given more than '
-             'once; Nova\'s if there is none here')
+             'once; default: the files of Nova')
     parser.add_argument('--host', default=socket.getfqdn(),
                         help='the name of this host\'s node in Nova')
     work = parser.add_argument_group('work')
     work.add_argument('--run-s', type=_above_0, default=10.0, metavar='S',
-                      help='how long a run takes, in seconds')
+                      help='duration of a run, in seconds')
     work.add_argument('--spread', type=_above_0, default=0.02, metavar='X',
-                      help='runs go on until the last three differ by less '
-                           'than this part of their median')
+                      help='repeat runs until the last three differ by less '
+                           'than this share of their median')
     work.add_argument('--max-runs', type=_count, default=30, metavar='N',
-                      help='after so many runs that do not agree it fails')
+                      help='fail after this number of runs that differ more')
     work.add_argument('--size', type=_count, default=2048, metavar='N',
                       help='rows of the matrices; each core uses three of '
                            '8 * N * N bytes')
@@ -82,11 +82,11 @@ def make_parser():
                       help='where HPL.dat is')
     power = parser.add_argument_group('power')
     power.add_argument('--idle-s', type=_from_0, default=60.0, metavar='S',
-                       help='how long the idle host is read first')
+                       help='how long the idle power is measured first')
     power.add_argument('--interval-s', type=_above_0, default=5.0,
                        metavar='S', help='how often the watts are read')
     power.add_argument('--settle-s', type=_from_0, default=15.0, metavar='S',
-                       help='how long the meter takes to show the load')
+                       help='how long the meter takes to follow the load')
     result = parser.add_argument_group('result')
     result.add_argument('--verbose', action='store_true',
                         help='print each run to standard error')
@@ -133,7 +133,7 @@ def _tell(flops):
 
 
 def _scale(value, unit):
-    """A number for people, such as 1.23 TFLOPS."""
+    """Format a number with a prefix, such as 1.23 TFLOPS."""
     if value is None:
         return f'unknown {unit}'
     step = 0
@@ -166,24 +166,23 @@ def _kept(figures):
 
 
 def write(path, figures):
-    """Put the figures into a YAML file, in place of earlier ones.
+    """Add or replace the figures of the host in a YAML file.
 
-    :raises OSError: it cannot be written
-    :raises HostsFileError: what is there is not such a file
+    :raises OSError: the file cannot be written
+    :raises HostsFileError: the existing file is invalid
     """
     content = hosts_file.load_yaml(path, {'type': 'object'}) if (
         os.path.exists(path)) else {}
     content[figures.host] = _kept(figures)
     with output_files.replacement(path) as name, open(
             name, 'w', encoding='utf-8') as stream:
-        # Whoever reads it is another user.
+        # Nova's user reads it.
         os.fchmod(stream.fileno(), 0o644)
         yaml.safe_dump(content, stream)
 
 
 def _credentials(conf):
-    """The group of those to report with: one of its own, or the scheduler's.
-    """
+    """Return the option group of the credentials for --report."""
     for name in (benchmark_credentials.GROUP, preemption.GROUP):
         if conf[name].auth_type or conf[name].auth_section:
             return name

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules for options that the scheduler and the engine check at start.
+"""Rules for options that the scheduler and the engine check at start.
 
-A rule is where its option is used. Those of the API are in
+Each rule is defined where its option is used. The rules of the API are in
 api/application_factory.py, which a WSGI server imports. "nova-preempt-status
-upgrade check" checks all of them.
+upgrade check" checks all rules.
 """
 
 from nova_preempt import exceptions
@@ -27,7 +27,7 @@ from nova_preempt.scheduler import request_deadline
 
 
 def _credentials(conf):
-    # Without any it behaves as nova-scheduler.
+    # Without credentials the scheduler behaves as nova-scheduler.
     if nova_api.NovaAPI.is_configured(conf):
         nova_api.check(conf)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-demo: play scenarios on a cloud in this process."""
+"""nova-preempt-demo: plays scenarios on a cloud in this process."""
 
 import argparse
 import contextlib
@@ -17,7 +17,7 @@ DEFAULT = 'short'
 
 
 def main(argv=None):
-    """Return 0 if all came as the scenario expects, 1 if not, 2 if bad."""
+    """Return 0 if outcomes are as expected, 1 if not, 2 for a bad file."""
     try:
         args = _parse_args(argv)
     except SystemExit as exc:
@@ -32,7 +32,7 @@ def main(argv=None):
         return 2
     out = sys.stdout
     with warnings.catch_warnings(), contextlib.redirect_stdout(sys.stderr):
-        # Standard output is for the demo alone, whatever Nova has to say.
+        # Standard output is for the demo, not for output of Nova.
         warnings.simplefilter('ignore')
         return max([_run(name, scenario, args.json, out)
                     for name, scenario in known])
@@ -72,7 +72,7 @@ def _list():
 def load(name):
     """Return the Scenario of a name or file.
 
-    :raises yaml_file.BadFile: there is none, or it is none
+    :raises yaml_file.BadFile: the file is missing or invalid
     """
     known = _shipped()
     path = known.get(name) or pathlib.Path(name)
@@ -88,7 +88,7 @@ def load(name):
 
 
 def _run(name, scenario, as_json, out):
-    # Here and not above: these load all of Nova, which takes seconds.
+    # Imported here: they load all of Nova, which takes seconds.
     from nova_preempt.embedded import embedded_cloud
     from nova_preempt.embedded import scenario_report
 
@@ -114,7 +114,7 @@ def _run(name, scenario, as_json, out):
 
 
 def _play(scenario, tell):
-    """Return the outcomes, and what is wrong with any of them."""
+    """Return the outcomes, and violations of invariants as sentences."""
     from nova_preempt.embedded import decision_invariants
     from nova_preempt.embedded import scenario_player
     from nova_preempt.embedded import scenario_report as report

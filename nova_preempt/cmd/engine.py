@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-engine: what has to be done while nobody asks for a server.
+"""nova-preempt-engine: runs the periodic and background work.
 
-Reads the same nova.conf as the scheduler. Several may run; one acts.
+Reads the same nova.conf as the scheduler. Several may run; the leader acts.
 """
 
-# First of all.
+# Before all other imports.
 from nova_preempt.cmd import native_threads  # noqa: F401 isort: skip
 
 import functools
@@ -41,15 +41,14 @@ from nova_preempt.reservation import reservation_service
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
-# How long the engine waits for its own answer over the bus, in seconds.
+# Timeout of an RPC call from the engine to itself, in seconds.
 _PING_S = 5
 
 
 def get_cells():
-    """{uuid: CellMapping} of the cells in which servers are.
+    """Return {uuid: CellMapping} of all cells but cell0.
 
-    Those that are disabled too, as in the scheduler: their servers go on
-    running, and would seem not to exist.
+    Includes disabled cells, as in the scheduler: their servers go on running.
     """
     context = nova_context.get_admin_context()
     return {cell.uuid: cell
@@ -60,12 +59,12 @@ def get_cells():
 def make_engine(conf, cells=get_cells, clock=service_context.utcnow,
                 driver=None, sight=lambda: '', trusts=None,
                 monotonic=time.monotonic, **backlog):
-    """A nova_preempt.engine.service.Engine.
+    """Return a nova_preempt.engine.service.Engine.
 
-    :param driver: switches hosts; by default what [energy] says
+    :param driver: power driver; by default the drivers of [energy]
     :param sight: returns why the engine cannot tell whether hosts are up
-    :param trusts: by default those of Keystone
-    :param monotonic: returns seconds of a clock that is never set
+    :param trusts: by default keystone_trusts.Trusts
+    :param monotonic: returns seconds of a monotonic clock
     :param backlog: see nova_preempt.backlog.backlog_service.BacklogService
     """
     found = service_context.ServiceContext(conf, conf.host,
@@ -93,7 +92,7 @@ def make_engine(conf, cells=get_cells, clock=service_context.utcnow,
 
 
 def make_server(conf, engine):
-    """An RPC server for what the API asks of the engine."""
+    """Return the RPC server for calls of the API to the engine."""
     return messaging.get_rpc_server(
         rpc.get_transport(conf),
         messaging.Target(topic=rpc.EngineClient.target.topic,
@@ -107,10 +106,10 @@ def make_server(conf, engine):
 
 
 def reload(conf, good):
-    """Read what may change while the engine runs.
+    """Reload the mutable options.
 
-    In a thread of its own: whatever the signal has interrupted may hold a
-    lock that is needed here.
+    In a thread: the code that the signal has interrupted may hold a lock that
+    is needed here.
 
     :param good: a nova_preempt.conf.values.LastValidValues
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-manage hand-back: before Nova's own scheduler returns."""
+"""nova-preempt-manage hand-back: prepares the return to nova-scheduler."""
 
 from nova import exception
 import nova.conf
@@ -46,7 +46,7 @@ def _hand_back(args):
 
 
 def make(database, start):
-    """A HandBack of what there is."""
+    """Return the HandBack for the current state of the cloud."""
     cells = engine.get_cells()
     placement = placement_api.Placement(report.report_client_singleton)
     servers = server_cache.ServerCache(
@@ -60,7 +60,7 @@ def make(database, start):
 
 
 def run(everything, apply):
-    """Print, and do if asked, each step. Returns the exit status."""
+    """Print, or apply, each step; return the exit status."""
     left = 0
     for step in everything.steps():
         if not apply:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-manage: what an operator does by hand."""
+"""nova-preempt-manage: manual operations of an operator."""
 
-# First of all.
+# Before all other imports.
 from nova_preempt.cmd import native_threads  # noqa: F401 isort: skip
 
 import argparse
@@ -40,13 +40,13 @@ from nova_preempt.db import pauses
 from nova_preempt.db import schema
 from nova_preempt.power import compute_hosts
 
-# What it means that a service is away, or not there yet.
+# Exceptions of a service that is unavailable, or not installed yet.
 _AWAY = (ks_exc.ClientException, exception.NovaException, db_exc.DBError,
          db_exc.CantStartEngineError, sqlalchemy.exc.SQLAlchemyError,
          placement_api.PlacementError, keystone_trusts.KeystoneError,
          compute_hosts.CellsUnreadable, OSError)
 
-# The rules for options of every command, and of one that asks Nova.
+# Rules for options of every command, and of commands that need Nova.
 _RULES = (connection.check_url,)
 _NOVA_RULES = (*_RULES, rpc.check_transport)
 
@@ -66,8 +66,7 @@ def _version(args):
 
 
 def _show(args):
-    """Print decisions, one a line: as JSON, those that are open for people.
-    """
+    """Print decisions, one per line: as JSON, or briefly if --open."""
     brief = args.brief or (args.open and not args.json)
     decisions = db.Decisions(db.Database(CONF)).get_decisions(
         server_uuid=args.server, request_id=args.request_id,
@@ -100,7 +99,7 @@ def _chosen(args):
 def _pause(args):
     database = db.Database(CONF)
     for what in _chosen(args):
-        # Nobody has a token here; whoever can write to the database may.
+        # No token is required: access to the database authorizes.
         pauses.pause(database, what, args.reason,
                      user_id=f'{getpass.getuser()}@{socket.gethostname()}')
     return _list_pauses(args)
@@ -129,7 +128,7 @@ def _add_pauses(groups):
         'pause', help='stop preemption, reservations, power control and the '
         'backlog at once, in all schedulers and engines')
     pause.add_argument('--reason', required=True, metavar='TEXT',
-                       help='for those who ask why nothing happens')
+                       help='shown to users and operators')
     pause.set_defaults(run=_pause)
     resume = groups.add_parser('resume', help='go on with what was stopped')
     resume.set_defaults(run=_resume)
@@ -195,8 +194,7 @@ def main(argv=None):
         if args.needs_tables:
             schema.check(db.Database(CONF))
         if args.needs_nova:
-            # What Nova's cells are cannot be read without the options of
-            # its bus.
+            # Nova's cells cannot be read without the options of its bus.
             nova_rpc.init(CONF)
             objects.register_all()
         return args.run(args)
@@ -206,7 +204,7 @@ def main(argv=None):
         print('nova-preempt-manage: cannot tell: '
               f'{exceptions.first_line(exc)}', file=sys.stderr)
     except Exception:  # noqa: BLE001 (not to exit with 1)
-        # Which is Python's own, but here says that problems were seen.
+        # Exit status 1, Python's default, means here that problems were found.
         traceback.print_exc()
     return 2
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever imports this first works with threads, whatever Nova's services do.
+"""Makes a process use native threads instead of eventlet, when imported first.
 
-Nova settles it once for a process, when it is first asked: up to 2025.2 what
-belongs to its API asks, and would have eventlet patch what is loaded by then.
+Nova decides once per process: up to 2025.2 its API modules would make eventlet
+patch the modules that are loaded by then.
 """
 
 import logging
@@ -14,9 +14,9 @@ if 'nova.monkey_patch' not in sys.modules:
 
     from nova import monkey_patch
 
-    # From 2025.2 on: oslo.service would assume eventlet as soon as it is used,
-    # and Nova fail when it is asked after that.
+    # From 2025.2 on: oslo.service would assume eventlet at its first use, and
+    # a later decision of Nova fail.
     if hasattr(monkey_patch, 'patch'):
-        # Up to 2026.1 it warns that this is new for Nova's services.
+        # Up to 2026.1 Nova warns that native threads are experimental.
         logging.getLogger('nova.monkey_patch').setLevel(logging.ERROR)
         monkey_patch.patch()

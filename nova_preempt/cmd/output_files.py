@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes output files of commands, also records of a simulation."""
+"""Writes output files of commands atomically; also records of simulations."""
 
 import contextlib
 import json
@@ -12,12 +12,12 @@ _AT_ONCE = 20_000
 
 @contextlib.contextmanager
 def replacement(path):
-    """Give the name of a new file, which replaces the other in the end.
+    """Yield the name of a temporary file that replaces the file on success.
 
-    It is deleted where anything fails. What is no regular file, such as a
-    pipe, is itself written to.
+    It is deleted on failure. For a path that is no regular file, such as a
+    pipe, the path itself is yielded.
 
-    :raises OSError: it cannot be replaced
+    :raises OSError: the file cannot be replaced
     """
     path = os.path.realpath(path)
     if os.path.exists(path) and not os.path.isfile(path):
@@ -36,16 +36,16 @@ def replacement(path):
 
 
 class NoParquet(Exception):
-    """The message names the extra."""
+    """pyarrow is missing; the message names the extra."""
 
 
 @contextlib.contextmanager
 def record_writer(path):
-    """Give what takes a record, as a mapping.
+    """Yield a function that writes a record, given as a mapping.
 
-    The file is there once all are written.
+    The file appears once all records are written.
 
-    :param path: one that ends in .parquet is written as such
+    :param path: Parquet if it ends in .parquet, else JSON lines
     :raises NoParquet: pyarrow is not installed
     :raises OSError: the file cannot be written
     """
@@ -72,13 +72,13 @@ def _parquet(path):
         ('class', text), ('host', text), ('decision', text),
         ('victims', pyarrow.list_(text)), ('why', text),
         ('policy', text),
-        # Of reservations.
+        # Of records of reservations.
         ('hosts', pyarrow.int64()), ('start', pyarrow.int64()),
         ('end', pyarrow.int64()), ('on', pyarrow.list_(text))])
     rows = []
     with pyarrow.parquet.ParquetWriter(path, schema) as file:
         def flush():
-            # What a record has not is null.
+            # Missing members become null.
             file.write_table(pyarrow.Table.from_pylist(rows, schema))
             rows.clear()
 

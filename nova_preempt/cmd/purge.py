@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-manage db purge and archive."""
+"""nova-preempt-manage db purge and archive: remove closed records."""
 
 import argparse
 import contextlib
@@ -42,7 +42,7 @@ def add_parsers(commands):
 
 
 def date(text):
-    """A naive time in UTC, of an argument."""
+    """Parse an argument as a naive datetime in UTC."""
     try:
         found = datetime.datetime.fromisoformat(text)
     except ValueError:
@@ -74,7 +74,7 @@ def _archive(args):
 
 
 def _remove(args, write):
-    """Write and delete, batch by batch, in this order."""
+    """Write, then delete records, batch by batch."""
     database = db.Database(CONF)
     counts = []
     for table, kind in (('decisions', record_purge.DECISIONS),
@@ -91,7 +91,7 @@ def _remove(args, write):
                 write(table, rows)
                 kind.delete(database, [row['uuid'] for row in rows])
     if not args.dry_run:
-        # No record of anything; an engine without a backlog leaves them.
+        # Not archived; an engine without a backlog does not remove them.
         backlog_hosts.forget_choices(database, args.before)
     decisions, reservations, requests, servers = counts
     print(f'{decisions} decisions, {reservations} reservations, {requests} '
@@ -102,9 +102,9 @@ def _remove(args, write):
 
 @contextlib.contextmanager
 def _appended(path):
-    """Give what appends rows that stay, whatever happens next."""
+    """Yield a function that appends rows durably."""
     with open(path, 'ab+') as file:
-        # What a crash has cut off must not spoil the next line.
+        # A line truncated by a crash must not spoil the next one.
         if file.tell():
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b'\n':
@@ -122,7 +122,7 @@ def _appended(path):
 
 
 def _sync_directory(path):
-    """Make a new file's name as durable as what is in it."""
+    """Make the name of a new file durable."""
     directory = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
     try:
         os.fsync(directory)
@@ -131,7 +131,7 @@ def _sync_directory(path):
 
 
 def existing(uuids):
-    """Return which of these servers Nova has, soft-deleted ones too."""
+    """Return the servers that Nova still has, including soft-deleted."""
     servers, unread = instances.get_many(uuids, limit_s=cell_calls.LONG_S)
     for why in unread.values():
         if why is not None:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the evaluations of papers again, with the code that decides here.
+"""Reproduce the evaluations of papers with the code of the core.
 
-Each of our figures is printed beside the published one, with by how much it
-deviates and why. Where the data of a paper is not public, what stands in for
-it is named.
+Prints each figure with the published figure, the deviation and its reason.
+Where the data of a paper is not public, its replacement is named.
 """
 
 import argparse
@@ -19,7 +18,7 @@ from nova_preempt.simulator.papers import figures
 
 PROG = 'nova-preempt-reproduce'
 
-#: {name: what it is about}, of the modules of simulator.papers.
+#: {module of simulator.papers: subject and reference}.
 PAPERS = {
     'opie': 'preemptible servers: García et al., FGCS 2019',
     'climate': 'reservations and energy: Rossigneux et al.',
@@ -54,7 +53,7 @@ def make_parser():
 
 
 def main(argv=None):
-    """Return 0 if all went well, 1 if something is missing."""
+    """Return 0 on success, 1 if a package is missing or a file fails."""
     args = make_parser().parse_args(argv)
     try:
         if args.plot:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of secrets of requests: which are needed, and changing them."""
+"""nova-preempt-manage backlog rotate-keys: re-encrypts secrets of requests."""
 
 import dataclasses
 
@@ -20,11 +20,11 @@ COMMAND = 'nova-preempt-manage backlog rotate-keys'
 
 @dataclasses.dataclass
 class KeyUse:
-    """Requests with secrets, by how these are encrypted.
+    """Requests with secrets, by the key of the encryption.
 
-    :ivar current: with the first key
-    :ivar older: how many with another one of the file
-    :ivar lost: the uuids of those that no key opens
+    :ivar current: number of requests with the first key
+    :ivar older: number of requests with another key of the file
+    :ivar lost: uuids of requests that no key opens
     """
 
     current: int = 0
@@ -33,7 +33,7 @@ class KeyUse:
 
 
 def count_keys(database, keys, renews=False):
-    """Count all, and encrypt the older ones with the first key if asked.
+    """Count requests by key; optionally re-encrypt with the first key.
 
     :param keys: a secret_encryption.SecretCipher
     :raises NoKey, BadKeys:
@@ -78,9 +78,9 @@ def _rotate(_args):
 
 
 def check(conf, away):
-    """The upgradecheck.Result of the keys.
+    """Return the upgradecheck.Result of the keys.
 
-    :param away: the exceptions that mean that the database is not there
+    :param away: exceptions of an unavailable database
     """
     code = upgradecheck.Code
     if not conf.backlog.enabled:

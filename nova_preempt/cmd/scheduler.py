@@ -12,7 +12,7 @@ import sys
 try:
     from nova.cmd import scheduler  # isort: skip
 except Exception as failure:
-    # Nova reads the configuration as it is imported, and has to be the first.
+    # Nova reads the configuration at import, and must be imported first.
     from nova_preempt.cloud import nova_conf
     if not isinstance(failure, nova_conf.BAD):
         raise
@@ -41,7 +41,7 @@ def main():
     except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-scheduler: {exc}', file=sys.stderr)
         return 1
-    # Nova reads it again, with options for the command line.
+    # Nova reads the configuration again, with command-line options.
     CONF.clear()
     # Nova names its managers in a table; nova-scheduler creates its service
     # by the binary's name, which stays nova-scheduler.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manager of nova-preempt-scheduler.
+"""Manager of nova-preempt-scheduler.
 
-Nova imports it by its name, once the configuration has been read: how often
-the periodic tasks run is settled with the import.
+Nova imports it by name after reading the configuration: the import fixes the
+intervals of the periodic tasks.
 """
 
 from nova_preempt import garbage_collection
@@ -10,7 +10,7 @@ from nova_preempt.scheduler import manager
 
 
 class Manager(manager.PreemptibleSchedulerManager):
-    """That of a process which is a scheduler and nothing else."""
+    """Scheduler manager that tunes garbage collection of its own process."""
 
     def post_start_hook(self):
         super().post_start_hook()

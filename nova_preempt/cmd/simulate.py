@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decide on the requests of a trace as the services would, in memory."""
+"""Simulate a cloud that replays a trace, deciding as the services do."""
 
 import argparse
 import contextlib
@@ -28,17 +28,17 @@ from nova_preempt.simulator.traces import trace_model
 _DAYS = 86400
 _PROGRESS_S = 1.0
 _seed = arguments.within(int, 0, 2**63 - 1)
-# Of each command: what has no default is None, and not in the help.
+# Arguments of each parser; options without a default are not shown in help.
 _HOW = {'formatter_class': argparse.ArgumentDefaultsHelpFormatter,
         'argument_default': argparse.SUPPRESS}
 
 
 class BadArgument(Exception):
-    """Arguments do not fit together; the message says which."""
+    """Arguments conflict or are invalid; the message says which."""
 
 
 class _Arguments(argparse.Namespace):
-    """Arguments of the command, with a default for each."""
+    """Arguments of all commands, None by default."""
 
     policy = compare = until_us = json = records = plot = format = None
     sort = output = keep = dask = None
@@ -51,7 +51,7 @@ def make_parser():
     _add_run(commands)
     simulation_sweep.add_parser(commands, _add_trace, _add_until, **_HOW)
     convert = commands.add_parser(
-        'convert', help='write a trace in our own format', **_HOW)
+        'convert', help='convert a trace to the native format', **_HOW)
     _add_trace(convert)
     _add_output(convert)
     _add_generate(commands)
@@ -60,80 +60,76 @@ def make_parser():
 
 def _add_run(commands):
     run = commands.add_parser(
-        'run', help='simulate a cloud that a trace comes to', **_HOW)
+        'run', help='simulate a cloud that replays a trace', **_HOW)
     run.add_argument('--cloud', required=True, metavar='FILE',
                      help='hosts, flavors and classes, in YAML')
     _add_trace(run)
     run.add_argument('--policy', metavar='FILE',
-                     help='a file such as nova.conf, of which [preemption], '
+                     help='a file such as nova.conf with [preemption], '
                           '[preemption_engine], [backlog], [classes], '
-                          '[reservation] and [energy] count; the defaults '
-                          'of the options without it')
+                          '[reservation] and [energy]; without it, the '
+                          'defaults of the options')
     run.add_argument('--compare', metavar='FILE', action='append',
                      help='another policy for the same trace; may be given '
                           'more than once')
     run.add_argument('--seed', type=_seed, default=0, metavar='N',
-                     help='of the durations that are drawn')
+                     help='seed of the random delays')
     _add_until(run, 'when it ends; by default with the last event')
     run.add_argument('--json', action='store_true',
                      help='print the summary as JSON')
     run.add_argument('--records', metavar='FILE',
-                     help='where a JSON line for each event goes; one that '
-                          'ends in .parquet becomes such a file')
+                     help='write a JSON line for each event to this file, or '
+                          'Parquet if it ends in .parquet')
     run.add_argument('--plot', metavar='DIR',
-                     help='where a picture goes, of use, waiting, evictions '
-                          'and work lost over time')
+                     help='directory for a plot of use, waits, evictions and '
+                          'lost work over time')
     run.add_argument('--plot-format', choices=plots.FORMATS,
-                     default=plots.FORMATS[0], help='of the picture')
+                     default=plots.FORMATS[0], help='of the plot')
 
 
 def _add_trace(parser):
     parser.add_argument('trace', nargs='+', metavar='TRACE',
-                        help='a file; those of one trace in order. What is '
-                             'compressed has a name that ends in .gz')
+                        help='a file; several files of a trace in order. A '
+                             'name that ends in .gz is decompressed')
     parser.add_argument('--format', choices=sorted(trace_formats.FORMATS),
-                        help='of the trace; guessed by the end of its name '
-                             'if that says it')
+                        help='of the trace; by default guessed from its name')
     parser.add_argument('--sort', action='store_true',
-                        help='put the events in order of time first')
+                        help='sort the events by time first')
     for name, what in (('vcpus', 'processors'), ('memory_mb', 'MiB'),
                        ('disk_gb', 'GiB of disk')):
         parser.add_argument(
             f'--machine-{name.replace("_", "-")}', type=int, metavar='N',
             default=getattr(trace_model.Scale(), name),
-            help=f'{what} of a whole machine, where the trace tells shares')
+            help=f'{what} of a whole machine, if the trace has shares')
 
 
 def _add_generate(commands):
     load = generator.Load(24, 100)
     part = load.parts[0]
     parser = commands.add_parser(
-        'generate', help='write a trace that nobody has recorded', **_HOW)
+        'generate', help='generate a synthetic trace', **_HOW)
     parser.add_argument('--hours', type=float, default=load.hours)
     parser.add_argument('--per-hour', type=float, default=load.per_hour,
-                        help='how many servers are asked for; in Google\'s '
-                             'trace of 2011 these are '
+                        help='number of requests; in Google\'s trace of 2011 '
                              f'{generator.GOOGLE_PER_HOUR:.0f}')
     parser.add_argument('--swing', type=float, default=load.swing,
-                        help='how far that goes up and down within a day, '
-                             'from 0 to 1')
+                        help='amplitude of the rate within a day, from 0 to 1')
     parser.add_argument('--peak-hour', type=float, default=load.peak_hour)
     parser.add_argument('--preemptible', type=float, default=0.5,
-                        help='which part of the servers is, from 0 to 1')
+                        help='share of preemptible servers, from 0 to 1')
     parser.add_argument('--mean-s', type=float, default=part.mean_s,
-                        help='how long normal servers run')
+                        help='mean run time of normal servers')
     parser.add_argument('--preemptible-mean-s', type=float,
                         default=part.mean_s)
     parser.add_argument('--sigma', type=float, default=part.sigma,
-                        help='how much that differs: the deviation of its '
-                             'logarithm')
+                        help='deviation of the logarithm of run times')
     parser.add_argument('--seed', type=_seed, default=0, metavar='N')
     _add_output(parser)
 
 
 def _add_output(parser):
     parser.add_argument('--output', metavar='FILE',
-                        help='where it goes; standard output without it')
+                        help='output file; default: standard output')
 
 
 def _add_until(parser, text):
@@ -149,7 +145,7 @@ def _time(text):
 
 
 def main(argv=None):
-    """Return 0 if all went well, 1 if a file is not as it has to be."""
+    """Return 0 on success, 1 for a bad file or argument."""
     args = make_parser().parse_args(argv, _Arguments())
     try:
         {'run': _run, 'convert': _convert, 'generate': _generate,
@@ -157,7 +153,7 @@ def main(argv=None):
          }[args.command](args)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Who reads has seen enough.
+        # The reader has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (trace_model.TraceError, yaml_file.BadFile, BadArgument, OSError,
             simulation_policy.PolicyError, output_files.NoParquet,
@@ -177,7 +173,7 @@ def _trace(args):
 
 
 def _format(args):
-    """(the name of the format, what shares are shares of)."""
+    """Return (name of the format, Scale)."""
     name = args.format or trace_formats.guess(args.trace[0])
     if not name:
         raise BadArgument(f'--format: nobody can tell which one '
@@ -282,7 +278,7 @@ def _simulate(args, setup, options, write, more, over_time, tell_skipped):
 
 
 def _followed(events, trace, until_us, clock=time.monotonic, stream=None):
-    """Yield events, and show how far it is."""
+    """Yield events, and show the progress."""
     stream = stream or sys.stderr
     began = last = clock()
     for count, event in enumerate(events, 1):

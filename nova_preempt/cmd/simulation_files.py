@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cloud of a simulation, as a file of YAML says it."""
+"""Reads the cloud of a simulation from a YAML file."""
 
 import dataclasses
 
@@ -11,15 +11,15 @@ from nova_preempt.simulator import delays
 from nova_preempt.simulator import simulation_settings
 from nova_preempt.simulator.traces import trace_model
 
-#: No more hosts than that.
+#: Limit of the number of hosts.
 MOST_HOSTS = 1_000_000
-# What a host computes and draws, as efficiency_ranking.Figures has it.
+# Members of efficiency_ranking.Figures.
 _FIGURES = ('flops', 'watts', 'idle_watts')
 _WATTS = yaml_file.number(0, 1e21)
 
 
 def _named(schema):
-    """The schema of a mapping from any names."""
+    """Return the schema of a mapping with arbitrary keys."""
     return {'type': 'object', 'additionalProperties': schema}
 
 
@@ -48,10 +48,10 @@ _SCHEMA = yaml_file.mapping({
 
 
 def read_cloud(path):
-    """The simulator's Setting, and how many workers its schedulers have.
+    """Return the simulator's Setting and the number of scheduler workers.
 
-    :raises yaml_file.BadFile: it says where it is wrong, and how
-    :raises OSError: it cannot be read
+    :raises yaml_file.BadFile: the file is invalid
+    :raises OSError: the file cannot be read
     """
     with open(path, 'rb') as stream:
         file = yaml_file.YamlFile(path, stream.read(), _SCHEMA)
@@ -96,8 +96,8 @@ def _hosts(file, item, path):
 
 
 def _terms(file, names, path):
-    """Terms, None of normal servers."""
-    # Extra specs are text, whatever YAML takes them for.
+    """Return the Terms of extra specs, None for normal servers."""
+    # Extra specs are text, whatever their type in YAML.
     specs = {name: file.text((*path, 'extra_specs', name)) for name in names}
     if not extra_specs.flavor_is_preemptible(specs):
         return None

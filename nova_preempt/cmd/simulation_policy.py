@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova.conf as the policy of a simulation."""
+"""Builds the options of a simulation from nova.conf."""
 
 import functools
 
@@ -27,14 +27,14 @@ from nova_preempt.scheduler import request_deadline
 from nova_preempt.simulator import simulated_classes
 from nova_preempt.simulator import simulation_settings
 
-#: {group: its options that count}. Not the credentials, which would be asked
-#: for, nor the drivers of [energy].
+#: {group: its simulated options}, without credentials, which would be
+#: required, and drivers of [energy].
 _OPTS = {
     preemption.GROUP: preemption.DECISION_OPTS,
     engine_tasks.GROUP: engine_tasks.OPTS, backlog.GROUP: backlog.OPTS,
     classes.GROUP: classes.OPTS, reservation.GROUP: reservation.OPTS,
     energy.GROUP: energy.CONTROL_OPTS}
-#: What simulation_settings.Options calls as its option is called.
+#: Members of simulation_settings.Options named as their option.
 _SAME_NAMES = (
     (preemption.GROUP, (
         'maximum_runtime_s', 'termination_timeout_s', 'stop_retention_s',
@@ -44,15 +44,15 @@ _SAME_NAMES = (
 
 
 class PolicyError(Exception):
-    """A file of options cannot be used; the message says why."""
+    """A policy file is invalid; the message says why."""
 
 
 def read_policy(path, workers):
-    """(the simulator's Options, what of the file is not simulated).
+    """Return (the simulator's Options, names of options not simulated).
 
     :param path: of a file such as nova.conf, None for the defaults
-    :param workers: of all schedulers
-    :raises PolicyError: something is wrong with it
+    :param workers: number of workers of all schedulers
+    :raises PolicyError: the file is invalid
     """
     conf = cfg.ConfigOpts()
     conf.register_opts(rpc.rpc_opts)
@@ -69,7 +69,7 @@ def read_policy(path, workers):
 
 
 def _unknown(path):
-    """Names in our groups that may be misspelt."""
+    """Return unknown options in our groups, which may be misspelt."""
     found = {}
     cfg.ConfigParser(path, found).parse()
     return [f'[{group}]{name}, which is not known'
@@ -81,7 +81,7 @@ def _unknown(path):
 def _options(conf, workers):
     ours = conf[preemption.GROUP]
     promised = _classes(conf[classes.GROUP], ours.actions)
-    # Each value is read once: oslo.config is slow to read from.
+    # Each value is read once: reading from oslo.config is slow.
     return simulation_settings.Options(
         eviction_policy.get_policy(
             ours, request_deadline.make_times(conf).notice_limit_s,
@@ -107,7 +107,7 @@ def _headroom(text):
 
 
 def _classes(ours, allowed):
-    """What the simulator knows of [classes], None if it is off."""
+    """Return the options of [classes], None if they are off."""
     if not ours.enabled:
         return None
     try:
@@ -121,17 +121,17 @@ def _classes(ours, allowed):
 
 
 def _backlog(ours, promised):
-    """What the simulator knows of [backlog], None if it is off."""
+    """Return the options of [backlog], None if it is off."""
     if not ours.enabled:
         return None
     placing = backlog_policy.batch_options(ours)
     planner = None
     if placing is not None:
         placer = solver_choice.make(placing)
-        # It imports numpy: solver_choice.make() says so where that is missing.
+        # It imports numpy: solver_choice.make() fails first if it is missing.
         from nova_preempt.core.batch import backlog_batch
 
-        # What goes to other processes has no lambda in it.
+        # Not a lambda, which cannot be pickled for other processes.
         planner = backlog_batch.Planner(functools.partial(_always, placer))
     return simulation_settings.BacklogOptions(
         pass_reader.load_order(ours, promised and promised.claims),
@@ -143,7 +143,7 @@ def _always(value):
 
 
 def _reservations(ours, preempting):
-    """What the simulator knows of [reservation], None if it is off."""
+    """Return the options of [reservation], None if it is off."""
     if not ours.enabled:
         return None
     return simulation_settings.ReservationOptions(
@@ -155,14 +155,14 @@ def _reservations(ours, preempting):
 
 
 def _power(ours):
-    """What the simulator knows of [energy], None if it is off."""
+    """Return the options of [energy], None if it is off."""
     if not ours.enabled:
         return None
     return energy_policy.get_options(ours, energy_policy.load_forecast(ours))
 
 
 def _left_out(conf):
-    """Options that are set, and that a simulation does not act upon."""
+    """Return the names of set options that are not simulated."""
     reserving = conf[reservation.GROUP]
     power = conf[energy.GROUP]
     return [name for name, is_set in (

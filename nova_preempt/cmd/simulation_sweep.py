@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-simulate sweep: many seeds, policies and traces at once."""
+"""nova-preempt-simulate sweep: simulates many seeds, policies and traces."""
 
 import argparse
 import dataclasses
@@ -26,15 +26,15 @@ _PACKAGE = pathlib.Path(__file__).parents[1]
 def add_parser(commands, add_trace, add_until, **how):
     """Add the command.
 
-    :param add_trace: adds what is about traces
-    :param add_until: adds when a run ends
-    :param how: of a parser
+    :param add_trace: adds the arguments of traces to a parser
+    :param add_until: adds the argument of the end of a run
+    :param how: further arguments of the parser
     """
     parser = commands.add_parser(
         'sweep', help='simulate many seeds, policies and traces at once',
-        description='Each trace is one by itself here. Printed are the means '
-                    'of all seeds, side by side, or with --json each run as '
-                    'soon as it is ready.', **how)
+        description='Each file is a trace of its own. Prints the means of '
+                    'all seeds, or with --json each run as soon as it is '
+                    'ready.', **how)
     parser.add_argument('--cloud', required=True, metavar='FILE',
                         help='hosts, flavors and classes, in YAML')
     add_trace(parser)
@@ -42,23 +42,22 @@ def add_parser(commands, add_trace, add_until, **how):
                         help='a file such as nova.conf; may be given more '
                              'than once. Without it, the defaults')
     parser.add_argument('--seeds', type=_seeds, default='0-9', metavar='A-B',
-                        help='these and all between them, or a single one')
+                        help='a range of seeds, or a single seed')
     add_until(parser, 'when each run ends; by default with its last event')
     parser.add_argument('--json', action='store_true',
                         help='print a JSON line for each run')
     parser.add_argument('--keep', metavar='DIR',
-                        help='where each run is kept once it has finished; '
-                             'the same command goes on with those that are '
-                             'missing')
+                        help='store finished runs in this directory; the same '
+                             'command resumes with the missing runs')
     where = parser.add_mutually_exclusive_group()
     where.add_argument('--jobs', type=arguments.within(int, 1, 1024),
                        metavar='N',
                        default=os.process_cpu_count() if hasattr(
                            os, 'process_cpu_count') else os.cpu_count() or 1,
-                       help='so many processes of this machine')
+                       help='number of processes on this machine')
     where.add_argument('--dask', metavar='ADDRESS',
                        help='of the scheduler of a Dask cluster, whose '
-                            'workers find the traces where we do')
+                            'workers have the traces at the same paths')
 
 
 def _seeds(text):
@@ -79,10 +78,11 @@ def warn(text):
 
 
 def read_policies(paths, workers):
-    """[(path or "defaults", the simulator's Options)]; warn of what is not
-    simulated.
+    """Return [(path or "defaults", the simulator's Options)].
 
-    :param paths: None is that of the defaults
+    Warns of options that are not simulated.
+
+    :param paths: None stands for the defaults
     """
     found = []
     for path in paths:
@@ -95,9 +95,9 @@ def read_policies(paths, workers):
 
 
 def run(args, trace_format, scale):
-    """Run all of them, and print what comes of it."""
+    """Run the sweep, and print the results."""
     setup, workers = simulation_files.read_cloud(args.cloud)
-    # A worker may be in another directory.
+    # A worker may have another working directory.
     jobs = [
         sweep.Job({'trace': path, 'policy': title, 'seed': seed}, setup,
                   options, trace_format, (os.path.abspath(path),), scale,
@@ -119,14 +119,14 @@ def run(args, trace_format, scale):
 
 
 def _run(args, jobs):
-    """Yield (job, summary) as runs are ready."""
+    """Run jobs; yield (job, summary) of each when ready."""
     return _followed(
         sweep.on_dask(jobs, args.dask) if args.dask
         else sweep.in_processes(jobs, args.jobs), len(jobs))
 
 
 def _kept(args, jobs, scale):
-    """Yield the same: of those that have finished before at once."""
+    """Yield stored results, then run and store the missing jobs."""
     files = {path: digest(path)
              for path in {*args.trace, *(args.policy or ())}}
     kept = ResultStore(args.keep, {
@@ -153,7 +153,7 @@ def _kept(args, jobs, scale):
 
 
 def _followed(runs, count, clock=time.monotonic):
-    """Yield runs, and show on a terminal how far it is."""
+    """Yield runs, and show the progress on a terminal."""
     began = clock()
     for number, item in enumerate(runs, 1):
         yield item
@@ -169,9 +169,9 @@ def _followed(runs, count, clock=time.monotonic):
 
 
 def _table(args, found):
-    """The means over all seeds, a column for each trace and policy."""
+    """Yield the table of means, a column for each trace and policy."""
     columns = {}
-    # In order of the seeds, not of who was ready first.
+    # In order of the seeds, not of completion.
     for (trace, policy, _), summary in sorted(found.items()):
         columns.setdefault((trace, policy), []).append(summary)
     several = len(set(args.trace)) > 1
@@ -185,7 +185,7 @@ def _table(args, found):
 def digest(path):
     """Return the SHA-256 of a file.
 
-    :raises OSError: it cannot be read
+    :raises OSError: the file cannot be read
     """
     with open(path, 'rb') as stream:
         return hashlib.file_digest(stream, 'sha256').hexdigest()
@@ -201,17 +201,16 @@ def code_digest(directory=_PACKAGE):
 
 
 class ResultStore:
-    """The finished runs in a directory.
+    """Results of finished runs in a directory.
 
-    A file for each, named by the digest of all that its result depends on: the
-    contents of the cloud, of the policy and of the trace, the seed, the other
-    arguments, and the code of nova_preempt, which may change in a checkout
-    without its version. A run of which any of these has changed is another
-    one, and is not found.
+    Each file is named by the digest of all inputs of a run: the contents of
+    cloud, policy and trace, the seed, the other arguments, and the code of
+    nova_preempt, which may change in a checkout without its version. A run
+    with any changed input is not found.
 
-    :param directory: made if it is not there
-    :param common: {name: value} of what all runs depend on
-    :raises OSError: it cannot be made
+    :param directory: created if it does not exist
+    :param common: {name: value} of the inputs common to all runs
+    :raises OSError: the directory cannot be created
     """
 
     def __init__(self, directory, common):
@@ -222,22 +221,22 @@ class ResultStore:
     def get(self, run):
         """Return the summary of a run, None if it has not finished.
 
-        :param run: {name: value} of what it depends on, beside what is common
+        :param run: {name: value} of its further inputs
         """
         wanted = self._described(run)
         try:
             found = json.loads(self._file(wanted).read_bytes())
         except (FileNotFoundError, ValueError):
-            # One that is damaged is made again.
+            # A damaged file is replaced by a new run.
             return None
         if not isinstance(found, dict) or found.get('run') != wanted:
             return None
         return found.get('summary')
 
     def put(self, run, summary):
-        """Keep a summary; whoever reads sees all of it or nothing.
+        """Store a summary atomically.
 
-        :raises OSError: it cannot be written
+        :raises OSError: the file cannot be written
         """
         wanted = self._described(run)
         with (output_files.replacement(self._file(wanted)) as name,
@@ -245,7 +244,7 @@ class ResultStore:
             json.dump({'run': wanted, 'summary': summary}, stream)
 
     def _described(self, run):
-        # As it is read again: JSON has no tuples.
+        # Normalized as when read again: JSON has no tuples.
         return json.loads(json.dumps({**self._common, **run}))
 
     def _file(self, described):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-status: whether this host's schedulers may be started."""
+"""nova-preempt-status: checks whether the services can be started."""
 
-# First of all.
+# Before all other imports.
 from nova_preempt.cmd import native_threads  # noqa: F401 isort: skip
 
 import functools
@@ -50,7 +50,7 @@ CONF = nova.conf.CONF
 FILTER = 'PreemptibleFilter'
 WEIGHERS = ('PreemptionWeigher', 'PreemptionCostWeigher')
 
-# Of what keeps a service from starting the check of options tells.
+# The check of options reports what keeps a service from starting.
 _SEE = 'See "Options".'
 
 _DB_AWAY = (db_exc.DBError, db_exc.CantStartEngineError,
@@ -70,10 +70,10 @@ def _failure(details):
 
 
 class Checks(upgradecheck.UpgradeCommands):
-    """What an operator may have forgotten.
+    """Upgrade checks of configuration, database, flavors and services.
 
-    A failure keeps the scheduler or the engine from doing its work; with a
-    warning they do it less well.
+    A failure keeps the scheduler or the engine from working; a warning means
+    degraded operation.
 
     :param conf: nova.conf.CONF
     """
@@ -230,7 +230,7 @@ class Checks(upgradecheck.UpgradeCommands):
                 statuses=reservation_model.OPEN)
             settings = reservable.get_hosts(database)
         except (schema.WrongTables, *_DB_AWAY) as exc:
-            # The check of the database complains.
+            # The check of the database reports it.
             return _success('What is reserved cannot be told: '
                             f'{first_line(exc)}')
         if not options.enabled:
@@ -251,7 +251,7 @@ class Checks(upgradecheck.UpgradeCommands):
         first = ('Options', functools.partial(_run, Checks._check_options)),
         if not nova_conf.is_there(self._conf) or values.find_faults(
                 self._conf, (our_rpc.check_transport,)):
-            # The others would stumble upon it.
+            # The other checks would fail for the same reason.
             return first
         return first + tuple(
             (name, functools.partial(_run, check))
@@ -274,7 +274,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
 
 def _run(check, checks):
-    """The Result of a check, which has none where all is well."""
+    """Run a check; None stands for success."""
     try:
         return check(checks) or _success()
     except (*_DB_AWAY, exception.NovaException) as exc:
@@ -283,7 +283,7 @@ def _run(check, checks):
 
 
 def _result_of_reservations(conf, reservable_hosts):
-    """Who may reserve what, and a warning where that has no bounds."""
+    """Return who may reserve what, a warning if without limits."""
     options = conf.reservation
     rule = policy.RESERVATION_CREATE
     hosts = (f'{reservable_hosts} hosts' if not options.reservable_default
@@ -314,13 +314,13 @@ def _names(handler, class_names):
 
 @functools.cache
 def _context():
-    """A context with which Nova's databases can be read."""
+    """Return a context with which Nova's databases can be read."""
     profiler = importutils.try_import('osprofiler.opts')
     if profiler:
-        # As nova.config does, which reads command lines of its own: where
-        # osprofiler is installed, Nova's databases ask for its options.
+        # As nova.config does, which would parse the command line: Nova's
+        # databases read the options of osprofiler if it is installed.
         profiler.set_defaults(CONF)
-    rpc.init(CONF)  # has options without which cells cannot be read
+    rpc.init(CONF)  # registers options needed to read cells
     main_db_api.configure(CONF)
     api_db_api.configure(CONF)
     objects.register_all()
@@ -328,14 +328,14 @@ def _context():
 
 
 def _flavors():
-    """[(name, extra specs)] of all flavors."""
-    context = _context()  # before it there is no objects.FlavorList
+    """Return [(name, extra specs)] of all flavors."""
+    context = _context()  # registers objects.FlavorList
     return [(flavor.name, flavor.extra_specs) for flavor in
             objects.FlavorList.get_all(context, filters={'is_public': None})]
 
 
 def _scheduler_hosts():
-    """The hosts of nova-scheduler in Nova's service table.
+    """Return the hosts of nova-scheduler in Nova's service table.
 
     The table is in the database that [database]connection of the schedulers
     names, which is that of cell0 or of a cell.

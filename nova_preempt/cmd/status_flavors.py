@@ -8,15 +8,15 @@ from nova import exception
 from nova_preempt import extra_spec_validators
 from nova_preempt.cloud import extra_specs
 
-# Faults that are named.
+# Limit of the faults in a message.
 _MOST_SHOWN = 10
 
 
 def fault(name, value):
-    """What is wrong with an extra spec of a flavor, '' if nothing is.
+    """Return the fault of an extra spec of a flavor, '' if valid.
 
-    nova-api refuses these with microversion 2.86 or later only, and where
-    this package is installed beside it.
+    nova-api validates extra specs from microversion 2.86 on, and only where
+    this package is installed with it.
     """
     namespace, colon, _key = name.partition(':')
     known = {item.name: item for item in extra_spec_validators.register()}
@@ -34,10 +34,10 @@ def fault(name, value):
 
 
 def class_faults(flavors, names):
-    """What is wrong with classes of flavors, a text each.
+    """Return the faults of classes of flavors, as texts.
 
     :param flavors: [(name, extra specs)]
-    :param names: of the classes that there are
+    :param names: of the configured classes
     """
     found = []
     for flavor, specs in sorted(flavors, key=lambda item: item[0]):
@@ -54,7 +54,7 @@ def class_faults(flavors, names):
 
 
 def joined(faults):
-    """All of them in a text, unless they are many."""
+    """Join faults to a text of limited length."""
     more = len(faults) - _MOST_SHOWN
     return ('; '.join(faults[:_MOST_SHOWN])
             + (f'; and {more} more' if more > 0 else '') + '.')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-manage trace export: what Nova has recorded, as a trace."""
+"""nova-preempt-manage trace export: writes Nova's records as a trace."""
 
 import collections
 import contextlib
@@ -31,25 +31,25 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 def add_parsers(groups):
     commands = arguments.add_group(
-        groups, 'trace', 'what was asked of the cloud')
+        groups, 'trace', 'past requests of the cloud')
     parser = commands.add_parser(
-        'export', help='write what Nova has recorded of servers, deleted '
-                       'ones too, as a trace for nova-preempt-simulate',
+        'export', help='write servers that Nova has recorded, including '
+                       'deleted ones, as a trace for nova-preempt-simulate',
         description='Servers and projects get numbers in place of their '
                     'uuids; no name is written.')
     parser.add_argument('--output', metavar='F',
-                        help='where the trace goes, a JSON object a line; '
-                             'standard output without it')
+                        help='file of the trace, a JSON object per line; '
+                             'default: standard output')
     parser.add_argument('--cloud', metavar='F',
-                        help='where the hosts as they are now go, and the '
-                             'classes of the trace')
+                        help='file for the current hosts and the classes of '
+                             'the trace')
     parser.add_argument(
         '--since', metavar='DATE', type=purge.date,
         help='such as 2026-01-31 or 2026-01-31T12:00:00, in UTC: servers '
              'that are there then are asked for at the beginning; without '
              'it, all from the first record on')
     parser.add_argument('--until', metavar='DATE', type=purge.date,
-                        help='who was asked for later is left out')
+                        help='omit servers requested later')
     parser.set_defaults(run=_export, needs_nova=True)
 
 
@@ -71,7 +71,7 @@ def _export(args):
 
 
 def _hinted():
-    """uuids of those that are preemptible by a hint."""
+    """Return the uuids of servers that are preemptible by a hint."""
     return frozenset(preemptible_hints.get(db.Database(CONF)))
 
 
@@ -79,8 +79,8 @@ class Export:
     """Makes the events of a trace.
 
     :param hinted: uuids of servers that are preemptible by a hint
-    :ivar never_ran: how many servers are left out, since nobody knows for how
-        long they would have run
+    :ivar never_ran: number of omitted servers that never ran, whose run time
+        is unknown
     :ivar classes: {name: the extra specs of its servers}
     """
 
@@ -110,7 +110,7 @@ class Export:
         self._count += 1
         duration_us = None
         if server.ended_at is not None:
-            # One that is there at the beginning has run already.
+            # Only the run time since the beginning counts.
             ran = server.ended_at - max(server.launched_at, self._begin)
             duration_us = max(0, ran // _MICROSECOND)
         at_us = (max(server.created_at, self._begin)
@@ -127,7 +127,7 @@ class Export:
             return 'normal'
         specs = {name: value for name, value in server.extra_specs.items()
                  if name.partition(':')[0] == extra_specs.NAMESPACE}
-        # Of Blazar's, or by a hint.
+        # Blazar's flavors and hints lack it.
         specs[extra_specs.ENABLED] = 'true'
         key = tuple(sorted(specs.items()))
         if key not in self._names:
@@ -150,13 +150,13 @@ def _write_cloud(path, cells, export):
     cloud = describe((provider.inventories for provider in found
                       if provider is not None), export.classes)
     with open(path, 'w', encoding='utf-8') as stream:
-        # All JSON is YAML.
+        # JSON is valid YAML.
         json.dump(cloud, stream, indent=2)
         stream.write('\n')
 
 
 def _read_tree(placement, root, providers):
-    """One core Provider with all that a host has, None if it is gone."""
+    """Return a core Provider with the sums of a tree, None if gone."""
     states = [placement.get_provider_state(item.uuid) for item in sorted(
         providers, key=lambda item: (item.uuid != root.uuid, item.uuid))]
     if states[0] is None:
@@ -167,7 +167,7 @@ def _read_tree(placement, root, providers):
 
 
 def describe(inventories, classes):
-    """The file of a cloud, see doc/source/simulating.rst.
+    """Return the content of a cloud file, see doc/source/simulating.rst.
 
     :param inventories: {resource class: Inventory} of each host
     :param classes: {name: extra specs}

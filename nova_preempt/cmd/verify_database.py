@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nova-preempt-manage verify."""
+"""nova-preempt-manage verify: audits allocations, decisions and requests."""
 
 import argparse
 import json
@@ -71,7 +71,7 @@ def _verify(args):
 
 
 def look(wait_s):
-    """Return the problems that are there now and wait_s seconds later."""
+    """Return the problems that exist now and still wait_s seconds later."""
     database = db.Database(CONF)
     cells = engine.get_cells()
     _check_cells(cells)
@@ -89,7 +89,7 @@ def look(wait_s):
     first = {problem for item in auditors for problem in item.look()}
     if not first:
         return []
-    # The engine has to have looked at requests meanwhile, too.
+    # The engine must have had a pass over requests meanwhile, too.
     time.sleep(max(wait_s, 2 * CONF.backlog.pass_interval_s)
                if wait_s and any(item.kind == backlog_audit.STATE
                                  for item in first) else wait_s)
@@ -99,7 +99,7 @@ def look(wait_s):
 
 
 def _check_cells(cells):
-    """Fail where a cell is away: its servers would seem not to exist."""
+    """Fail if a cell is down: its servers would seem not to exist."""
     if not cells:
         raise exception.NovaException('Nova has no cell')
     for cell in cells.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole OpenStack compute cloud in one process, for demo and tests."""
+"""A real Nova and Placement in one process, for demo and tests."""
 
 import importlib.metadata
 import os

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invariants of every scheduling decision in a scenario.
 
-Worked out from what Nova and Placement say by trying all sets of victims,
-without any of the code that decides: a fault there must show here. So it is
-for hosts with a dozen preemptible servers, not for more.
+Computed from the state of Nova and Placement by trying all sets of victims,
+independently of the code that decides. Suitable for hosts with up to a dozen
+preemptible servers.
 """
 
 import fractions
@@ -11,12 +11,12 @@ import itertools
 
 
 def broken(needed, outcome, before, after):
-    """Return what is wrong with an outcome, as sentences.
+    """Return the violated invariants of an outcome, as sentences.
 
     :param needed: {resource class: amount} of the request
     :param outcome: a scenario_player.Outcome
-    :param before: the scenario_player.HostStates that the request met
-    :param after: those that it left behind
+    :param before: the scenario_player.HostStates before the request
+    :param after: the HostStates after it
     """
     return (_over_capacity(after) + _normal_victims(outcome, before)
             + _not_cheapest(needed, outcome, before))
@@ -70,10 +70,10 @@ def _wrong_host(outcome, plans):
 
 
 def _cheapest(host, needed, preemptible_request):
-    """The victims that make room at least cost, None if none do.
+    """Return the cheapest sufficient victims, None if there are none.
 
-    Of equally dear sets the smallest, then that which frees the least beside
-    what is needed (as shares of the host), then the first by uuid.
+    Ties are broken by fewer victims, then by the least freed amount of the
+    needed classes (as shares of the host), then by uuid.
     """
     spot = [] if preemptible_request else [
         server for server in host.servers if server.preemptible]

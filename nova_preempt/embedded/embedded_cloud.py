@@ -15,7 +15,7 @@ import time
 from unittest import mock
 import warnings
 
-# The first of Nova: it settles whether eventlet patches the process.
+# Before other modules of Nova: it decides whether eventlet patches.
 from nova.tests.functional import integrated_helpers
 
 # isort: split
@@ -46,19 +46,19 @@ CONF.register_opts(ks_loading.get_auth_plugin_conf_options('admin_token'),
 
 SCHEDULER = 'nova_preempt.scheduler.manager.PreemptibleSchedulerManager'
 
-#: An image of Nova's glance fixture that asks nothing of the flavor.
+#: An image of Nova's glance fixture without requirements on the flavor.
 IMAGE = '155d900f-4e14-4e4c-a73d-069cbf4541e6'
 
 # Enough for a boot on a machine that is busy with something else.
 TIMEOUT_S = 120.0
-# Asking costs the one processor that does the work, so ever less often.
+# Polls take processor time from the services, so their interval grows.
 FIRST_POLL_S = 0.02
 LAST_POLL_S = 0.2
-# Nova writes that a server has failed before it writes why.
+# Nova writes the fault of a server after its ERROR status.
 FAULT_S = 5.0
 
 
-# Of servers in a cell, and whether one is in none yet.
+# States of a server in a cell, and whether it is not mapped to a cell yet.
 _STATES = sa.select(main_models.Instance.vm_state,
                     main_models.Instance.task_state).where(
     main_models.Instance.uuid == sa.bindparam('uuid'),
@@ -69,17 +69,17 @@ _UNMAPPED = sa.select(api_models.InstanceMapping.id).where(
 
 
 class CloudError(Exception):
-    """The embedded cloud did not do what it was asked for."""
+    """An operation of the embedded cloud failed or timed out."""
 
 
 class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
     """A functional test on a cloud of its own, which starts without hosts.
 
-    The methods below are for everybody; what Nova's own functional tests
-    offer is there too: self.api, self.placement, self.computes and so on.
+    Also has the attributes of Nova's own functional tests: self.api,
+    self.placement, self.computes and so on.
     """
 
-    #: Nova wants a name, but makes a driver_class.
+    #: Nova requires a name, but instantiates driver_class.
     compute_driver = 'fake.FakeDriver'
     driver_class = fake_hypervisor.SizedFakeDriver
 
@@ -143,7 +143,7 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         self.addCleanup(patch.stop)
 
     def _install_driver(self):
-        """Nova loads drivers of its own package only, so load ours here."""
+        """Load our driver: Nova loads drivers of its own package only."""
         self._sizes = {}
         self.useFixture(fixtures.MonkeyPatch(
             'nova.virt.driver.load_compute_driver',
@@ -181,9 +181,9 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
 
     def boot(self, name, flavor_id, host=None, availability_zone=None,
              hints=None):
-        """Ask for a server and return its id at once.
+        """Request a server and return its id at once.
 
-        A host given here is a wish that the scheduler must fulfil or refuse.
+        The scheduler must choose a requested host, or refuse.
         """
         body = {'server': self._build_server(
             name=name, image_uuid=IMAGE, flavor_id=flavor_id,
@@ -211,7 +211,7 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             self._with_fault(server))
 
     def _with_fault(self, server):
-        """The same once Nova says why it failed; it may never do."""
+        """Return the server with its fault, if Nova records one in time."""
         try:
             return _poll(
                 lambda: (found := self.api.get_server(server['id'])).get(
@@ -230,10 +230,10 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
                      f'server {server_id} to be {" or ".join(statuses)}')
 
     def _recorded_status(self, server_id):
-        """The status by Nova's records, None if there is none.
+        """Return the status in Nova's databases, None if there is no record.
 
-        To ask nova-api, or Nova's objects, takes much of the processor that
-        the services need which are waited for.
+        Cheaper than nova-api or Nova's objects, which take processor time from
+        the services.
         """
         for cell in self.cell_mappings.values():
             with nova_context.target_cell(
@@ -246,7 +246,7 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
         return 'BUILD' if waits else None
 
     def wait_gone(self, server_id):
-        """Wait until Nova knows the server no more."""
+        """Wait until Nova no longer has the server."""
         def gone():
             if self._recorded_status(server_id) is not None:
                 return False
@@ -289,7 +289,7 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
             for host, uuid in self.providers().items()}
 
     def set_uptime(self, server_id, uptime_s, now):
-        """Make a server as old as this, in Nova's own record of its launch.
+        """Set the age of a server, through launched_at in Nova's record.
 
         :param now: an aware datetime, at which the server has this age
         """
@@ -307,7 +307,7 @@ class EmbeddedTestCase(integrated_helpers.ProviderUsageBaseTestCase):
 
     @property
     def clock(self):
-        """What tells the scheduler the time: returns an aware datetime."""
+        """Clock of the scheduler: returns an aware datetime."""
         return self.scheduler.clock
 
     @clock.setter
@@ -344,22 +344,22 @@ class EmbeddedCloud:
             self._case.add_host(name, size.vcpus, size.memory_mb, size.disk_gb)
 
     def __exit__(self, *exc_info):
-        """Stop all services and forget everything."""
+        """Stop all services and clean up."""
         clean = self._case.doCleanups()
         if not clean and exc_info == (None, None, None):
             raise CloudError('the embedded cloud did not end cleanly')
 
 
 class _NoTest(EmbeddedTestCase):
-    """Nova's fixtures hang on a test, so a cloud without one has this."""
+    """Test case for Nova's fixtures outside of a test."""
 
     def runTest(self):
-        """Do nothing: unittest wants the name."""
+        """Do nothing: unittest requires the method."""
 
 
 @functools.cache
 def _api_paste_config():
-    """Find the file that the wheel of Nova puts outside of the package."""
+    """Return the path of api-paste.ini, outside of the package nova."""
     for path in importlib.metadata.files('nova'):
         if path.match('etc/nova/api-paste.ini'):
             return str(path.locate().resolve())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fake hypervisor of exactly the size that it was told."""
+"""Fake hypervisor with a configurable size."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ from nova.virt import fake
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostSize:
-    """What one host offers."""
+    """Capacity of a host."""
 
     vcpus: int
     memory_mb: int
@@ -16,10 +16,10 @@ class HostSize:
 
 
 class SizedFakeDriver(fake.FakeDriver):
-    """Nova's fake driver with a size of its own."""
+    """Nova's fake driver with a given capacity."""
 
     def __init__(self, virtapi, size):
-        # The parent reads these names when it is made.
+        # The constructor of the parent reads these attributes.
         self.vcpus = size.vcpus
         self.memory_mb = size.memory_mb
         self.local_gb = size.disk_gb

@@ -31,14 +31,14 @@ OPTIONS = {
     },
     'preemption': {
         'auth_type': 'admin_token',
-        # A fake hypervisor ends a server at once, and no guest listens.
+        # No guest uses a notice.
         'notice_s': 0,
     },
 }
 
-#: {a constant of the services: its value here}.
+#: {constant of the services: its value here}.
 CONSTANTS = {
-    # No periodic task runs here that keeps what is known fresh.
+    # No periodic task refreshes the caches here.
     'nova_preempt.core.scheduling.cloud_port.MAX_AGE_S': 0.0,
     'nova_preempt.core.scheduling.cloud_port.LIST_MAX_AGE_S': 0.0,
     'nova_preempt.cloud.instance_poller.POLL_INTERVAL_S': 0.02,
@@ -46,7 +46,7 @@ CONSTANTS = {
 
 
 class CellDatabases(nova_fixtures.CellDatabases):
-    """Cells' databases for services that really run at the same time.
+    """Cells' databases for concurrent services.
 
     The parent points all of the process to the database of the cell that was
     targeted last, behind a lock that a thread holds while it works on the
@@ -64,7 +64,7 @@ class CellDatabases(nova_fixtures.CellDatabases):
 
 
 class ConcurrentCells(fixtures.Fixture):
-    """Have Nova's tests use the databases above."""
+    """Make Nova's fixtures use the CellDatabases above."""
 
     def _setUp(self):
         self.useFixture(fixtures.MonkeyPatch(
@@ -72,7 +72,7 @@ class ConcurrentCells(fixtures.Fixture):
 
 
 class TokenAuth(fixtures.Fixture):
-    """Take "user:project" for a token, as Nova's noauth did.
+    """Accept "user:project" as a token, as Nova's noauth did.
 
     Nova's fixture only understands headers that its own test client sends;
     the client of our scheduler sends a token, as clients do. The user "admin"
@@ -97,13 +97,13 @@ class TokenAuth(fixtures.Fixture):
 
 
 class EmbeddedTrusts:
-    """The same as nova_preempt.cloud.keystone_trusts.Trusts.
+    """Fake of nova_preempt.cloud.keystone_trusts.Trusts.
 
     :param endpoint: returns the address of nova-api
-    :ivar made: {trust id: token} of those that there are
-    :ivar refused: why no trust can be made, '' if it can
-    :ivar away: why Keystone cannot be asked, '' if it can
-    :ivar gone: {token: why it may nothing any more}
+    :ivar made: {trust id: token} of the existing trusts
+    :ivar refused: why Keystone refuses new trusts, '' if it does not
+    :ivar away: why Keystone is unavailable, '' if it is available
+    :ivar gone: {token: why its trust is no longer valid}
     """
 
     def __init__(self, endpoint):

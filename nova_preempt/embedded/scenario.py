@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenario files: the hosts, servers and requests of a demo.
+"""Parser of scenario files: hosts, servers and requests of a demo.
 
 A file is YAML::
 
@@ -28,8 +28,8 @@ are decided one after the other at the same instant: a server has this age at
 each of them, and servers that requests have added are 0 minutes old.
 
 ``repeat: 3`` stands for the requests more-1, more-2 and more-3. ``expect``
-says what must come of the requests, in their order; what an entry leaves out
-is not looked at.
+lists the expected outcomes of the requests, in their order; members left out
+of an entry are not checked.
 
 ``random`` fills the hosts with servers, then adds requests; the share
 ``preemptible`` of both is preemptible (0.5 if left out), and servers are some
@@ -42,14 +42,14 @@ import random
 
 from nova_preempt.embedded import yaml_file
 
-# What Nova's database and API take for a size, and a hundred years.
+# Limits: a size in Nova's database and API, and a hundred years.
 MAX_SIZE = 2**31 - 1
 MAX_UPTIME_MIN = 100 * 366 * 24 * 60
 # More would be a typing error: each takes about a second.
 MAX_REQUESTS = 1000
 MAX_RANDOM_SERVERS = 1000
 
-#: What Placement calls the sizes.
+#: {size: resource class of Placement}.
 RESOURCES = {'vcpus': 'VCPU', 'memory_mb': 'MEMORY_MB', 'disk_gb': 'DISK_GB'}
 OUTCOMES = ('placed', 'no_valid_host')
 US_PER_MIN = 60_000_000
@@ -107,7 +107,7 @@ class Flavor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Server:
-    """A server that is there from the beginning."""
+    """A server that exists before the requests."""
 
     name: str
     flavor: str
@@ -117,7 +117,7 @@ class Server:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
-    """A host and what is on it."""
+    """A host and its servers."""
 
     name: str
     vcpus: int
@@ -137,7 +137,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Expectation:
-    """What must come of a request; None is not looked at."""
+    """Expected outcome of a request; None is not checked."""
 
     outcome: str | None = None
     host: str | None = None
@@ -147,7 +147,7 @@ class Expectation:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scenario:
-    """A whole file, with what it repeats and draws written out."""
+    """Content of a file, with repeated and random items expanded."""
 
     description: str
     hosts: tuple[Host, ...]
@@ -168,7 +168,7 @@ def parse(content, source):
 
     :param content: the bytes of the file
     :param source: what to call the file in errors
-    :raises yaml_file.BadFile: it is none
+    :raises yaml_file.BadFile: the file is no valid scenario
     """
     return _Parser(yaml_file.YamlFile(source, content, SCHEMA)).parse()
 
@@ -223,7 +223,7 @@ class _Parser:
                       item.get('preemptible', False))
 
     def _shortfall(self, host, server):
-        """Say which resource of the host one more server is too much for."""
+        """Return which resource of the host one more server exceeds, or ''."""
         for name in RESOURCES:
             needed = sum(getattr(self._flavors[item.flavor], name)
                          for item in (*host.servers, server))
@@ -289,7 +289,7 @@ class _Parser:
         return hosts, requests + more
 
     def _fill(self, host, draws):
-        """Add servers until none of any flavor fits."""
+        """Add servers until no flavor fits."""
         while True:
             name = f'{host.name[:18]}-{len(host.servers) + 1}'
             fitting = [flavor for flavor in sorted(self._flavors)
@@ -316,7 +316,7 @@ class _Parser:
 
 
 class _RandomDraws:
-    """What ``random`` draws."""
+    """Draws of ``random``."""
 
     def __init__(self, generator, share, max_uptime_min):
         self._generator = generator

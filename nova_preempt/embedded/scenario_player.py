@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Playing a scenario on an embedded cloud."""
+"""Plays a scenario on an embedded cloud."""
 
 import dataclasses
 import datetime
@@ -13,7 +13,7 @@ from nova_preempt.embedded import fake_hypervisor
 OPTIONS = {
     # Hosts with room are considered beside those that need victims.
     'preemption': {'consider': 'always', 'cost': 'partial_hour'},
-    # Nobody looks at what these take their time for.
+    # Unused work that takes time.
     'api': {'response_validation': 'ignore'},
     'filter_scheduler': {'track_instance_changes': False},
     'notifications': {'notification_format': 'unversioned'},
@@ -33,7 +33,7 @@ class ServerState:
 
     @property
     def cost_us(self):
-        """What it would cost to end it now."""
+        """Cost of its preemption now."""
         return costs.partial_hour(
             costs.PreemptibleServer(self.uuid, self.uptime_us,
                                     self.resources), costs.CostOptions())
@@ -63,7 +63,7 @@ class HostState:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice:
-    """A host that could serve a request, and who would have to end there."""
+    """A candidate host of a request, and the victims there."""
 
     host: str
     victims: tuple[str, ...]
@@ -72,7 +72,7 @@ class Choice:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a request: chosen is None if no host was found."""
+    """Outcome of a request: chosen is None if no host was found."""
 
     request: object
     chosen: Choice | None
@@ -88,8 +88,8 @@ class ScenarioPlayer:
     """The cloud of a scenario: "with ScenarioPlayer(scenario) as player".
 
     The time that the scheduler sees stands still once all servers are there.
-    So they have exactly the uptimes of the scenario at every request, and
-    those that requests add stay at 0.
+    So they have exactly the uptimes of the scenario at every request, and the
+    uptime of added servers stays 0.
     """
 
     def __init__(self, scenario):
@@ -122,7 +122,7 @@ class ScenarioPlayer:
 
     def _set_up(self):
         for flavor in self._cloud.api.get_flavors():
-            # Those of Nova's tests have names that a scenario may want.
+            # Flavors of Nova's tests could conflict with the scenario.
             self._cloud.api.delete_flavor(flavor['id'])
         for host in self._scenario.hosts:
             for server in host.servers:
@@ -154,7 +154,7 @@ class ScenarioPlayer:
         return self._flavors[name, preemptible]
 
     def hosts(self):
-        """Return the HostStates as they are now."""
+        """Return the current HostStates."""
         allocations = self._cloud.allocations()
         servers = {server['id']: server for server in self._cloud.servers()}
         return [HostState(host.name, self._capacities[host.name], tuple(sorted(
@@ -201,7 +201,7 @@ class ScenarioPlayer:
             self._choice(item['host'], item['victims'], item['cost_us'])
             for item in report['considered']]
         if request.preemptible:
-            # Our scheduler leaves such a request to Nova and reports none.
+            # Nova alone schedules such a request, without a report.
             needed = self._scenario.needed(request)
             considered = [Choice(host.name, (), 0) for host in hosts
                           if host.has_room(needed)]

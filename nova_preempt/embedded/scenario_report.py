@@ -17,7 +17,7 @@ def title(name, scenario):
 
 
 def hosts(heading, states):
-    """Return what is on the hosts, as lines."""
+    """Return the servers of the hosts, as lines."""
     lines = ['', heading]
     rows = _columns([_host_row(state) for state in states], '  ')
     servers = iter(_columns([_server_row(server) for state in states
@@ -29,7 +29,7 @@ def hosts(heading, states):
 
 
 def request(scenario, item):
-    """Return what is asked for, as lines."""
+    """Return the request, as lines."""
     flavor = scenario.flavors[item.flavor]
     kind = 'preemptible' if item.preemptible else 'normal'
     text = (f'Request {item.name}: {item.flavor}, {kind}, {flavor.vcpus} '
@@ -38,7 +38,7 @@ def request(scenario, item):
 
 
 def outcome(scenario, result, states):
-    """Return what came of a request and why, as lines.
+    """Return the outcome of a request and its reason, as lines.
 
     :param result: a scenario_player.Outcome
     :param states: the scenario_player.HostStates before
@@ -69,7 +69,7 @@ def as_json(outcomes):
 
 
 def differences(expectation, result):
-    """Return sentences: how a scenario_player.Outcome is not as expected."""
+    """Return the differences from an expectation, as sentences."""
     found = scenarios.Expectation(result.name)
     if result.chosen:
         found = scenarios.Expectation(
@@ -107,7 +107,7 @@ def _choice_rows(choice, chosen):
 
 
 def _why(scenario, result, states):
-    """Say in a sentence why it came like this."""
+    """Return the reason of an outcome, as a sentence."""
     chosen = result.chosen
     if chosen is None:
         return _why_not(scenario, result.request, states)
@@ -136,7 +136,7 @@ def _why_not(scenario, item, states):
 
 
 def _offer(state, needed, preemptible):
-    """What a request could get on a host, of the classes that fall short."""
+    """Return the available amounts of the classes with a shortfall."""
     units = {'VCPU': 'vCPUs', 'MEMORY_MB': 'MB', 'DISK_GB': 'GB'}
     gone = [] if preemptible else [
         server for server in state.servers if server.preemptible]
@@ -166,7 +166,7 @@ def _cost(cost_us):
 
 
 def _seconds(cost_us):
-    """Whole seconds as an int, so that they are written without a point."""
+    """Convert to seconds, an int if they are whole."""
     whole, rest = divmod(cost_us, US_PER_S)
     return cost_us / US_PER_S if rest else whole
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work that a cloud in one process need not do again and again.
+"""Fixtures that avoid repeated work in a cloud in one process.
 
 oslo.db and SQLAlchemy are made for services that live for months, and Nova's
 fixtures for tests that start few of them. Here a cloud lives for seconds, with
@@ -32,7 +32,7 @@ COMPILED = util.LRUCache(10_000)
 
 
 class _Dialect(pysqlite.SQLiteDialect_pysqlite):
-    """One like another, so that each engine finds what any has compiled."""
+    """Dialect whose instances are equal, so that engines share statements."""
 
     # SQLAlchemy reads this of the very class.
     supports_statement_cache = True
@@ -86,7 +86,7 @@ def _skip_the_disk(connection, _record):
 
 
 class IdleThreads(fixtures.Fixture):
-    """Threads without work wait for work, and are told when their pool ends.
+    """Idle threads block until there is work, or until their pool ends.
 
     Nova's tests have each look a hundred times a second whether it may go,
     and a cloud has up to a hundred threads.
@@ -131,11 +131,11 @@ def _shutdown(real):
 class _NoWork:
 
     def run(self):
-        """Do nothing: whoever waits for work looks up."""
+        """Do nothing: it wakes a thread that waits for work."""
 
 
 class Messages(fixtures.Fixture):
-    """Messages are received when they are sent.
+    """Messages are received at once, without polling.
 
     Who listens on the in-process bus looks twenty times a second, and a
     server that is built takes half a dozen messages.
@@ -150,7 +150,7 @@ class Messages(fixtures.Fixture):
 
 
 class _Clock:
-    """The time as the bus reads it: who sleeps is woken by a message."""
+    """Clock of the bus: a message wakes its sleepers."""
 
     time = staticmethod(time.time)
 
@@ -176,6 +176,6 @@ def _deliver(real, wake):
 
 @functools.cache
 def freeze():
-    """Spare the garbage collector what the imports made, once a process."""
+    """Exclude objects made by imports from garbage collection, once."""
     gc.collect()
     gc.freeze()

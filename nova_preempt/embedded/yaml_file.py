@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML files that keep to a schema; complaints have the line."""
+"""YAML files with a schema; errors have the line number."""
 
 import math
 import re
@@ -22,29 +22,29 @@ _UNREADABLE = math.nan
 
 
 class BadFile(Exception):
-    """The text says where the file is wrong and how, on one line."""
+    """A file is invalid; the message has place and reason, on one line."""
 
 
-# -- what may be in a file -----------------------------------------------
+# -- schemas -------------------------------------------------------------
 
 TEXT = {'type': 'string'}
 FLAG = {'type': 'boolean'}
-#: Text, or what YAML takes for a number and the like; see YamlFile.text().
+#: Text, or a scalar that YAML types otherwise; see YamlFile.text().
 SCALAR = {'type': 'scalar'}
 
 
 def integer(least, most):
-    """The schema of a whole number."""
+    """Return the schema of a whole number."""
     return {'type': 'integer', 'within': (least, most)}
 
 
 def number(least, most):
-    """The schema of a number."""
+    """Return the schema of a number."""
     return {'type': 'number', 'within': (least, most)}
 
 
 def mapping(required, optional=None):
-    """The schema of a mapping with these keys, {key: schema}."""
+    """Return the schema of a mapping with these keys, {key: schema}."""
     return {'type': 'object', 'properties': {**required, **(optional or {})},
             'required': list(required), 'additionalProperties': False}
 
@@ -73,7 +73,7 @@ _Validator = jsonschema.validators.extend(
 class YamlFile:
     """The content of a file.
 
-    A path is that of a value: ('hosts', 0, 'vcpus') is hosts[0].vcpus.
+    A path identifies a value: ('hosts', 0, 'vcpus') is hosts[0].vcpus.
 
     :param source: what to call the file in errors
     :param content: its bytes
@@ -106,7 +106,7 @@ class YamlFile:
             self._fail_at(*min(faults, key=lambda fault: fault[:2])[1:])
 
     def _read(self, node, path):
-        # What aliases stand for is read once, however many there are.
+        # The target of aliases is read once.
         if node not in self._values:
             self._values[node] = (
                 self._mapping(node, path)
@@ -128,7 +128,7 @@ class YamlFile:
         return found
 
     def fail(self, path, message):
-        """Say what is wrong with a value, or with one that is missing.
+        """Report an invalid or missing value.
 
         :raises BadFile: always
         """
@@ -139,11 +139,11 @@ class YamlFile:
         return self._node(path).value
 
     def show(self, path):
-        """Return what is written there, short and on one line."""
+        """Return the text of a value, short and on one line."""
         return _show(self._node(path))
 
     def _node(self, path):
-        """The node of a value, or the last on the way to it."""
+        """Return the node of a value, or its nearest existing ancestor."""
         node = self._root
         for part in path:
             found = (node.value[part] if isinstance(part, int) else next(
@@ -155,7 +155,7 @@ class YamlFile:
         return node
 
     def _fault(self, error):
-        """(line, path, message) of a ValidationError."""
+        """Return (line, path, message) of a ValidationError."""
         path = tuple(error.absolute_path)
         node = self._node(path)
         rule, wanted = error.validator, error.validator_value
@@ -171,7 +171,7 @@ class YamlFile:
         if rule in ('minItems', 'minProperties'):
             return _line(node), path, 'must not be empty'
         if isinstance(error.instance, str):
-            # That of a key has the path of its mapping.
+            # The error of a key has the path of its mapping.
             node = keys.get(error.instance, node)
         message = {'type': f'must be {_TYPES.get(str(wanted))}, not',
                    'enum': f'there is no {error.schema.get("title")}',
