@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure a pass over many requests that wait, and many hosts.
+"""Measure a pass over many waiting requests and many hosts.
 
     python bench/backlog.py [--hosts N] [--requests N] [--starts N]
                             [--order NAME] [--flavors N] [--database URL]
@@ -58,7 +58,7 @@ SIZES = [(vcpus, ram_mb) for vcpus in (1, 2, 4, 8, 16)
 
 
 class Cloud:
-    """Hosts in memory that are full, or have room for so many servers."""
+    """Hosts in memory, full until they are emptied."""
 
     def __init__(self, number: int) -> None:
         self.hosts = [
@@ -88,7 +88,7 @@ class Cloud:
         return None
 
     def empty(self, number: int) -> None:
-        """Let the servers of so many hosts end."""
+        """Remove the servers of a number of hosts."""
         self.hosts[:number] = [
             (host, [core_model.Provider(
                 provider.uuid, 2, provider.inventories, {})])
@@ -96,7 +96,7 @@ class Cloud:
 
 
 class Nova:
-    """Accepts everything at once: what Nova takes is not measured."""
+    """Accepts every request at once: the time of Nova is not measured."""
 
     def __init__(self, *_arguments: Any) -> None:
         self._lock = threading.Lock()

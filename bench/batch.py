@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast, and how well, many requests are placed together.
+"""Measure time and quality of placing many requests together.
 
 Against one by one where the score is best ("greedy") and where room is found
 first ("first fit"), in the same run. Hosts are of some sizes and half full on
@@ -42,7 +42,7 @@ def make_hosts(count, chance):
 
 
 def make_requests(chance, count=None, cores=None):
-    """So many, or as many as ask for so many cores."""
+    """Return a number of requests, or requests for a number of cores."""
     flavors = []
     for _ in range(12):
         size = 2 ** chance.randrange(4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how the engine reads what has become of many servers of a class.
+"""Measure how the engine reads the clocks of many servers of a class.
 
     python bench/classes.py [--servers N] [--database URL]
 
@@ -49,7 +49,7 @@ def at(seconds: float) -> datetime.datetime:
 
 
 class Cell:
-    """A database of Nova with servers, half of which were away for once."""
+    """A cell database with servers, half of which were shelved once."""
 
     def __init__(self, url: str) -> None:
         self.mapping = objects.CellMapping(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cloud of many hosts and servers, most of them copies of rows.
+"""Cloud of many hosts and servers for benchmarks, copied as database rows.
 
-The first of each kind is made by the real services.
+The real services create the first host and server of each kind.
 """
 
-# The first of Nova: it settles whether eventlet patches the process.
+# Before other modules of Nova: it decides whether eventlet patches.
 from nova_preempt.embedded import embedded_cloud  # isort: skip
 
 import collections
@@ -118,7 +118,7 @@ class Cloud:
             _copy_server(*databases, original, made)
 
     def _times(self):
-        """When a server was launched and when it changed last."""
+        """Return when a server was launched, and when it last changed."""
         now = datetime.datetime.now(datetime.timezone.utc)
         launched = now - datetime.timedelta(
             seconds=self._rng.uniform(60, LONGEST_UPTIME_S))
@@ -129,9 +129,9 @@ class Cloud:
         return launched.replace(tzinfo=None), changed.replace(tzinfo=None)
 
     def tell(self, scheduler):
-        """Wait for what it reads when it starts; tell it what hosts tell.
+        """Wait for the first read of a scheduler, then sync all hosts with it.
 
-        One that was not told asks the database for the servers of each host.
+        Without the sync it queries the database for the servers of each host.
         """
         servers = sum(map(len, self.servers.values()))
         while sum(len(item['instances']) for item in list(
@@ -142,7 +142,7 @@ class Cloud:
                                          list(servers))
 
     def ask(self, vcpus):
-        """A request for a normal server: (its uuid, a RequestSpec)."""
+        """Return (uuid, RequestSpec) of a request for a normal server."""
         server = str(uuid.uuid4())
         objects.InstanceMapping(
             self.context, instance_uuid=server, project_id='project',
@@ -155,9 +155,7 @@ class Cloud:
             objects.InstancePCIRequests(requests=[]), {}, None, None)
 
     def restore(self, selection):
-        """Undo a decision in Placement.
-
-        :returns: how many victims it had
+        """Roll back a decision in Placement; return its number of victims.
         """
         host = self._by_uuid[selection.compute_node_uuid]
         had = self.servers[host]
@@ -175,9 +173,9 @@ class Cloud:
 
 
 class Rows:
-    """Copies what a service has written to its database.
+    """Copies rows that a service has written to its database.
 
-    To make each server through the APIs would take longer than to measure.
+    Creating each server through the APIs would take longer than measuring.
     """
 
     def __init__(self, engine):
@@ -186,7 +184,7 @@ class Rows:
         self._schema.reflect(engine)
 
     def find(self, table, **where):
-        """The rows of a table with these values."""
+        """Return the rows of a table with these values."""
         query = sa.select(self._schema.tables[table]).filter_by(**where)
         with self._engine.connect() as connection:
             return connection.execute(query).mappings().all()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast decisions are, without Nova and Placement.
+"""Measure decisions on a cloud in memory, without Nova and Placement.
 
 Requests come to a cloud in memory one after the other, and the very code
 decides that decides in a scheduler. The cloud is full: every normal request
@@ -45,7 +45,7 @@ CAPACITY = {'VCPU': 16, 'MEMORY_MB': 32768}
 
 
 class Load:
-    """The cloud and who comes to it."""
+    """A full cloud and the requests that arrive."""
 
     def __init__(self, hosts, seed):
         self.random = random.Random(seed)
@@ -64,7 +64,7 @@ class Load:
                 pass
 
     def fill(self, host):
-        """Put one more preemptible server on a host, if it has room."""
+        """Add a preemptible server to a host, if it fits; tell whether."""
         size = self.random.choice(SIZES)
         if not host.has_room(Request.of(size)):
             size = SIZES[0]
@@ -80,7 +80,7 @@ class Load:
         return True
 
     def claimant(self, server, size):
-        """A server of any class, which has waited for up to its run time."""
+        """Return a Claimant of a server, with a wait of up to its run time."""
         begun_us = microseconds(server.launched_at)
         waited_us = self.serial * 7919 % 100 * server.uptime_us(self.now) // 99
         return Claimant(
@@ -90,7 +90,7 @@ class Load:
                     Event(begun_us, Kind.RUNNING)]), size)
 
     def promises(self):
-        """What is promised, as it stands now."""
+        """Return the current Promises."""
         return Promises(self.classes, self.claimants, microseconds(self.now))
 
     def uuid(self, kind):
@@ -98,7 +98,7 @@ class Load:
         return f'{self.serial:08}-{kind}'
 
     def rank(self, size):
-        """Of a request of any class."""
+        """Return the rank of a request of a random class."""
         now_us = microseconds(self.now)
         waited_us = self.random.randrange(600) * SECOND
         return preemption_policy.Rank(True, self.promises().claim(Claimant(
@@ -106,7 +106,7 @@ class Load:
             Clocks([Event(now_us - waited_us, Kind.QUEUED)]), size)))
 
     def request(self, policy, claims=False):
-        """One request; the time it takes to decide, in seconds."""
+        """Decide on a request; return (seconds, number of victims or None)."""
         self.now += datetime.timedelta(seconds=7)
         size = self.random.choice(SIZES)
         uuid = self.uuid('normal')
@@ -133,7 +133,7 @@ class Load:
         return took_s, None
 
     def leave(self):
-        """Some normal servers leave; preemptible ones take their place."""
+        """Delete a normal server, and refill its host with spot servers."""
         if len(self.normal) > 2 * len(self.cloud.hosts):
             host, uuid = self.normal.pop(
                 self.random.randrange(len(self.normal)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs that the authors of ECSched have published, placed as they did.
+"""Place the jobs that the authors of ECSched have published, as they did.
 
 Jobs come over time to thirty machines, ten each of 25, 50 and 100 slots of two
 resources. In each step of time up to a hundred of those that wait are placed
@@ -45,9 +45,9 @@ def read(path):
 
 
 def run(jobs, most, placer):
-    """How long jobs take on average.
+    """Return the mean time of jobs.
 
-    :param most: so many are placed in a step of time
+    :param most: limit of the jobs placed in a step of time
     """
     free = {name: {'CUSTOM_FIRST': slots, 'CUSTOM_SECOND': slots}
             for name, slots in MACHINES.items()}
@@ -69,7 +69,7 @@ def run(jobs, most, placer):
 
 
 def place(placer, jobs, free):
-    """[(machine, job)] of those that start now."""
+    """Return [(machine, job)] of the jobs that start now."""
     if not jobs:
         return []
     found = placer.place(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what ranking hosts by their figures adds to a decision.
+"""Measure the share of KWRankingWeigher in a decision.
 
     python bench/energy.py [--hosts 100,1000] [--repetitions N]
 
@@ -7,7 +7,7 @@ Every host has figures. A decision is made, and the same hosts are weighed
 once more by KWRankingWeigher alone.
 """
 
-# The first of Nova: it settles whether eventlet patches the process.
+# Before other modules of Nova: it decides whether eventlet patches.
 import schedule  # isort: skip
 import copies  # isort: skip
 
@@ -27,7 +27,7 @@ TARGET = 0.02
 
 
 class Weighing(contextlib.AbstractContextManager):
-    """Notes which hosts a decision weighs, to weigh them again."""
+    """Records the hosts that a decision weighs, to weigh them again."""
 
     def __init__(self, scheduler):
         self._manager = scheduler.host_manager
@@ -37,7 +37,7 @@ class Weighing(contextlib.AbstractContextManager):
         self._noted = None
 
     def learn(self, database, hosts):
-        """Measure all hosts, no two alike."""
+        """Store figures of all hosts, no two alike."""
         rng = random.Random(copies.SEED)
         now = timeutils.utcnow()
         energy_store.put_figures(database, [
@@ -64,7 +64,7 @@ class Weighing(contextlib.AbstractContextManager):
         self._patch.stop()
 
     def again(self):
-        """(hosts, seconds, seconds of processor time) of it alone.
+        """Return (hosts, seconds, processor seconds) of the weigher alone.
 
         With what Nova does for each weigher: normalize, multiply, sort.
         """

@@ -8,7 +8,7 @@ Meanwhile servers are asked for that need none. What they take is compared to
 what the same requests take before, in the same process and cloud.
 """
 
-# The first of Nova: it settles whether eventlet patches the process.
+# Before other modules of Nova: it decides whether eventlet patches.
 import copies  # isort: skip
 
 import argparse
@@ -26,12 +26,12 @@ from nova_preempt.core import observed_server
 from nova_preempt.embedded import embedded_cloud
 from nova_preempt.scheduler import manager
 
-# How long is looked at what the process does while nobody is scheduled.
+# Duration of the measurement of the idle process.
 IDLE_S = 10
 
 
 class FakeNova:
-    """Takes orders; nobody ends, for there are no computes."""
+    """Accepts all calls and evicts nothing, as there are no computes."""
 
     def set_notice(self, *args):
         pass
@@ -43,7 +43,7 @@ class FakeNova:
 
 
 class Gone:
-    """Says of every server that it is gone."""
+    """Reports every server as gone."""
 
     def add(self, uuids):
         pass
@@ -55,7 +55,7 @@ class Gone:
 
 
 class Waiting:
-    """A cloud and a scheduler in which requests can wait."""
+    """A cloud, and a scheduler whose requests wait for notices."""
 
     def __init__(self, cloud, notice_s):
         self._cloud = cloud
@@ -72,7 +72,7 @@ class Waiting:
         cloud.tell(self._scheduler)
 
     def decide(self, server, spec_obj):
-        """What a decision takes and what it chose.
+        """Decide on a request.
 
         :returns: seconds, those of them that its thread computes, a selection
         """
@@ -85,7 +85,7 @@ class Waiting:
                 selections[0][0])
 
     def end_all(self):
-        """All victims are gone; nobody waits any longer."""
+        """End all waits: report all victims as gone."""
         self._scheduler.preemption.handover.terminator.watch = Gone()
 
     def preempt(self, request):
@@ -106,14 +106,14 @@ class Waiting:
         return [list(column) for column in zip(*times, strict=True)]
 
     def waiting(self):
-        """How many requests wait: for a notice, or for somebody's surplus."""
+        """Return the number of waiting requests."""
         preemption = self._scheduler.preemption
         return len(preemption.process.decisions.get_claimed_uuids()) + sum(
             map(len, list(preemption.releasing._taken.values())))
 
 
 def idle_share():
-    """The share of a processor that is used while nothing is decided."""
+    """Return the share of a processor in use between decisions."""
     start = time.process_time()
     time.sleep(IDLE_S)
     return (time.process_time() - start) / IDLE_S

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure how long each order takes to put requests that wait in order.
+"""Measure how long each order takes to sort waiting requests.
 
     python bench/orders.py [--requests 100000] [--order NAME]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what reservations cost a request, and the background.
+"""Measure the cost of reservations for requests and background refreshes.
 
     python bench/reservation_filter.py [--hosts N] [--reservations N]
                                        [--repetitions N]
@@ -40,7 +40,7 @@ DAY_S = 86400
 
 
 def make_reservations(database, hosts, number):
-    """Reservations of one host each, a day apart on a host."""
+    """Write reservations of one host each, a day apart on a host."""
     start = datetime.datetime.now(datetime.timezone.utc).replace(
         tzinfo=None, microsecond=0)
     rows, assigned = [], []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Measure a large, full calendar: previews, and what changes cost.
+"""Measure previews and changes of a large, full calendar.
 
     python bench/reservations.py [--hosts N] [--reservations N]
                                  [--repetitions N] [--database URL] [CASE...]
@@ -42,7 +42,7 @@ from nova_preempt.reservation import lease_cache
 from nova_preempt.reservation import reservation_schedule
 
 SEED = 2013
-# Of a preview, and of the processor for what a change costs others.
+# Targets: of a preview, and of processor time after a change elsewhere.
 TARGET_MS = 50
 CHANGE_MS = 200
 NOW = datetime.datetime.fromisoformat('2026-01-01T12:00:00')
@@ -70,7 +70,7 @@ CASES = {
 
 
 class Inventory:
-    """Hosts in memory, and an answer that is encoded as on the bus."""
+    """Hosts in memory, with answers encoded as on the bus."""
 
     def __init__(self, rng: random.Random, number: int) -> None:
         self.hosts = {f'host{host:05}': self._properties(rng)
@@ -136,7 +136,7 @@ class Other:
         self._next = 0
 
     def change(self) -> None:
-        """Let one end a second earlier."""
+        """Move the end of a reservation a second earlier."""
         uuid = f'{self._next % self._number:036}'
         self._next += 7
         end_at = self._reservations.get(uuid).end_at
@@ -145,7 +145,7 @@ class Other:
 
 
 class Times:
-    """Of many calls, in ms: by the clock, and of the processor."""
+    """Times of many calls in ms: wall clock and processor."""
 
     def __init__(self, call: Callable[[], Any], repetitions: int,
                  before: Callable[[], None]) -> None:
@@ -236,7 +236,7 @@ def run(options: argparse.Namespace, url: str) -> bool:
 def print_changes(conf: cfg.ConfigOpts, database: db.Database,
                   other: Other,
                   repetitions: int) -> bool:
-    """Print what others do after a change; return whether it is little."""
+    """Print times after a change elsewhere; return whether on target."""
     of_engine = reservations.Reservations(database, lambda: NOW)
     told = lease_event_controller.Told()
 

@@ -10,7 +10,7 @@ README.rst beside this file says what is measured and what is not.
 """
 
 
-# The first of Nova: it settles whether eventlet patches the process.
+# Before other modules of Nova: it decides whether eventlet patches.
 import copies  # isort: skip
 import schedulers  # isort: skip
 
@@ -51,7 +51,7 @@ THREADS = 64
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One way to decide.
+    """A measured kind of decision.
 
     :param scheduler: an attribute of Schedulers
     :param vcpus: of the request
@@ -110,7 +110,7 @@ PROFILES = {
 
 
 class Bench:
-    """Makes decisions and undoes them."""
+    """Makes decisions and rolls them back."""
 
     def __init__(self, cloud):
         self._cloud = cloud
@@ -179,7 +179,7 @@ class Bench:
 
 
 class Phases(contextlib.AbstractContextManager):
-    """Where the time goes; each phase without what it calls of others."""
+    """Time of each phase of a decision, without nested phases."""
 
     PARTS = {
         'Placement': (report.SchedulerReportClient, (

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""What is compared: our scheduler, Nova's own and one that tries again."""
+"""The compared schedulers: ours, Nova's own and a retrying scheduler."""
 
 import copy
 
@@ -25,7 +25,7 @@ DEFAULTS = {name: getattr(cloud_port, name)
 class RetryScheduler(nova_manager.SchedulerManager):
     """Fails, ends the cheapest victims, and schedules again.
 
-    :param preemption: what finds victims, which is the same for both
+    :param preemption: finds the victims, the same for both schedulers
     """
 
     def __init__(self, preemption):
@@ -60,14 +60,14 @@ class RetryScheduler(nova_manager.SchedulerManager):
 
 
 class FreeTerminator:
-    """Ends servers at once: their end is no part of the decision."""
+    """Evicts servers at once: evictions are not part of the decision."""
 
     def end(self, decisions, check=None, chosen_at=None):
         return eviction_values.Memory({}, 0)
 
 
 def _nova_defaults():
-    """What Nova's scheduler has where the cloud has our filters, weighers."""
+    """Return Nova's defaults of the options that the cloud overrides."""
     return {option.dest: option.default
             for option in scheduler_conf.filter_scheduler_opts
             if option.dest in ('available_filters', 'enabled_filters',
@@ -75,7 +75,7 @@ def _nova_defaults():
 
 
 class Schedulers:
-    """One of each kind, started on a cloud that is in use already."""
+    """A scheduler of each kind, started on a cloud in use."""
 
     def __init__(self, cloud):
         self.ours = manager.PreemptibleSchedulerManager()

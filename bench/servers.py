@@ -8,7 +8,7 @@ services have made. What the loading takes for a moment is measured as the
 highest that the process has had (VmHWM) above what it had before.
 """
 
-# The first of Nova: it settles whether eventlet patches the process.
+# Before other modules of Nova: it decides whether eventlet patches.
 import copies  # isort: skip
 
 import argparse
@@ -29,7 +29,7 @@ AT_ONCE = 5000
 
 
 def fill(case, count):
-    """Make a server, and copies of it."""
+    """Create a server, and copies of it."""
     case.add_host('host', vcpus=4, memory_mb=4096, disk_gb=40)
     flavor = case.create_flavor('spot', 1, 1024, 10, preemptible=True)
     original = case.boot('spot', flavor, host='host')
@@ -57,7 +57,7 @@ def fill(case, count):
 
 
 def memory_mb(name):
-    """VmRSS or VmHWM of this process."""
+    """Return VmRSS or VmHWM of this process in MiB."""
     with open('/proc/self/status') as status:
         for line in status:
             if line.startswith(name + ':'):
@@ -75,7 +75,7 @@ def timed(what, function):
 def measure(case, count):
     cache = server_cache.ServerCache(lambda: case.scheduler.host_manager.cells,
                                      lambda uuids: set())
-    # It would give up waiting, for the sake of others.
+    # By default it stops waiting for a slow cell.
     cache._readings._limit_s = 3600
     gc.collect()
     with open('/proc/self/clear_refs', 'w') as clear:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many requests a second a simulation decides, on one core.
+"""Measure how many requests per second a simulation decides, on one core.
 
 A synthetic load comes to a cloud as large as Google's was in 2011, at the
 rate that it had there.
@@ -65,7 +65,7 @@ def main():
 
 
 def make_load(args):
-    """The load that takes this part of the hosts at Google's rate."""
+    """Return a load of this share of the hosts at Google's rate."""
     mean_vcpus = (4 * 1 + 2 * 2 + 1 * 4) / 7
     vcpus = HOST['VCPU'].total * args.hosts * args.load
     per_hour = generator.GOOGLE_PER_HOUR * args.hosts / 12500
