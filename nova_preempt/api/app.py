@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole application, with its middleware."""
+"""Builds the WSGI application with its middleware."""
 
 import socket
 
@@ -28,7 +28,7 @@ HEALTHCHECK = '/healthcheck'
 
 
 def make_services(conf):
-    """What handlers need, as configured. Nothing is connected yet."""
+    """Return the configured Services, without connecting to any."""
     transport = rpc.get_transport(conf)
     timeout_s = conf.preemption_api.rpc_timeout_s
     database = db.Database(conf)
@@ -47,11 +47,11 @@ def make_services(conf):
 
 
 def make_app(conf, services=None):
-    """The WSGI application.
+    """Return the WSGI application.
 
     :param conf: a ConfigOpts that was called, with the options of Nova and
         nova_preempt
-    :param services: router.Services; None to make them
+    :param services: router.Services; None to create them
     """
     services = services or make_services(conf)
     app = _PathSwitch(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""From a process's environment and arguments to the application."""
+"""Reads the configuration and builds the application."""
 
 import os
 
@@ -23,9 +23,8 @@ CONF = nova_conf.CONF
 DIRECTORY = 'OS_NOVA_CONFIG_DIR'
 FILES = 'OS_NOVA_CONFIG_FILES'
 
-# How tokens are checked is not among them: a configuration without
-# [keystone_authtoken] is right for hosts that run no API, and
-# nova-preempt-status checks these rules on any. auth.authenticated() asks.
+# Rules that nova-preempt-status checks on any host. auth.authenticated()
+# checks [keystone_authtoken], which hosts without the API do not need.
 RULES = (connection.check_url, rpc.check_transport, secret_encryption.check,
          auth.check_audit_map)
 
@@ -33,10 +32,10 @@ RULES = (connection.check_url, rpc.check_transport, secret_encryption.check,
 def make_application(arguments=()):
     """Read the configuration and return the application.
 
-    Nothing is connected yet: a server may fork after this.
+    Connections are opened later, since a server may fork after this.
 
     :param arguments: of the command line
-    :raises InvalidConfiguration: there is none, or something is missing in it
+    :raises InvalidConfiguration: the configuration is missing or invalid
     """
     nova_preempt.conf.register_api_opts(CONF)
     nova_conf.read(CONF, ['nova-preempt-api', *arguments], configure_db=False,
@@ -49,20 +48,19 @@ def make_application(arguments=()):
 
 
 def name_log(conf):
-    """Have a log in a directory get our name.
+    """Set the name of a log file in [DEFAULT]log_dir.
 
-    oslo.log takes that of the outermost file of the process, which is none of
-    ours: '<frozen importlib._bootstrap>.log' under uWSGI.
+    By default oslo.log uses the name of the process's outermost file, which is
+    '<frozen importlib._bootstrap>' under uWSGI.
     """
     if conf.log_dir:
         conf.set_default('log_file', 'nova-preempt-api.log')
 
 
 def load(conf):
-    """Load what the first request that is to wait would wait for.
+    """Load Nova's modules for boot requests, if the backlog is enabled.
 
-    That takes seconds on a machine that is busy, and those who fork share it.
-    Where there is no backlog nothing of it is loaded.
+    Loading takes seconds on a busy machine; forked workers share the modules.
     """
     if conf.backlog.enabled:
         boot_schema.load()
@@ -70,10 +68,10 @@ def load(conf):
 
 
 def arguments(environ):
-    """What stands for a command line, for WSGI servers, which have none.
+    """Return command line arguments from the environment of a WSGI server.
 
-    The variables are those of nova-api; see there, too, that files are
-    looked for in /etc/nova where only they are named.
+    The variables are those of nova-api, and so is the default directory
+    /etc/nova.
 
     :raises InvalidConfiguration: there is no such file
     """

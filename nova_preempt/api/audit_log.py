@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The audit log: a line of JSON for each change that somebody asks for.
+"""The audit log: a line of JSON for each requested change.
 
-Refused changes are logged as well. keystonemiddleware's audit, see auth, tells
-the bus of every request; this log is there without it.
+Refused changes are logged as well. Independent of keystonemiddleware's audit,
+see auth, which sends an event for each request to the bus.
 """
 
 import json
@@ -17,20 +17,20 @@ from nova_preempt.core.backlog import redaction
 
 LOG = logging.getLogger(__name__)
 
-# Characters of a request's body.
+# The most characters of a request's body that are logged.
 _MAX_SHOWN = 500
 
 
 def log(call, operation, answer=None, refusal=None):
-    """Log who has changed what, or was refused.
+    """Log a change or its refusal.
 
-    json.dumps escapes line breaks and all that is not ASCII, so no value of a
-    user can look like a line of its own.
+    json.dumps escapes line breaks and all that is not ASCII, so that values
+    cannot forge log lines.
 
     :param call: a router.Call
     :param operation: an operation.Operation
-    :param answer: its JSON, if it has any
-    :param refusal: the exception instead
+    :param answer: its response as JSON, None without one
+    :param refusal: the exception, None for a success
     """
     line = {'operation': operation.name, 'method': call.request.method,
             'path': call.request.path}
@@ -45,7 +45,7 @@ def log(call, operation, answer=None, refusal=None):
 
 
 def _refused(refusal):
-    """Status and reason; without any value where the body was invalid."""
+    """Return status and reason, without values of an invalid body."""
     status = http_errors.status_of(refusal)
     if status is None:
         return {'status': 500, 'failed': type(refusal).__name__}
@@ -55,7 +55,7 @@ def _refused(refusal):
 
 
 def _made(answer):
-    """The id of what was made or changed, if it has one."""
+    """Return the id of the created or changed object, if it has one."""
     for item in (answer or {}).values():
         if isinstance(item, dict) and 'id' in item:
             return {'id': item['id']}
@@ -63,7 +63,7 @@ def _made(answer):
 
 
 def _shown(body):
-    """The body as far as it is logged; a text if it is too long."""
+    """Return the redacted body; a shortened text if it is too long."""
     request = body.get('request') if isinstance(body, dict) else None
     if isinstance(request, dict) and 'body' in request:
         body = {**body, 'request': {

@@ -18,9 +18,9 @@ _GROUP = 'keystone_authtoken'
 
 
 def authenticated(app, conf):
-    """The application behind a check of tokens, with a context each.
+    """Wrap the application to check tokens and create request contexts.
 
-    :raises InvalidConfiguration: nothing says how tokens are checked
+    :raises InvalidConfiguration: [keystone_authtoken] is missing
     """
     app = _context(app)
     if conf.preemption_api.audit_map_file:
@@ -34,7 +34,7 @@ def authenticated(app, conf):
 
 
 def _check(conf):
-    """Without credentials of its own every token would end in a 500."""
+    """Check the credentials, without which each request would fail."""
     conf.register_opts(ks_loading.get_auth_common_conf_options(), _GROUP)
     if not (conf[_GROUP].auth_type or conf[_GROUP].auth_section):
         raise exceptions.InvalidConfiguration(
@@ -46,7 +46,7 @@ def _check(conf):
 
 
 def check_audit_map(conf):
-    """Fail where [preemption_api]audit_map_file cannot be used.
+    """Check that [preemption_api]audit_map_file can be used.
 
     :raises InvalidConfiguration:
     """
@@ -71,12 +71,12 @@ def _audited(app, conf):
 def _context(request, app):
     roles = [role.strip() for role in
              request.headers.get('X-Roles', '').split(',')]
-    # is_admin is what the receiver of a call sees; rules look at the roles.
+    # is_admin is for receivers of RPC calls; policy rules use the roles.
     context = nova_contexts.of_request(request.environ, 'admin' in roles)
-    # To handlers no project means all of them.
+    # Handlers take a missing project for all projects.
     if not context.project_id:
         return http_errors.response(403, 'A token for a project is needed.')
-    # Nobody behind us acts for the user, so the token stays here.
+    # Other services do not act for the user, so the token is not passed on.
     context.auth_token = None
     request.environ['nova_preempt.context'] = context
     return request.get_response(app)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Requests for servers that start when there is room."""
+"""Handlers of requests for servers that wait for capacity."""
 
 import dataclasses
 
@@ -22,16 +22,16 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import redaction
 from nova_preempt.db import backlog_store
 
-#: How large the body of a request may be, as by default
-#: [oslo_middleware]max_request_body_size, which refuses what is larger anyway.
+#: The largest body of a request, the default of
+#: [oslo_middleware]max_request_body_size, which may be higher.
 MOST_BODY_BYTES = 114688
 
-# What in backlog_model.Request is called otherwise, or is no JSON.
+# Fields that backlog_model.Request names or types differently.
 _NAMES = {'class': 'class_name'}
 _TIMES = ('not_before', 'not_after', 'back_until')
 _APART = ('body', 'compute_version', 'flavors', 'count', 'least_count',
           'ladder')
-# What a request waits for, in words. The rest is about hosts of the cloud.
+# Members of waits_for that users see. The others are about hosts.
 _PLAIN = ('code', 'text')
 
 
@@ -122,9 +122,9 @@ def _shown(call, item):
 
 
 def _get(call):
-    """The request if this may be done to it.
+    """Return the request of the path if the operation is allowed on it.
 
-    :raises RequestNotFound: or it must not even be known
+    :raises RequestNotFound: it does not exist, or must not be seen
     """
     uuid = call.path['request_id']
     found = request_validation.is_uuid(uuid) and backlog_store.get(
@@ -144,7 +144,7 @@ def _check_size(call):
 
 
 def _version(call):
-    """What the header says of Nova, or else a late version of its API."""
+    """Return the microversion of Nova in the header, or a default."""
     try:
         found = microversion_parse.get_version(call.request.headers, 'compute')
     except TypeError:
@@ -153,7 +153,7 @@ def _version(call):
 
 
 def _wishes(wanted):
-    """{name in backlog_model.Request: value} of what is asked for."""
+    """Return {field of backlog_model.Request: value} of the body."""
     found = {_NAMES.get(name, name): value for name, value in wanted.items()
              if name not in _APART}
     for name in _TIMES:
@@ -166,9 +166,9 @@ def _wishes(wanted):
 
 
 def _listed(item, details=False):
-    """A backlog_model.Request as JSON, as far as lists have it.
+    """Return a backlog_model.Request as JSON, with the fields of lists.
 
-    :param details: whether what it waits for is shown with numbers of hosts
+    :param details: whether waits_for has numbers of hosts
     """
     in_order = item.state in backlog_model.IN_ORDER
     return views.render(
@@ -188,7 +188,7 @@ def _listed(item, details=False):
 
 
 def view(item, history, details=False):
-    """The same with all of it.
+    """Return a backlog_model.Request as JSON, with all fields.
 
     :param history: [backlog_model.Change]
     """

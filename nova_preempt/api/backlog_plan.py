@@ -11,7 +11,7 @@ from nova_preempt.api import views
 
 _object = schemas.make_object
 
-#: The microversion that tells why hosts are for Nova to choose.
+#: The microversion that introduced reasons.
 _REASON = '1.6'
 
 ANSWER = _object({'backlog_plan': _object({
@@ -49,7 +49,7 @@ def show_backlog_plan(call):
                 for name in ('name', 'project_id', 'flavor', 'count')},
              'hosts': [{'name': name, 'count': count}
                        for name, count in sorted(item['hosts'].items())],
-             # An engine of before does not say it.
+             # Older engines send no reason.
              **({'reason': item.get('reason', '')} if tells_why else {})}
             for item in found['starts']],
         'hosts': [{'name': item['name'], 'resources': {

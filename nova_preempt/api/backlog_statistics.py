@@ -18,7 +18,7 @@ from nova_preempt.db import backlog_history
 
 _HOURS = 24
 _MOST_HOURS = 24 * 365
-# A week, as the report of energy.
+# A week, as in the energy report.
 _REPORT = datetime.timedelta(days=7)
 _MOST_REPORT = datetime.timedelta(days=366)
 _PARTS = 100
@@ -96,7 +96,7 @@ def requests_report(call):
     project_id = _whose(call)
     asked = pagination.interval(call)
     now = _now()
-    # What is to come nobody knows.
+    # The future is unknown.
     until = min(asked.get('until', now), now)
     try:
         since = asked.get('since', until - _REPORT)
@@ -135,7 +135,7 @@ def _share(times):
 
 
 def _whose(call):
-    """The project whose requests are counted, None for all."""
+    """Return the project whose requests are counted, None for all."""
     return call.viewer(policy.BACKLOG_ALL_PROJECTS)
 
 

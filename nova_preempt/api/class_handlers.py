@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of service, and how well what they promise is kept."""
+"""Handler of classes of service, and availability of requests."""
 
 from oslo_utils import timeutils
 
@@ -46,11 +46,11 @@ def _view(qos, table):
 
 
 def class_members(call, request, changes, servers):
-    """What is shown of a request beside the rest.
+    """Return the members of a request about its class, as JSON.
 
     :param request: a core.backlog.backlog_model.Request
     :param changes: its history
-    :param servers: as they are shown, to which theirs is added
+    :param servers: its servers as JSON, to which availabilities are added
     """
     now_us = microseconds(timeutils.utcnow())
     known = call.services.classes

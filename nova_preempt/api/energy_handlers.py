@@ -17,14 +17,14 @@ from nova_preempt.core.energy import power_savings
 from nova_preempt.core.energy import power_steps
 from nova_preempt.db import energy_store
 
-#: The source of figures that [energy]figures_file has, at least one of them.
+#: The source of figures of which [energy]figures_file has any.
 FILE = 'figures_file'
-#: How far back is looked where nobody says it.
+#: Default lengths of the period.
 _SUMMARY = datetime.timedelta(days=30)
 _REPORT = datetime.timedelta(days=7)
-#: A report has no more points; each is the mean of some samples.
+#: The most points of a report; each is the mean of several samples.
 POINTS = 1000
-#: A sample holds for so many intervals at most.
+#: The most intervals for which a sample is valid.
 _HOLDS = 5
 
 _FIGURES = ('flops', 'watts', 'idle_watts')
@@ -43,7 +43,7 @@ def show_energy(call):
     hosts = {name: sum(state.state == name for state in states)
              for name in power_steps.STATES}
     if last:
-        # Nothing is kept of the state of a host that was never idle.
+        # Hosts that were never idle have no stored state.
         hosts[power_steps.ON] = max(
             hosts[power_steps.ON], last.hosts_on - hosts[power_steps.WAKING])
     return {'energy': {
@@ -88,7 +88,7 @@ def _host(name, state, reading, figures):
 
 
 def _known(figures, measured):
-    """What is counted with: as it was measured, or as the file says."""
+    """Return the figures in use, with their measurement or file as source."""
     if measured is not None and figures == efficiency_ranking.Figures(
             measured.flops, measured.watts, measured.idle_watts):
         return _measured(measured)
@@ -179,7 +179,7 @@ def report_energy(call):
 
 
 def _interval(call, default):
-    """(since, until), not later than now."""
+    """Return (since, until), at most now."""
     given = pagination.interval(call)
     now = timeutils.utcnow()
     until = min(given.get('until', now), now)
@@ -191,7 +191,7 @@ def _interval(call, default):
 
 
 def _totals(call, samples, since, until):
-    """The three published metrics, and kWh."""
+    """Return the three published metrics, and kWh."""
     totals = power_savings.totals(
         [power_savings.Sample(_seconds(item.sampled_at), item.cores_total,
                               item.cores_off, item.cores_used, item.watts,
@@ -210,7 +210,7 @@ def _totals(call, samples, since, until):
 
 
 def _delays(wakes, now):
-    """Those of servers that run; one that still does may run for longer."""
+    """Yield the Delays of servers, of running ones up to now."""
     for wake in wakes:
         duration_s = wake.duration_s
         if duration_s is None:
@@ -230,7 +230,7 @@ def _parts(samples):
 
 
 def _point(samples):
-    """The mean of some samples, at the time of the first."""
+    """Return the mean of samples, at the time of the first."""
     watts = [item.watts for item in samples if item.watts is not None]
     return {
         'time': views.time(samples[0].sampled_at),

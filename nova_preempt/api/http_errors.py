@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors, all of them as {"error": {"code", "title", "message"}}."""
+"""Formats all errors as {"error": {"code", "title", "message"}}."""
 
 import http
 import json
@@ -36,23 +36,23 @@ _CODES = {
 
 
 def status_of(exc):
-    """The HTTP status of a refusal, None if the exception is no refusal."""
+    """Return the HTTP status of a refusal, None for other exceptions."""
     if isinstance(exc, webob.exc.HTTPError):
         return exc.status_int
-    # One that came over RPC is of a class of its own.
+    # Exceptions from RPC have classes of their own, derived from ours.
     return next((code for kind, code in _CODES.items()
                  if isinstance(exc, kind)), None)
 
 
 def message_of(exc):
-    """The text of a refusal, '' if it has none."""
+    """Return the text of a refusal, '' if it has none."""
     if isinstance(exc, webob.exc.HTTPError):
         return exc.detail or ''
     return exc.args[0]
 
 
 def headers_of(exc):
-    """The headers of a refusal that its answer keeps."""
+    """Return the headers of a refusal that its response keeps."""
     if isinstance(exc, exceptions.TooManyQuestions):
         return {'Retry-After': str(exc.args[1])}
     found = getattr(exc, 'headers', {})
@@ -60,7 +60,7 @@ def headers_of(exc):
 
 
 def response(code, message='', headers=(), **more):
-    """A webob.Response for an error.
+    """Return a webob.Response for an error.
 
     :param more: further members of "error"
     """
@@ -76,7 +76,7 @@ def response(code, message='', headers=(), **more):
 
 @webob.dec.wsgify.middleware
 def middleware(request, app):
-    """Give every error this form, and keep those of ours from the user."""
+    """Format all errors, and hide details of internal errors."""
     try:
         answer = request.get_response(app)
     except (db_exc.DBConnectionError, db_exc.DBNonExistentTable,

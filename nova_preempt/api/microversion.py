@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Microversions: OpenStack-API-Version: preemption 1.1."""
+"""Negotiates microversions, as in OpenStack-API-Version: preemption 1.1."""
 
 import microversion_parse
 import webob.dec
@@ -8,12 +8,12 @@ from nova_preempt.api import http_errors
 
 SERVICE_TYPE = 'preemption'
 HEADER = 'OpenStack-API-Version'
-# Where the version of a request is in its WSGI environment.
+# The key of the version in the WSGI environment of a request.
 ENVIRON = 'nova_preempt.microversion'
 
-#: All there are, the oldest first. 1.1 adds reservations and energy, 1.2
+#: All microversions, oldest first. 1.1 adds reservations and energy, 1.2
 #: pauses, 1.3 requests for servers, 1.4 the plan of the next pass over them,
-#: 1.5 classes of service, 1.6 reasons in the plan. A request that names none
+#: 1.5 classes of service, 1.6 reasons in the plan. A request without a version
 #: gets the oldest.
 VERSIONS = ('1.0', '1.1', '1.2', '1.3', '1.4', '1.5', '1.6')
 
@@ -37,7 +37,7 @@ def middleware(request, app):
 
 
 def has(environ, since):
-    """Whether the version of a request is this one of VERSIONS, or later."""
+    """Return whether the version of a request is at least this one."""
     return VERSIONS.index(environ[ENVIRON]) >= VERSIONS.index(since)
 
 

@@ -8,7 +8,7 @@ import re
 from nova_preempt.api import schemas
 from nova_preempt.db import pauses
 
-#: {parameter of a path: its schema}; all others are uuids.
+#: {parameter of a path: its schema}; other parameters are uuids.
 _PARAMETERS = {'name': schemas.TEXT, 'project_id': schemas.TEXT,
                'what': {'type': 'string', 'enum': list(pauses.ALL)}}
 
@@ -45,12 +45,12 @@ class Operation:
 
     @property
     def changes(self):
-        """Whether something is different afterwards."""
+        """Whether the operation changes anything."""
         return self.method not in ('GET', 'HEAD') and not self.read_only
 
     @property
     def path_parameters(self):
-        """{name: schema} of what is in the path."""
+        """{name: schema} of the parameters of the path."""
         return schemas.described({
             name: _PARAMETERS.get(name, schemas.UUID)
             for name in re.findall(r'{(\w+)}', self.path)}, 'path')
@@ -59,8 +59,8 @@ class Operation:
 def serves(method, path, rule, answer=None, **more):
     """Declare which Operation a handler serves.
 
-    The operation is named as the handler is; the first line of its docstring
-    is the summary. For the parameters see Operation.
+    The operation gets the name of the handler, and the first line of its
+    docstring as summary. For the parameters see Operation.
     """
     if method == 'DELETE':
         more['success'] = 204

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of lists, and what else addresses have in common."""
+"""Pages of lists, and parameters that several operations share."""
 
 import re
 import urllib.parse
@@ -14,7 +14,7 @@ MOST_ITEMS = 1000
 
 
 def name(call, parameter, what):
-    """A name in the path; 404 if nothing can have it."""
+    """Return a name from the path; 404 if the name is invalid."""
     try:
         text = call.path[parameter].encode('latin-1').decode('utf-8')
     except UnicodeError:
@@ -26,37 +26,37 @@ def name(call, parameter, what):
 
 
 def listed_project(call, rule, *more):
-    """The project of which is listed, None for all.
+    """Return the project whose objects are listed, None for all projects.
 
-    :param rule: who may list those of others
-    :param more: names of parameters that need it, too
+    :param rule: the policy rule for other projects
+    :param more: names of parameters that need the rule as well
     """
     project_id = call.query.get('project_id')
     everywhere = call.query.get('all_projects')
     if everywhere or call.query.keys() & {'project_id', *more}:
-        # That of one project is asked for that one.
+        # The rule is checked for the one project, if there is one.
         call.require(rule, project_id and (project_id, ''))
     return (project_id if project_id is not None or everywhere
             else call.context.project_id)
 
 
 def limit(call):
-    """How many items a page has."""
+    """Return the largest number of items of a page."""
     return min(call.query.get('limit', MOST_ITEMS), MOST_ITEMS)
 
 
 def interval(call):
-    """{'since' and 'until' as far as they are given: naive UTC datetime}"""
+    """Return {'since', 'until': naive UTC datetime} as far as given."""
     return {name: request_validation.parse_time(call.query[name])
             for name in ('since', 'until') if name in call.query}
 
 
 def page(call, name, found, view, key):
-    """A page as JSON, with the address of the next one if there is one.
+    """Return a page as JSON, with a link to the next page if there is one.
 
     :param name: of the items
-    :param found: as many as limit() says and, if there are more, one more
-    :param view: makes an item JSON
+    :param found: at most limit() items, and one more if there are more
+    :param view: returns an item as JSON
     :param key: returns the marker of an item
     """
     size = limit(call)

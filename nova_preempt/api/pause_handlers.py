@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers of what is stopped for now."""
+"""Handlers of pauses."""
 
 import webob.exc
 

@@ -12,10 +12,10 @@ from nova_preempt.cloud import nova_conf
 
 ADMIN = 'rule:preemption_admin'
 READER = 'rule:preemption_project_reader'
-#: Of services, which may nothing else: a credential for computes.
+#: For services that report figures, with a credential on compute hosts.
 REPORTER = 'rule:preemption_admin or role:service'
 MEMBER = 'rule:preemption_project_member'
-#: Of requests that are started in the name of their user.
+#: For requests that start servers in the name of their user.
 OWNER = 'rule:preemption_owner'
 
 LIST = 'preemption:list'
@@ -66,21 +66,21 @@ _REQUEST = '/v1/requests/{request_id}'
 
 _BASE = [
     policy.RuleDefault('preemption_admin', 'role:admin',
-                       description='Who sees and may do everything.'),
+                       description='Administrators, who may do everything.'),
     policy.RuleDefault(
         'preemption_project_reader',
         '(role:reader and project_id:%(project_id)s) or '
         'rule:preemption_admin',
-        description='Who sees what concerns the own project.'),
+        description='Readers of the project.'),
     policy.RuleDefault(
         'preemption_project_member',
         '(role:member and project_id:%(project_id)s) or '
         'rule:preemption_admin',
-        description='Who may also do something in the own project.'),
+        description='Members of the project.'),
     policy.RuleDefault(
         'preemption_owner', '(role:member and project_id:%(project_id)s and '
         'user_id:%(user_id)s) or rule:preemption_admin',
-        description='The user who has left a request, and administrators.'),
+        description='The user who created a request, and administrators.'),
 ]
 
 
@@ -99,35 +99,35 @@ _DOCUMENTED = [
           'See preemptions and statistics of all projects, both sides of '
           'each, hosts and alternatives; list by host and project.',
           'GET', '/v1/preemptions'),
-    _rule(EXPLAIN, MEMBER, 'Ask who would end for a new server.',
+    _rule(EXPLAIN, MEMBER, 'Show whom a new server would preempt.',
           'POST', '/v1/explain'),
     _rule(EXPLAIN_DETAILS, ADMIN,
           'See hosts, costs and victims of all projects in the answer, and '
           'ask for one host.', 'POST', '/v1/explain'),
     _rule(SIMULATE, MEMBER,
-          'End a preemptible server of the project as a preemption would.',
+          'Evict a preemptible server of the project, as in a preemption.',
           'POST', '/v1/simulate'),
     _rule(SIMULATE_ALL_PROJECTS, ADMIN,
-          'End a preemptible server of any project as a preemption would.',
+          'Evict a preemptible server of any project, as in a preemption.',
           'POST', '/v1/simulate'),
-    _rule(CHANCES, READER, 'Ask how many servers would find room.',
+    _rule(CHANCES, READER, 'Show how many servers would find capacity.',
           'GET', '/v1/placement-chances'),
     _rule(ENERGY, ADMIN,
-          'See what hosts draw and deliver, which are asleep, and what that '
-          'saves.', 'GET', '/v1/energy'),
+          'See power, speed and power states of hosts, and savings.',
+          'GET', '/v1/energy'),
     _rule(ENERGY_FIGURES, REPORTER,
-          'Say what a host delivers and draws, as the benchmark does on it, '
-          'or forget it.',
+          'Set or delete the speed and power of a host, as the benchmark '
+          'does.',
           'PUT', '/v1/energy/hosts/{name}/figures'),
-    _rule(ENERGY_RETRY, ADMIN, 'Have a host booted again that has failed.',
+    _rule(ENERGY_RETRY, ADMIN, 'Retry the boot of a failed host.',
           'POST', '/v1/energy/hosts/{name}/retry'),
     _rule(STATISTICS, READER, 'See numbers of preemptions by flavor.',
           'GET', '/v1/statistics'),
     _rule(PAUSE_LIST, ADMIN, 'See what is paused, why, and who asked for it.',
           'GET', '/v1/pauses'),
     _rule(PAUSE, ADMIN,
-          'Stop preemption, reservations, power control or the backlog at '
-          'once, and go on with them.', 'PUT', '/v1/pauses/{what}'),
+          'Pause and resume preemption, reservations, power control or the '
+          'backlog.', 'PUT', '/v1/pauses/{what}'),
     _rule(RESERVATION_LIST, READER, 'List reservations of the project.',
           'GET', '/v1/reservations'),
     _rule(RESERVATION_SHOW, READER, 'Show a reservation of the project.',
@@ -159,7 +159,7 @@ _DOCUMENTED = [
     _rule(HOST_SHOW, ADMIN, 'Show a host and its reservations.',
           'GET', '/v1/hosts/{name}'),
     _rule(HOST_UPDATE, ADMIN,
-          'Say whether a host can be reserved, and its extra properties.',
+          'Set whether a host can be reserved, and its extra properties.',
           'PATCH', '/v1/hosts/{name}'),
     _rule(LIMITS_SHOW, READER, 'Show how much the project may reserve.',
           'GET', _LIMITS),
@@ -176,17 +176,17 @@ _DOCUMENTED = [
           'project.',
           'GET', '/v1/requests'),
     _rule(BACKLOG_DETAILS, ADMIN,
-          'See how many hosts lack what a request waits for, and what lacks '
-          'most nearly.', 'GET', _REQUEST),
+          'See how many hosts are short of what a request waits for, and the '
+          'smallest shortfall.', 'GET', _REQUEST),
     _rule(BACKLOG_CREATE, MEMBER,
-          'Leave a request for servers, which are started in the name of '
-          'who does.', 'POST', '/v1/requests'),
+          'Create a request for servers, which start in the name of the '
+          'user.', 'POST', '/v1/requests'),
     _rule(BACKLOG_ANY_CLASS, ADMIN,
           'Ask for any class of service, and not only for those that are open '
           'to all.', 'POST', '/v1/requests'),
     _rule(CLASS_LIST, READER, 'List the classes of service.',
           'GET', '/v1/classes'),
-    _rule(BACKLOG_STATISTICS, READER, 'See how requests of the project fare.',
+    _rule(BACKLOG_STATISTICS, READER, 'See waits of requests of the project.',
           'GET', '/v1/requests-statistics'),
     _rule(BACKLOG_PLAN, ADMIN,
           'See which requests of all projects would start now, and on which '
@@ -201,12 +201,12 @@ _DOCUMENTED = [
 
 
 def list_rules():
-    """All rules, for the generators of samples and documentation."""
+    """Return all rules, for the generators of samples and documentation."""
     return [*_BASE, *_DOCUMENTED]
 
 
 def get_enforcer():
-    """An enforcer for the tools of oslo.policy."""
+    """Return an enforcer for the tools of oslo.policy."""
     nova_conf.CONF([], project='nova')
     return _enforcer(nova_conf.CONF)
 
@@ -218,7 +218,7 @@ def _enforcer(conf):
 
 
 def check_string(conf, rule):
-    """What a rule asks for, as an operator has set it."""
+    """Return the check string of a rule as an operator has set it."""
     enforcer = _enforcer(conf)
     enforcer.load_rules()
     check = str(enforcer.rules[rule])
@@ -227,16 +227,16 @@ def check_string(conf, rule):
 
 
 class Policy:
-    """The rules as an operator has set them."""
+    """Checks the rules as an operator has set them."""
 
     def __init__(self, conf):
         self._enforcer = _enforcer(conf)
 
     def allows(self, context, rule, owner=None):
-        """Whether whoever is asking may do this.
+        """Return whether a rule allows the operation.
 
-        :param owner: (project id, user id) of what it is done to; the user
-            is '' where it is nobody's in particular. Without one, of who asks
+        :param owner: (project id, user id) of the target, '' for no user;
+            None for the caller's own
         """
         project_id, user_id = owner or (context.project_id, context.user_id)
         target = {'project_id': project_id, 'user_id': user_id}
@@ -246,7 +246,7 @@ class Policy:
             return False
 
     def require(self, context, rule, owner=None):
-        """Refuse with 403 if not."""
+        """Refuse with 403 unless a rule allows the operation."""
         if not self.allows(context, rule, owner):
             raise webob.exc.HTTPForbidden(
                 f'Policy does not allow {rule} to be performed.')

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handlers of preemptions and of questions about them.
+"""Handlers of preemptions, explanations, simulations and statistics.
 
-A handler takes a router.Call and returns what is sent as JSON, None if that is
-nothing, or raises an error of webob.exc.
+A handler takes a router.Call and returns the JSON of the response, None for an
+empty response, or raises an error of webob.exc.
 """
 
 import webob.exc
@@ -32,7 +32,7 @@ def version(call):
 
 
 def _version(call):
-    # Some proxies say that we are mounted at a path with a slash at its end.
+    # Some proxies mount the application at a path that ends with a slash.
     url = call.request.application_url.rstrip('/')
     return {
         'id': 'v1.0',
@@ -92,7 +92,7 @@ def show_preemption(call):
 
 
 def _sides(item):
-    """[(project id, user id)] of the servers of a preemption."""
+    """Return [(project id, user id)] of the servers of a preemption."""
     placed = [(item.project_id, item.user_id)] if item.project_id else []
     return placed + [(victim.project_id, victim.user_id)
                      for victim in item.victims] or [('', '')]

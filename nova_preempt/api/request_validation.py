@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what a request brings; a complaint names the field."""
+"""Validates queries and bodies; errors name the field."""
 
 import datetime
 import json
@@ -15,10 +15,9 @@ import webob.exc
 _UUID = re.compile(r'[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}')
 _INTEGER = re.compile(r'-?[0-9]{1,18}')
 _BOOLEANS = {'true': True, 'false': False}
-# No request of ours needs more.
+# More than any request needs.
 _MAX_PARAMETERS = 100
-# Of objects and lists in a body; what is in it is looked at by functions that
-# call themselves for each of these.
+# The deepest nesting of a body, since recursive functions process it.
 _MAX_NESTING = 32
 _MAX_SHOWN = 200
 
@@ -27,7 +26,7 @@ _formats = jsonschema.FormatChecker(formats=())
 
 @_formats.checks('uuid', raises=())
 def is_uuid(value):
-    """Whether it is a UUID as Nova writes them, in either case."""
+    """Return whether a value is a UUID in Nova's format, in either case."""
     return not isinstance(value, str) or bool(_UUID.fullmatch(value))
 
 
@@ -39,10 +38,10 @@ def _is_time(value):
 
 
 def parse_time(text):
-    """A naive UTC datetime.
+    """Return a naive UTC datetime.
 
     :param text: ISO 8601; UTC if it has no offset
-    :raises ValueError: it is no time
+    :raises ValueError: it is not a time
     """
     if 'T' not in text.upper():
         raise ValueError(text)
@@ -52,12 +51,12 @@ def parse_time(text):
     try:
         return time.astimezone(datetime.timezone.utc).replace(tzinfo=None)
     except OverflowError:
-        # The first or the last day of all.
+        # On the first or last day that datetime supports.
         return time.replace(tzinfo=None)
 
 
 def _pattern(validator, pattern, value, schema):
-    """As in ECMAScript: $ is the end, not what is before a line's end."""
+    """Match as in ECMAScript, where $ is the end of the text only."""
     if not validator.is_type(value, 'string'):
         return
     if not re.search(re.sub(r'\$$', r'\\Z', pattern), value):
@@ -70,10 +69,10 @@ _Validator = jsonschema.validators.extend(
 
 
 def query(schema, query_string):
-    """The parameters of a request as {name: value}.
+    """Return the parameters of a request as {name: value}.
 
-    :param schema: of an object; what is an integer, a boolean or an array
-        there is made one
+    :param schema: of an object; parameters are converted to its integers,
+        booleans and arrays
     :param query_string: as in the WSGI environment
     """
     values = {}
@@ -92,8 +91,8 @@ def query(schema, query_string):
 
 
 def _parameters(query_string):
-    # WSGI has the bytes as Latin-1; what is not UTF-8 becomes a lone
-    # surrogate, which no schema lets through.
+    # WSGI has the bytes as Latin-1; invalid UTF-8 becomes lone surrogates,
+    # which no schema allows.
     text = query_string.encode('latin-1').decode('utf-8', 'surrogateescape')
     try:
         return urllib.parse.parse_qsl(
@@ -113,7 +112,7 @@ def _converted(kind, text):
 
 
 def body(schema, raw):
-    """The body of a request.
+    """Return the parsed and validated body of a request.
 
     :param raw: bytes
     """
@@ -141,7 +140,7 @@ def _check_nesting(value):
 
 
 def _check_texts(value, path=()):
-    # Half a character, such as "\ud800", can be neither sent nor kept.
+    # A lone surrogate, such as "\ud800", can be neither sent nor stored.
     if isinstance(value, dict):
         for name, item in value.items():
             _check_texts(name, path)
@@ -163,7 +162,7 @@ def _too_deep():
 
 
 def _number(text):
-    # To a schema 60.0 is an integer.
+    # JSON Schema takes 60.0 for an integer.
     value = float(text)
     if not math.isfinite(value):
         raise _refusal(f'The body has a number that is too large: '

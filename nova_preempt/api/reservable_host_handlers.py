@@ -20,7 +20,7 @@ def list_properties(call):
 
 
 def visible_properties(call):
-    """Those that whoever asks may know of, as JSON."""
+    """Return the properties that the caller may see, as JSON."""
     everything = call.allows(policy.PROPERTY_UPDATE)
     hidden = _hidden(call)
     found = call.services.engine.list_properties(call.context)
@@ -29,7 +29,7 @@ def visible_properties(call):
 
 
 def _hidden(call):
-    """The names of properties that users do not see."""
+    """Return the names of properties that users do not see."""
     return (reservable_hosts.get_hidden(call.services.database)
             | set(call.services.conf.reservation.hidden_properties))
 
@@ -43,7 +43,7 @@ def update_property(call):
     database = call.services.database
     found = {item['name']: item for item in
              call.services.engine.list_properties(call.context)}
-    # It may have gone while it was hidden.
+    # A hidden property may no longer exist on any host.
     if name not in found and name not in reservable_hosts.get_hidden(database):
         raise webob.exc.HTTPNotFound('There is no such property.')
     if not call.body['property']['hidden'] and (
@@ -85,7 +85,7 @@ def update_host(call):
     name = _get_host(call)['name']
     reservable_hosts.set_host(call.services.database, name,
                               **call.body['host'])
-    # Its properties have changed, too.
+    # Read again, since its properties have changed.
     return _host(call)
 
 
@@ -103,7 +103,10 @@ def _get_host(call):
 
 
 def _host_view(call, name=None):
-    """What makes hosts of the engine JSON, or only that of this name."""
+    """Return a function from the engine's hosts to JSON.
+
+    :param name: the only host that it is called with; None for any
+    """
     services = call.services
     settings = reservable_hosts.get_hosts(services.database)
     default = services.conf.reservation.reservable_default
@@ -142,7 +145,7 @@ def delete_reservation_limits(call):
 
 
 def _limited(call):
-    """The project whose limits are to change, if they may."""
+    """Return the project of the path if its limits may be changed."""
     project_id = pagination.name(call, 'project_id', 'project')
     call.require(policy.LIMITS_UPDATE, (project_id, ''))
     return project_id

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations: whole hosts for a project, at a known time."""
+"""Handlers of reservations: whole hosts of a project for some time."""
 
 import contextlib
 import functools
@@ -17,7 +17,7 @@ from nova_preempt.api import reservation_views as views
 from nova_preempt.core.reservation import host_query
 from nova_preempt.reservation import reservation_schedule
 
-# Characters of a name that nobody has.
+# The most characters of an unknown name that are shown.
 _MAX_SHOWN = 100
 
 
@@ -40,7 +40,7 @@ def list_reservations(call):
 
 
 def _view(call):
-    """What makes Reservations JSON for whoever asks."""
+    """Return a function from Reservations to JSON for the caller."""
     return functools.partial(
         views.reservation, everything=call.allows(policy.RESERVATION_DETAILS))
 
@@ -123,7 +123,7 @@ def _time(values, name):
 
 
 def _check_properties(call, properties):
-    """Refuse a filter that names what no host has, or what is hidden."""
+    """Refuse a filter that names unknown or hidden properties."""
     try:
         names = host_query.parse(properties).names
     except host_query.InvalidQuery as exc:
@@ -140,7 +140,7 @@ def _check_properties(call, properties):
 
 @contextlib.contextmanager
 def _naming_fields():
-    """Let complaints name fields as those about the schema do."""
+    """Make errors name fields as errors of the schema do."""
     try:
         yield
     except exceptions.InvalidReservation as exc:

@@ -11,10 +11,10 @@ _NAMES = {'id': 'uuid', 'duration': 'duration_s',
 
 
 def reservation(item, everything=True):
-    """A core Reservation as JSON.
+    """Return a core Reservation as JSON.
 
-    :param everything: whether whoever sees it may know of other projects'
-        servers, and what hosts are called
+    :param everything: whether the caller may see names of hosts, and servers
+        of other projects
     """
     return views.render(
         item, schemas.RESERVATION, _NAMES, reason=_reason(item, everything),
@@ -30,12 +30,12 @@ def _held(project_id, host, everything):
 
 
 def _reason(item, everything):
-    # What was written before there were two names others' servers.
+    # Without a public reason, the reason may name other projects' servers.
     return item.reason if everything else item.public_reason or ''
 
 
 def host_id(project_id, name):
-    """What Nova calls a host to a project, its hostId."""
+    """Return the hostId by which Nova names a host to a project."""
     return hashlib.sha224((project_id + name).encode()).hexdigest()
 
 
@@ -51,9 +51,9 @@ def preview(found, project_id, everything=True):
 
 
 def property_(item, hidden):
-    """A property as the engine has it as JSON.
+    """Return a property of the engine as JSON.
 
-    :param hidden: the names of those that users do not see
+    :param hidden: the names of properties that users do not see
     """
     return {'name': item['name'], 'type': item['type'],
             'values': item['values'], 'hidden': item['name'] in hidden}
@@ -64,10 +64,10 @@ _FROM_ENGINE = ('name', 'service_host', 'state', 'status', 'vacant',
 
 
 def host(item, settings, default, reservations):
-    """A host as the engine has it as JSON.
+    """Return a host of the engine as JSON.
 
-    :param settings: its db.calendar_cache.HostSettings, None if there are none
-    :param default: whether hosts are reservable of which nothing is said
+    :param settings: its db.calendar_cache.HostSettings, None if it has none
+    :param default: whether hosts without settings are reservable
     :param reservations: its db.reservations.Bookings
     """
     reservable = settings and settings.reservable

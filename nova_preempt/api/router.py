@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a request to its operation."""
+"""Routes requests to operations."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ from nova_preempt.api import request_validation
 
 @dataclasses.dataclass(frozen=True)
 class Services:
-    """What handlers need: the configuration and whom they ask."""
+    """The configuration and services that handlers use."""
 
     conf: Any
     database: Any
@@ -35,9 +35,9 @@ class Services:
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """A request that was found valid.
+    """A validated request.
 
-    :ivar rule: of policy that its operation needs
+    :ivar rule: the policy rule of its operation
     """
 
     services: Services
@@ -58,13 +58,13 @@ class Call:
         self.services.policy.require(self.context, rule, owner)
 
     def sees_all(self, everywhere, owners):
-        """Check the operation's rule for something that was found.
+        """Check the operation's rule for an object.
 
-        :param everywhere: the rule for what is of other projects
-        :param owners: [(project id, user id)] of it, at least one
-        :returns: True if it is to be seen as a whole, False if only its own
-            project's side is, None if it must not even be known
-        :raises HTTPForbidden: it may be known, but this not be done to it
+        :param everywhere: the rule for objects of other projects
+        :param owners: [(project id, user id)] of the object, at least one
+        :returns: True if all of it may be seen, False if only the side of
+            the caller's project, None if its existence must not be revealed
+        :raises HTTPForbidden: it may be seen, but the operation is refused
         """
         if all(self.allows(everywhere, owner) for owner in owners):
             return True
@@ -77,12 +77,12 @@ class Call:
         return False
 
     def viewer(self, rule):
-        """The project whose side is shown, None if that is everything."""
+        """Return the project whose side is shown, None for all."""
         return None if self.allows(rule) else self.context.project_id
 
 
 class Router:
-    """A WSGI application of these operations."""
+    """A WSGI application that serves operations."""
 
     def __init__(self, services, operations):
         self._services = services
@@ -118,7 +118,7 @@ class Router:
                                         http_errors.headers_of(exc))
 
     def _logged(self, request):
-        """Answer, and log who has changed what, or was not let."""
+        """Respond, and log changes and refused changes."""
         found = self.match(request.environ)
         if found is None:
             raise webob.exc.HTTPNotFound('There is no such resource.')
@@ -149,7 +149,7 @@ class Router:
             body=_json(answer))
 
     def _methods(self, request, path):
-        """{method: operation} of the path in the version of the request."""
+        """Return {method: operation} of a path in the request's version."""
         methods = self._paths[path]
         known = {method: operation for method, operation in methods.items()
                  if operation.since is None or
@@ -181,7 +181,7 @@ def _body(operation, request):
     try:
         raw = request.body
     except OSError:
-        # Whoever sent it has gone, or has said that it is longer than it is.
+        # The client disconnected, or announced a longer body.
         raise webob.exc.HTTPBadRequest(
             'The body ended before its announced length.') from None
     return request_validation.body(operation.body, raw)
@@ -191,7 +191,7 @@ def _json(answer):
     try:
         return json.dumps(answer, allow_nan=False).encode()
     except ValueError:
-        # JSON knows neither infinity nor NaN.
+        # JSON has neither infinity nor NaN.
         return json.dumps(_finite(answer), allow_nan=False).encode()
 
 

@@ -1,31 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON views of preemptions, by the role of the caller.
 
-An administrator sees everything. A project sees its own side: the server that
-was placed if it is the project's, and its own victims. Who had to end for
-whom, on which host, and what else was possible is not for other projects.
+An administrator sees everything. A project sees its own side: the placed
+server if it owns it, and its own victims. Servers of other projects, hosts and
+alternatives are hidden.
 """
 
 import datetime
 
 from nova_preempt.api import schemas
 
-# What a record says about the request alone.
+# Members of a record that are about the request only.
 _OWN_RECORD = ('operation', 'flavor', 'resources')
 
 
 def time(value):
-    """ISO 8601, or None."""
+    """Return a time in ISO 8601, None for None."""
     return value and f'{value.replace(microsecond=0).isoformat()}Z'
 
 
 def render(item, schema, names=None, **others):
-    """An object as the JSON of a schema.
+    """Return an object as JSON, with the required members of a schema.
 
-    :param schema: whose required members are shown, in its order
-    :param names: {member: attribute of the object} of those that are called
-        otherwise there
-    :param others: the values of members that are no attributes
+    :param names: {member: attribute of the object} where they differ
+    :param others: the values of members that are not attributes
     """
     names = names or {}
     return {name: others[name] if name in others
@@ -38,10 +36,10 @@ def _json(value):
 
 
 def preemption(item, project_id=None, record=False):
-    """A db.Decision as JSON.
+    """Return a db.Decision as JSON.
 
-    :param project_id: who sees it, None for an administrator
-    :param record: whether the decision record is asked for
+    :param project_id: the project of the caller, None for an administrator
+    :param record: whether the decision record is included
     """
     everything = project_id is None
     placed = everything or item.project_id == project_id
@@ -70,7 +68,10 @@ def _server(item):
 
 
 def explanation(answer, project_id=None):
-    """The scheduler's answer as JSON; parameters as above."""
+    """Return an explanation of the scheduler as JSON.
+
+    :param project_id: as of preemption()
+    """
     everything = project_id is None
     view = {
         'outcome': answer['outcome'],

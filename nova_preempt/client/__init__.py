@@ -1,5 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands "openstack preemption ...". Needs nothing of Nova.
-
-They call the service by nova_preempt.sdk.
-"""
+"""Commands of openstackclient, which call the API with nova_preempt.sdk."""

@@ -11,7 +11,7 @@ import json
 import pathlib
 import re
 
-#: What a preemption, a reservation and a request that waits can be.
+#: Statuses of preemptions, reservations and waiting requests.
 PREEMPTION_STATUSES = ('intent', 'claimed', 'rolling_back', 'done',
                        'rolled_back', 'aborted', 'refused')
 RESERVATION_STATUSES = ('pending', 'active', 'degraded', 'ended',
@@ -24,7 +24,7 @@ _DURATION = re.compile(r'(?:\d+[dhms])+')
 
 
 def duration_s(text):
-    """Seconds of "5400", "90m", "1h30m", "4h" or "2d"."""
+    """Return the seconds of "5400", "90m", "1h30m", "4h" or "2d"."""
     if text.isascii() and text.isdigit():
         return int(text)
     if not (text.isascii() and _DURATION.fullmatch(text)):
@@ -36,7 +36,7 @@ def duration_s(text):
 
 
 def time(text):
-    """A time in ISO 8601, as it is."""
+    """Check a time in ISO 8601 and return its text."""
     try:
         if 'T' not in text.upper():
             raise ValueError(text)
@@ -48,12 +48,12 @@ def time(text):
 
 
 def limit_s(text):
-    """The same, or -1, which is no limit."""
+    """Return the seconds of a duration, or -1 for no limit."""
     return -1 if text == '-1' else duration_s(text)
 
 
 def limit(text):
-    """A whole number, or -1, which is no limit."""
+    """Return a whole number, or -1 for no limit."""
     if re.fullmatch(r'-1|[0-9]{1,9}', text) is None:
         raise argparse.ArgumentTypeError(
             f'{text!r} is neither a number nor -1, which is no limit')
@@ -61,14 +61,14 @@ def limit(text):
 
 
 def quantity(text):
-    """A whole number, 1 or more."""
+    """Return a whole number from 1 on."""
     if re.fullmatch(r'0*[1-9][0-9]{0,8}', text) is None:
         raise argparse.ArgumentTypeError(f'{text!r} is no number from 1 on')
     return int(text)
 
 
 def host_properties(text):
-    """A filter, from JSON or from the file of @path."""
+    """Return a filter from JSON, or from the file of @path."""
     if text.startswith('@'):
         try:
             text = pathlib.Path(text[1:]).read_text(encoding='utf-8')
@@ -91,7 +91,7 @@ def host_properties(text):
 
 
 def host_property(text):
-    """(name, value) of "name=value"; a list is given as JSON."""
+    """Return (name, value) of "name=value"; a JSON list is parsed."""
     name, sign, value = text.partition('=')
     if not (name and sign):
         raise argparse.ArgumentTypeError(f'{text!r} is not <name>=<value>')

@@ -20,7 +20,7 @@ from nova_preempt.client import plot
 LOG = logging.getLogger(__name__)
 
 _PRIORITIES = ('time', 'reputation', 'cores', 'redundancy')
-# What can be taken from a request again: {argument: field}.
+# Fields that --unset clears: {argument: field}.
 _UNSET = {'class': 'class_name', 'priorities': 'priorities',
           'not-before': 'not_before', 'not-after': 'not_after',
           'longest-wait': 'longest_wait_s', 'back-until': 'back_until',
@@ -35,34 +35,34 @@ def _priority(text):
     return name, int(value)
 
 
-# What can be said at first and changed later.
+# Options of both create and set.
 _WISHES = (
     base.option('--count', metavar='<number>', type=argtypes.quantity,
                 help='How many servers (default: 1)'),
     base.option(
         '--least-count', metavar='<number>', type=argtypes.quantity,
-        help='So many start together, or none does (default: all)'),
+        help='Fewest servers that may start together (default: all)'),
     base.option('--class', metavar='<class>', dest='class_name',
-                help='Of service'),
+                help='Class of service'),
     base.option(
         '--priority', metavar='<name=1..3>', action='append', type=_priority,
         help=f'{", ".join(_PRIORITIES)}: 1 is best effort, 2 advanced, 3 '
              'premium; may be given several times'),
     base.option('--not-before', metavar='<time>', type=argtypes.time,
-                help=f'It is not started earlier ({base.TIME})'),
+                help=f'Earliest start ({base.TIME})'),
     base.option('--not-after', metavar='<time>', type=argtypes.time,
-                help=f'It is not started later ({base.TIME})'),
+                help=f'Latest start ({base.TIME})'),
     base.option(
         '--longest-wait', metavar='<duration>', type=argtypes.duration_s,
-        help='For how long it waits at most: seconds, or like 90m, 4h, 2d'),
+        help='Longest wait: seconds, or like 90m, 4h, 2d'),
     base.option(
         '--comes-back', action=argparse.BooleanOptionalAction, default=None,
-        help='Whether it waits again once it was evicted (default: no)'),
+        help='Whether it waits again after an eviction (default: no)'),
     base.option('--back-until', metavar='<time>', type=argtypes.time,
-                help=f'It does not come back later ({base.TIME})'),
+                help=f'It does not wait again later ({base.TIME})'),
     base.option(
         '--most-returns', metavar='<number>', type=argtypes.quantity,
-        help='How often it comes back at most'))
+        help='Most times that it waits again'))
 
 
 def _wishes(args):
@@ -85,19 +85,19 @@ def _id(client, name):
 
 
 class CreateRequest(base.Show):
-    """Leave a request for servers that start when there is room"""
+    """Create a request for servers that start when there is capacity"""
 
     options = (
         base.option('name', metavar='<name>', nargs='?',
-                    help='Of the request and its servers'),
+                    help='Name of the request and its servers'),
         base.option(
             '--flavor', metavar='<flavor>', action='append',
             help='Name or id; several are alternatives, in order of '
                  'preference'),
         base.option(
             '--ladder', metavar='<ladder>',
-            help='In place of --flavor and --count: flavors from which the '
-                 'service chooses by --priority'),
+            help='Ladder of flavors from which the service chooses by '
+                 '--priority, instead of --flavor and --count'),
         boot_body.add,
         base.option(
             '--compute-version', metavar='<version>',
@@ -155,14 +155,14 @@ class ShowRequest(base.Show):
 
 
 class SetRequest(base.Show):
-    """Change a request that is not over"""
+    """Change an open request"""
 
     options = (
         _request(), base.option('--name', metavar='<name>'), *_WISHES,
         base.option(
             '--unset', metavar='<what>', action='append', choices=_UNSET,
-            help=f'Take one of these from it: {", ".join(_UNSET)}; may be '
-                 'given several times'))
+            help=f'Clear one of {", ".join(_UNSET)}; may be given several '
+                 'times'))
 
     def ask(self, client, args):
         changes = {**base.given(name=args.name), **_wishes(args)}
@@ -175,10 +175,10 @@ class SetRequest(base.Show):
 
 
 class CancelRequests(base.Command):
-    """Give requests up; what runs stays, unless --servers is given"""
+    """Cancel requests; keep their servers unless --servers is given"""
 
     options = (_request(nargs='+'), base.option(
-        '--servers', action='store_true', help='Delete their servers, too'))
+        '--servers', action='store_true', help='Delete their servers as well'))
 
     def act(self, client, args):
         self.act_on_each(
@@ -192,7 +192,7 @@ class ShowStatistics(base.List):
 
     options = (base.option(
         '--hours', metavar='<number>', type=argtypes.quantity,
-        help='How far back waits count (default: 24)'),)
+        help='Hours before now that waits are taken from (default: 24)'),)
     columns = {
         'Class': 'class', 'Requests': 'requests',
         'By Status': lambda item: format_columns.DictColumn(
@@ -237,11 +237,10 @@ class ShowPlan(base.List):
 
     options = (
         base.option('--hosts', action='store_true',
-                    help='Show what is used of each host before and '
-                         'after'),
+                    help='Show the use of each host before and after'),
         base.option(
             '--plot', metavar='<file>', type=plot.path,
-            help='Draw that into this file, .svg or .png; needs matplotlib '
+            help='Draw it into this .svg or .png file; needs matplotlib '
                  '(pip install nova-preempt[report])'))
     columns = {
         'Request': 'request_id', 'Name': 'name', 'Project': 'project_id',

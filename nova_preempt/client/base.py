@@ -20,37 +20,37 @@ TIME = 'ISO 8601, UTC without an offset'
 
 
 class Json(columns.FormattableColumn):
-    """Nested values: readable in tables, themselves in JSON."""
+    """A nested value, indented in tables."""
 
     def human_readable(self):
         return json.dumps(self._value, indent=2, sort_keys=True)
 
 
 class Maybe(columns.FormattableColumn):
-    """What may not be known: nothing in tables, null in JSON."""
+    """A value that may be None: empty in tables, null in JSON."""
 
     def human_readable(self):
         return '' if self._value is None else str(self._value)
 
 
 def client(command):
-    """The nova_preempt.sdk.v1 Proxy of a command."""
+    """Return the nova_preempt.sdk.v1 Proxy of a command."""
     return command.app.client_manager.preemption
 
 
 def given(**values):
-    """Those that are not None."""
+    """Return the values that are not None."""
     return {name: value for name, value in values.items()
             if value is not None}
 
 
 def option(*names, **settings):
-    """An argument of a command, to be added to its parser."""
+    """Return a function that adds an argument to a parser."""
     return lambda parser: parser.add_argument(*names, **settings)
 
 
 def one_of(*options, required=False):
-    """Arguments of which one can be given."""
+    """Return a function that adds mutually exclusive arguments."""
     def add(parser):
         group = parser.add_mutually_exclusive_group(required=required)
         for each in options:
@@ -59,18 +59,18 @@ def one_of(*options, required=False):
 
 
 LIMIT = option('--limit', metavar='<number>', type=argtypes.quantity,
-               help='At most as many')
+               help='Most items to list')
 INTERVAL = (
     option('--since', metavar='<time>', type=argtypes.time,
-           help=f'Not earlier ({TIME})'),
+           help=f'Earliest time ({TIME})'),
     option('--until', metavar='<time>', type=argtypes.time,
-           help=f'Earlier than this ({TIME})'))
+           help=f'Time before which they are ({TIME})'))
 
 
 class Options:
-    """A command whose arguments are a table.
+    """A command with declared arguments.
 
-    :cvar options: what option() and one_of() return, in the order of the help
+    :cvar options: results of option() and one_of(), in the order of the help
     """
 
     options = ()
@@ -83,21 +83,21 @@ class Options:
 
 
 class Command(Options, command.Command):
-    """A command that shows nothing."""
+    """A command without output."""
 
     def take_action(self, args):
         self.act(client(self), args)
 
     def act_on_each(self, names, kind, act):
-        """Do something for each of these names, whatever becomes of others.
+        """Call act for each name, and continue after failures.
 
-        :raises CommandError: it has failed for one
+        :raises CommandError: act has failed for a name
         """
         failed = 0
         for name in names:
             try:
                 act(name)
-            except Exception as exc:  # noqa: BLE001 - the others have a turn
+            except Exception as exc:  # noqa: BLE001 - goes on with the next
                 LOG.error('%s: %s', name, exc)
                 failed += 1
         if failed:
@@ -106,9 +106,9 @@ class Command(Options, command.Command):
 
 
 class Show(Options, command.ShowOne):
-    """A command that shows what ask() returns: a resource, or a dict.
+    """A command that shows the resource or dict that ask() returns.
 
-    :cvar for_people: whether tables have seconds, and no unknown values
+    :cvar for_people: whether tables show costs in seconds, and hide None
     """
 
     for_people = True
@@ -119,10 +119,10 @@ class Show(Options, command.ShowOne):
 
 
 class List(Options, command.Lister):
-    """A command that lists what ask() returns.
+    """A command that lists the items that ask() returns.
 
     :cvar columns: {heading: name of a field, or function of an item}
-    :cvar more_columns: the same of those that --long adds
+    :cvar more_columns: further columns of --long
     """
 
     columns = {}
@@ -146,7 +146,7 @@ class List(Options, command.Lister):
 
 
 class ListOfProjects(List):
-    """A command that lists, page by page, what belongs to projects.
+    """A command that lists objects of projects, page by page.
 
     :cvar call: the name of the method of the client
     :cvar same: names of arguments that are parameters of this method
@@ -170,11 +170,11 @@ class ListOfProjects(List):
         return found
 
     def query(self, args):
-        """More parameters of the method."""
+        """Return further parameters of the method."""
         return {}
 
     def _tell_of_others(self, args, ask):
-        """Tell people of the items of all projects, if there are some."""
+        """Write a hint to --all-projects if other projects have items."""
         if args.all_projects or args.project or args.formatter != 'table':
             return
         try:
@@ -183,35 +183,36 @@ class ListOfProjects(List):
             return
         if others:
             self.app.stderr.write(
-                'There are none of this project; --all-projects lists those '
-                'of all.\n')
+                'This project has none; --all-projects lists those of all '
+                'projects.\n')
 
 
 def of_projects(kind, whose='Of'):
-    """The options of a ListOfProjects, but for those of what it lists."""
+    """Return the common options of a ListOfProjects."""
     return (
         option('--project', metavar='<project>',
                help=f'{whose} this project (name or id; administrators)'),
         option('--all-projects', action='store_true',
-               help='Of all projects (administrators)'),
+               help='List all projects (administrators)'),
         LIMIT,
         option('--marker', metavar=f'<{kind}-id>',
-               help='Those after this one'))
+               help='Last item of the page before'))
 
 
 PLOT = option('--plot', metavar='<file>', type=plot.path,
-              help='Draw it into this file, .svg or .png; needs matplotlib '
+              help='Draw the report into this .svg or .png file; needs '
+                   'matplotlib '
                    '(pip install nova-preempt[report])')
 
 
 class Report(Show):
-    """A report over time, which can be drawn.
+    """A command that shows a report over time, and can draw it.
 
     :cvar draw: a function of plot
     """
 
     options = (*INTERVAL, PLOT, option(
-        '--series', action='store_true', help='Show the points, too'))
+        '--series', action='store_true', help='Show the points as well'))
     for_people = False
     draw = None
 
@@ -227,7 +228,7 @@ class Report(Show):
 
 
 def drawn(draw, found, file):
-    """Draw something into a file.
+    """Draw a report into a file.
 
     :raises CommandError: it cannot be drawn
     """
@@ -238,21 +239,21 @@ def drawn(draw, found, file):
 
 
 def maybe(name):
-    """A column of a field that may be unknown."""
+    """Return a column of a field that may be None."""
     return lambda item: Maybe(item.get(name))
 
 
 def each(name, key):
-    """A column of a list: what its members have by this key."""
+    """Return a column of a list field: the value of a key of its members."""
     return lambda item: format_columns.ListColumn(
         [member[key] for member in item[name]])
 
 
 def shown(item, args=None):
-    """A resource, or a dict, as what a ShowOne returns.
+    """Return a resource or dict in the form that ShowOne needs.
 
-    :param args: of the command: in a table costs are in seconds, and what is
-        not known is left out; elsewhere all is as the API has it
+    :param args: of the command; with them, tables show costs in seconds and
+        hide None
     """
     if isinstance(item, resource.Resource):
         item = item.answer()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Arguments as of "openstack server create", as Nova's body of a server."""
+"""Builds Nova's body of a server from arguments of server create."""
 
 import argparse
 import base64
@@ -12,23 +12,23 @@ from osc_lib import exceptions
 from nova_preempt.client import base
 from nova_preempt.client import name_lookup
 
-#: What is in a body of Nova, so that one from a file has no need of it.
+#: Arguments that cannot be combined with --body.
 _OPTIONS = ('image', 'network', 'key_name', 'property', 'user_data', 'hint',
             'security_group', 'availability_zone', 'description', 'tag')
-# Of networks: what Nova chooses itself.
+# Networks that Nova chooses itself.
 _CHOICES = ('auto', 'none')
 _KEYS = 'os:scheduler_hints'
 
 
 def add(parser):
-    """Add them."""
+    """Add the arguments to a parser."""
     parser.add_argument('--image', metavar='<image>', help='Name or id')
     parser.add_argument(
         '--network', metavar='<network>', action='append',
         help='Name or id; auto or none; may be given several times (default: '
              'auto)')
     parser.add_argument('--key-name', metavar='<key-name>',
-                        help='A key pair of yours')
+                        help='Key pair of the user')
     parser.add_argument(
         '--security-group', metavar='<name>', action='append',
         help='May be given several times')
@@ -36,13 +36,13 @@ def add(parser):
     parser.add_argument('--description', metavar='<text>')
     parser.add_argument(
         '--property', metavar='<name=value>', action='append', type=pair,
-        help='Of the servers; may be given several times')
+        help='For the servers; may be given several times')
     parser.add_argument(
         '--tag', metavar='<tag>', action='append',
-        help='Of the servers; may be given several times')
+        help='For the servers; may be given several times')
     parser.add_argument(
         '--user-data', metavar='<file>', type=_file,
-        help='What servers find of the metadata service')
+        help='File of the user data of the servers')
     parser.add_argument(
         '--hint', metavar='<name=value>', action='append', type=pair,
         help='For the scheduler; may be given several times')
@@ -53,9 +53,9 @@ def add(parser):
 
 
 def make(command, args):
-    """The body.
+    """Return the body.
 
-    :raises CommandError: something of it is not there
+    :raises CommandError: an image or network does not exist
     """
     if args.body is not None:
         both = [name for name in _OPTIONS if getattr(args, name)]
@@ -89,7 +89,7 @@ def _networks(command, names):
 
 
 def _hints(pairs):
-    """One that is there several times is a list, as in Nova's client."""
+    """Return hints; repeated hints become a list, as in Nova's client."""
     found = {}
     for name, value in pairs:
         if name in found:
@@ -101,7 +101,7 @@ def _hints(pairs):
 
 
 def pair(text):
-    """(name, value) of "name=value"."""
+    """Return (name, value) of "name=value"."""
     name, sign, value = text.partition('=')
     if not (name and sign):
         raise argparse.ArgumentTypeError(f'{text!r} is not <name>=<value>')
@@ -109,7 +109,7 @@ def pair(text):
 
 
 def _file(path):
-    """The contents as Nova takes them."""
+    """Return the contents of a file in base64, as in user_data."""
     return base64.b64encode(_read(path)).decode()
 
 

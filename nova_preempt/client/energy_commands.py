@@ -9,12 +9,12 @@ _HOST = base.option('host', metavar='<host>')
 
 
 class ShowEnergy(base.Show):
-    """Show what the cloud draws, which hosts sleep and what that saves"""
+    """Show power draw, sleeping hosts and savings"""
 
     options = (base.option(
         '--since', metavar='<time>', type=argtypes.time,
-        help='What was saved from then on (ISO 8601, UTC without an offset); '
-             'the last 30 days by default'),)
+        help='Start of the savings (ISO 8601, UTC without an offset; '
+             'default: 30 days ago)'),)
     for_people = False
 
     def ask(self, client, args):
@@ -22,12 +22,12 @@ class ShowEnergy(base.Show):
 
 
 def _figure(name):
-    """A column of a figure, None if there are none."""
+    """Return a column of a figure, None if it is unknown."""
     return lambda item: (item['figures'] or {}).get(name)
 
 
 class ListHosts(base.List):
-    """List hosts with what they deliver and draw, and whether they sleep"""
+    """List hosts with their speed, power and power state"""
 
     columns = {
         'Name': 'name', 'State': 'state', 'Since': 'since',
@@ -45,13 +45,13 @@ class ListHosts(base.List):
 
 
 def _rank(item):
-    """The most efficient first, the unknown last."""
+    """Return the sort key: most efficient first, unknown last."""
     efficiency = _figure('flops_per_watt')(item)
     return efficiency is None, -(efficiency or 0), item['name']
 
 
 class Report(base.Report):
-    """Show what was drawn and saved over time"""
+    """Show power draw and savings over time"""
 
     draw = plot.draw_energy
 
@@ -63,7 +63,7 @@ class Report(base.Report):
 
 
 class RetryHost(base.Command):
-    """Try again to boot a host that has failed"""
+    """Retry the boot of a failed host"""
 
     options = (_HOST,)
 
@@ -72,18 +72,18 @@ class RetryHost(base.Command):
 
 
 class SetFigures(base.Show):
-    """Say what a host delivers and draws, in place of what was measured"""
+    """Set the speed and power of a host, replacing measured figures"""
 
     options = (
         _HOST,
         base.option('--flops', metavar='<number>', type=float,
                     help='Floating-point operations a second at full load'),
         base.option('--watts', metavar='<number>', type=float,
-                    help='What it draws at full load'),
+                    help='Watts at full load'),
         base.option('--idle-watts', metavar='<number>', type=float,
-                    help='What it draws without servers'),
+                    help='Watts without servers'),
         base.option('--source', metavar='<text>',
-                    help='Where this comes from'))
+                    help='Origin of the figures'))
 
     def ask(self, client, args):
         return client.set_energy_figures(args.host, **base.given(
@@ -92,7 +92,7 @@ class SetFigures(base.Show):
 
 
 class UnsetFigures(base.Command):
-    """Forget what was measured of a host"""
+    """Delete the measured figures of a host"""
 
     options = (_HOST,)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resolves names to ids: projects, servers, zones and so on.
 
-Who asks by a token alone has no catalog: then an id is taken as it is.
+A user with a token alone has no catalog: ids are then used as they are.
 """
 
 import re
@@ -12,16 +12,16 @@ from keystoneauth1 import identity
 from openstack import exceptions as sdk_exc
 from osc_lib import exceptions
 
-#: What a call raises that was refused or not answered.
+#: Errors of calls that were refused or failed.
 FAILURES = (sdk_exc.SDKException, ks_exc.ClientException)
 
-# Without a catalog, or without the service in it.
+# Errors without a catalog, or without the service in it.
 _NO_SERVICE = (ks_exc.EndpointNotFound, ks_exc.CatalogException,
                ks_exc.DiscoveryFailure, sdk_exc.ServiceDiscoveryException)
 
 
 def is_uuid(name):
-    """Whether it is an id as Nova and this service make them."""
+    """Return whether a name is a UUID."""
     try:
         return str(uuid.UUID(name)) == name.lower()
     except ValueError:
@@ -29,9 +29,9 @@ def is_uuid(name):
 
 
 def id_by(find, kind, name):
-    """The id of what is named by its id or its name.
+    """Return the id of an object from its id or name.
 
-    :param find: a method of the client that finds it by its name
+    :param find: a method of the client that finds it by name
     :raises CommandError: there is none, or more than one
     """
     if is_uuid(name):
@@ -44,25 +44,25 @@ def id_by(find, kind, name):
 
 
 def project_id(command, name):
-    """The id of the project of this id or name.
+    """Return the id of a project from its id or name.
 
     :raises CommandError: there is none, or more than one
     """
     try:
         return _found(command, 'identity', 'project', name)
     except sdk_exc.ForbiddenException:
-        # Keystone's ids, as far as they are not an operator's own.
+        # The usual format of Keystone's ids.
         if re.fullmatch('[0-9a-f]{32}', name.replace('-', '').lower()):
             return name
         raise exceptions.CommandError(
-            f'Keystone does not let you look for project {name!r}; take its '
+            f'Keystone does not allow you to find project {name!r}; use its '
             'id.') from None
 
 
 def server_id(command, name):
-    """The id of the server of this id or name.
+    """Return the id of a server from its id or name.
 
-    An id is not looked up: a server that was a victim may be gone.
+    An id is not looked up, since a former victim may be deleted.
 
     :raises CommandError: there is none, or more than one
     """
@@ -70,13 +70,13 @@ def server_id(command, name):
         return name
     if not _has_catalog(command):
         raise exceptions.CommandError(
-            f'{name!r} is no id of a server, and there is no Nova in the '
-            'catalog to look for its name.')
+            f'{name!r} is no id of a server, and the catalog has no Nova to '
+            'find its name.')
     return _found(command, 'compute', 'server', name)
 
 
 def flavor_id(command, name):
-    """The id of the flavor of this id or name.
+    """Return the id of a flavor from its id or name.
 
     :raises CommandError: there is none
     """
@@ -84,12 +84,12 @@ def flavor_id(command, name):
 
 
 def image_id(command, name):
-    """The same of an image; there may be more than one of a name."""
+    """Return the id of an image from its id or name."""
     return name if is_uuid(name) else _found(command, 'image', 'image', name)
 
 
 def network_id(command, name):
-    """The same of a network."""
+    """Return the id of a network from its id or name."""
     return name if is_uuid(name) else _found(
         command, 'network', 'network', name)
 
@@ -100,9 +100,9 @@ def _has_catalog(command):
 
 
 def _found(command, service, kind, name):
-    """The id of what openstacksdk finds by its id or name.
+    """Return the id of an object that openstacksdk finds by id or name.
 
-    :raises ForbiddenException: it may not be looked for
+    :raises ForbiddenException: the search is not allowed
     """
     if not _has_catalog(command):
         return name
@@ -133,7 +133,7 @@ def check_zone(command, name):
 
 
 def check_host(client, name):
-    """Refuse a host that there is not, as far as that can be told."""
+    """Refuse an unknown host, if the user may list hosts."""
     try:
         hosts = [item.name for item in client.hosts()]
     except FAILURES:

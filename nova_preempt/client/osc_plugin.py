@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entry points that openstackclient asks of a plugin."""
+"""The plugin of openstackclient."""
 
 from osc_lib import exceptions
 from osc_lib import utils
@@ -15,7 +15,7 @@ ENDPOINT = 'OS_PREEMPTION_ENDPOINT'
 
 
 def make_client(instance):
-    """The Proxy for the endpoint of the catalog, or that of the option.
+    """Return the Proxy for the endpoint of the catalog or the option.
 
     :param instance: an osc_lib ClientManager
     """
@@ -23,9 +23,9 @@ def make_client(instance):
 
 
 def check_api_version(version):
-    """Refuse a version that openstackclient would only warn of.
+    """Refuse an unsupported version, of which openstackclient only warns.
 
-    :returns: whether openstackclient need not check it
+    :returns: True, so that openstackclient does not check it
     :raises CommandError: it is not supported
     """
     if version not in API_VERSIONS:

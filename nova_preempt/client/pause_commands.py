@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands to stop everything at once, and to go on."""
+"""Commands that pause and resume subsystems."""
 
 from nova_preempt.client import base
 
-# As nova_preempt.db.pauses has them, which clients need not have.
+# A copy of nova_preempt.db.pauses.ALL, which clients must not import.
 WHAT = ('preemption', 'reservations', 'power', 'backlog')
 ALL = 'all'
 
 _WHAT = base.option(
     '--what', choices=[*WHAT, ALL], default=ALL,
-    help='preemption: no server ends to make room, at its maximum run time, '
-         'for headroom or as a simulation; reservations: none begins or ends, '
-         'and no host is emptied; power: no host is switched on or off; '
-         'backlog: no request that waits is started. Default: all of them')
+    help='preemption: no server is evicted for another, for headroom, at its '
+         'maximum run time or as a simulation; reservations: none begins or '
+         'ends, and no host is drained; power: no host is switched on or off; '
+         'backlog: no waiting request is started. Default: all')
 
 
 def _chosen(args):
@@ -20,7 +20,7 @@ def _chosen(args):
 
 
 class ListPauses(base.List):
-    """List what is stopped, since when, why, and who asked for it"""
+    """List pauses, with reason and user"""
 
     columns = {'What': 'what', 'Since': 'since', 'Reason': 'reason',
                'User': 'user_id', 'Project': 'project_id',
@@ -31,21 +31,21 @@ class ListPauses(base.List):
 
 
 class Pause(ListPauses):
-    """Stop at once what ends, moves or closes something of others'
+    """Pause preemption, reservations, power control or the backlog at once
 
-    Who has notice keeps its place. Who has been asked to end, ends.
+    Victims with notice keep running. Evictions that Nova was asked for go on.
     """
 
     options = (_WHAT, base.option(
         '--reason', metavar='<text>', required=True,
-        help='For those who ask why nothing happens'))
+        help='Reason that users and operators see'))
 
     def ask(self, client, args):
         return [client.pause(what, args.reason) for what in _chosen(args)]
 
 
 class Resume(base.Command):
-    """Go on with what was stopped"""
+    """Resume what was paused"""
 
     options = (_WHAT,)
 

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report drawn over time, by matplotlib if that is installed."""
+"""Draws reports and plans with matplotlib, if it is installed."""
 
 import argparse
 import datetime
 import os
 
-#: What a file's name may end with.
+#: Suffixes of files that can be written.
 FORMATS = ('.png', '.svg')
 
-# Names of more hosts could not be read.
+# The most hosts whose names are legible.
 _MOST_NAMES = 60
 _NOTHING = {'capacity': 0, 'used': 0, 'used_after': 0}
 
 
 class NoPlot(Exception):
-    """It says why it cannot be drawn."""
+    """A report cannot be drawn; the text has the reason."""
 
 
 def path(text):
-    """An argument that names the file."""
+    """Return the path of an argument, if its suffix is supported."""
     if os.path.splitext(text)[1].lower() not in FORMATS:
         raise argparse.ArgumentTypeError(
             f'{text!r} does not end with {" or ".join(FORMATS)}')
@@ -59,7 +59,7 @@ def draw_availability(report, file):
     figure = _figure(classes, report)
     axes = figure.subplots()
     for item in classes:
-        # The time of a point is the end of what it is about.
+        # The time of a point is the end of its part of the period.
         axes.plot(_times(item['series']),
                   _known(point['availability'] for point in item['series']),
                   drawstyle='steps-pre',
@@ -83,7 +83,7 @@ def draw_plan(plan, file):
                 for host in plan['hosts']]
         before = [_share(use, 'used') for use in uses]
         after = [_share(use, 'used_after') for use in uses]
-        # Not as bars, of which thousands would take minutes.
+        # Not bars: thousands of them would take minutes.
         axes.stairs(after, baseline=before, fill=True, color='tab:orange',
                     label='started now')
         axes.stairs(before, fill=True, color='tab:blue', label='used')
@@ -105,7 +105,7 @@ def draw_plan(plan, file):
 
 
 def _place(name):
-    """The usual resource classes first."""
+    """Return the sort key: usual resource classes first."""
     usual = ('VCPU', 'PCPU', 'MEMORY_MB', 'DISK_GB')
     return (usual.index(name) if name in usual else len(usual)), name
 
@@ -128,7 +128,7 @@ def _empty_figure(found, why_none):
                      f'nova-preempt[report] ({exc})') from exc
     if not found:
         raise NoPlot(why_none)
-    # Without pyplot, which would look for a screen.
+    # Without pyplot, which needs a display.
     return matplotlib.figure.Figure(figsize=(10, 7), layout='constrained')
 
 
@@ -141,7 +141,7 @@ def _known(values):
 
 
 def _finish(figure, lowest, every, file):
-    """Label and write it; times are those of the lowest axes."""
+    """Label the axes and write the file; the lowest axes show times."""
     import matplotlib.dates
     lowest.set_xlabel('time (UTC)')
     locator = matplotlib.dates.AutoDateLocator()
@@ -152,6 +152,6 @@ def _finish(figure, lowest, every, file):
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
         axes.margins(x=0)
-        # Beside the lines, which may be anywhere.
+        # Outside the axes, where it hides no line.
         axes.legend(loc='center left', bbox_to_anchor=(1, 0.5))
     figure.savefig(file)

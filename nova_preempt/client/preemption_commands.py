@@ -14,7 +14,7 @@ _ZONE = base.option('--availability-zone', metavar='<zone>')
 
 
 def _of_server(name):
-    """A column of the server that was placed, if it is known."""
+    """Return a column of the placed server, empty if it is unknown."""
     return lambda item: base.Maybe((item['server'] or {}).get(name))
 
 
@@ -30,11 +30,11 @@ class ListPreemptions(base.ListOfProjects):
     same = ('flavor', 'status', 'since', 'until', 'host')
     options = (
         base.option('--server', metavar='<server>',
-                    help='Of this server (name or id), placed or a victim'),
+                    help='Placed server or victim (name or id)'),
         base.option('--victim', metavar='<server>',
-                    help='Of this victim (name or id)'),
+                    help='Victim (name or id)'),
         base.option('--flavor', metavar='<flavor>',
-                    help='With a victim of this flavor (name)'),
+                    help='Flavor of a victim (name)'),
         base.option('--status', metavar='<status>',
                     choices=argtypes.PREEMPTION_STATUSES,
                     help='intent, claimed, rolling_back, done, '
@@ -71,7 +71,7 @@ class ShowPreemption(base.Show):
 
 
 class Explain(base.Show):
-    """Ask who would end for a new server of a flavor; nobody does"""
+    """Show whom a new server of a flavor would preempt; none is evicted"""
 
     options = (
         base.option('flavor', metavar='<flavor>', help='Name or id'), _ZONE,
@@ -87,16 +87,16 @@ class Explain(base.Show):
 
 
 class Simulate(base.Show):
-    """End a preemptible server as a preemption would, to test it
+    """Evict a preemptible server as a preemption would, for tests
 
-    It gets its notice, and then what its flavor says happens to it. This is
-    no dry run.
+    The server gets its notice, and then the action of its flavor. This is no
+    dry run.
     """
 
     options = (
         base.option('server', metavar='<server>', help='Name or id'),
         base.option('--reason', metavar='<text>',
-                    help='Is kept in the record'))
+                    help='Text for the record of the preemption'))
 
     def ask(self, client, args):
         return client.simulate_preemption(
@@ -126,7 +126,7 @@ class ShowStatistics(base.List):
 
 
 class ShowChances(base.List):
-    """Ask how many servers of flavors would find room now"""
+    """Show how many servers of flavors would find capacity now"""
 
     options = (
         base.option('flavors', metavar='<flavor>', nargs='+',

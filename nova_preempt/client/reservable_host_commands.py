@@ -14,10 +14,10 @@ _PROJECT = base.option('project', metavar='<project>', help='Name or id')
 
 
 class ListHosts(base.List):
-    """List hosts and who has reserved them (administrators)"""
+    """List hosts and their reservations (administrators)"""
 
     options = (base.LIMIT, base.option(
-        '--marker', metavar='<host>', help='Those after this one'))
+        '--marker', metavar='<host>', help='Last host of the page before'))
     columns = {
         'Name': 'name', 'Reservable': 'reservable', 'State': 'state',
         'Status': 'status', 'Vacant': 'vacant',
@@ -43,7 +43,7 @@ class ShowHost(base.Show):
 
 
 class SetHost(base.Show):
-    """Say whether a host can be reserved, and what it has (administrators)"""
+    """Set whether a host is reservable, and properties (administrators)"""
 
     options = (
         _HOST,
@@ -53,18 +53,16 @@ class SetHost(base.Show):
                         help='It can be reserved'),
             base.option('--not-reservable', dest='reservable',
                         action='store_const', const=False,
-                        help='It cannot; what is reserved stays so'),
+                        help='It cannot be reserved; reservations are kept'),
             base.option('--default-reservable', action='store_true',
-                        help='As [reservation]reservable_default says')),
+                        help='Use [reservation]reservable_default')),
         base.option(
             '--property', metavar='<name>=<value>', action='append',
             default=[], type=argtypes.host_property,
-            help='Give it an extra property; a list as JSON (repeat for '
-                 'more)'),
+            help='Set an extra property; a list as JSON (repeat for more)'),
         base.option(
             '--unset-property', metavar='<name>', action='append',
-            default=[], help='Take an extra property from it (repeat for '
-                             'more)'))
+            default=[], help='Unset an extra property (repeat for more)'))
 
     def ask(self, client, args):
         changes = {}
@@ -161,7 +159,7 @@ class SetLimits(base.Show):
 
 
 class UnsetLimits(base.Command):
-    """Take a project's own limits from it (administrators)"""
+    """Unset the limits of a project (administrators)"""
 
     options = (_PROJECT,)
 

@@ -10,7 +10,7 @@ from nova_preempt.client import argtypes
 from nova_preempt.client import base
 from nova_preempt.client import name_lookup
 
-# What both a reservation and a preview are asked with.
+# Options of both create and preview.
 _REQUEST = (
     base.option(
         '--host-properties', metavar='<filter>', type=argtypes.host_properties,
@@ -26,13 +26,13 @@ _REQUEST = (
              'from --start to --end)'),
     base.option(
         '--start', metavar='<time>', type=argtypes.time,
-        help=f'Not earlier than this (default: now; {base.TIME})'),
+        help=f'Earliest start (default: now; {base.TIME})'),
     base.option(
         '--end', metavar='<time>', type=argtypes.time,
-        help='Over by this (default: any, but with neither --start nor '
-             f'--end it starts now; {base.TIME})'))
+        help='Latest end (default: any, but without --start and --end it '
+             f'starts now; {base.TIME})'))
 
-# What can be said at first and changed later.
+# Options of both create and set.
 _CHANGES = (
     base.option('--name', metavar='<name>'),
     base.option(
@@ -40,7 +40,7 @@ _CHANGES = (
         help='What happens at the end to the servers that run in it'),
     base.option(
         '--before-end', metavar='<duration>', type=argtypes.duration_s,
-        help='How long before the end there is notice: seconds, or like 90m'))
+        help='Time of the notice before the end: seconds, or like 90m'))
 
 
 def _requested(args):
@@ -73,7 +73,7 @@ class CreateReservation(base.Show):
 
 
 class PreviewReservation(base.Show):
-    """Ask when and where hosts could be reserved; none are"""
+    """Show when and where hosts could be reserved; none is reserved"""
 
     options = _REQUEST
 
@@ -118,7 +118,7 @@ class ShowReservation(base.Show):
 
 
 class SetReservation(base.Show):
-    """Change a reservation, or let it end earlier or later"""
+    """Change a reservation or its end"""
 
     options = (
         _reservation(), *_CHANGES,
@@ -134,7 +134,7 @@ class SetReservation(base.Show):
 
 
 class DeleteReservations(base.Command):
-    """Cancel reservations; one that is under way ends now"""
+    """Cancel reservations; an active reservation ends now"""
 
     options = (_reservation(nargs='+'),)
 

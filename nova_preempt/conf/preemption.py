@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""[preemption]: who may end for whom, and how Nova is asked for it."""
+"""Options of [preemption]: policy of evictions, and calls of Nova."""
 
 from keystoneauth1 import loading as ks_loading
 from oslo_config import cfg
@@ -19,39 +19,41 @@ DECISION_OPTS = [
     cfg.BoolOpt(
         'enabled', mutable=True, default=True,
         help="""
-Whether normal servers may take the place of preemptible ones.
+Whether normal servers may preempt preemptible servers; true by default.
 
-False makes the scheduler behave as Nova's own: preemptible servers are left
-alone. Preemptions that are under way are still finished or rolled back.
+False makes the scheduler behave as Nova's own. Preemptions in progress are
+still finished or rolled back.
 """),
     cfg.StrOpt(
         'consider', default='when_full',
         choices=[
-            ('when_full', 'only when no host with room passes the filters'),
-            ('always', 'beside the hosts with room'),
+            ('when_full', 'if no host with capacity passes the filters'),
+            ('always', 'together with hosts with capacity'),
         ],
         help="""
-When hosts on which preemptible servers would have to end are looked at.
+When hosts that need victims are candidates.
 
-With the default multipliers both choose the same host, unless those with room
-have failed to build servers lately; ``when_full`` costs nothing as long as
-there is room. ``always``, which is what López García et al. (FGCS 2019)
+With the default multipliers both choose the same host, unless hosts with
+capacity have failed to build servers lately; ``when_full``, the default, costs
+nothing as long as there is capacity.
+``always``, which is what López García et al. (FGCS 2019)
 describe, lets an operator who lowers
 ``[filter_scheduler]preemption_weight_multiplier`` and
 ``preemption_cost_weight_multiplier`` weigh a good host with cheap victims
-against a poor one with room.
+against a poor host with capacity.
 """),
     cfg.StrOpt(
         'cost', default='partial_hour',
         help="""
-What the end of a preemptible server costs: the name of an entry point in the
+The cost of evicting a preemptible server: the name of an entry point in the
 group ``nova_preempt.cost``. The set of victims of least total cost is chosen.
 
 * ``partial_hour``: seconds since its last full billing period, which a
   provider who bills full periods does not get paid;
-* ``count``: the same for each server, so as few as possible end;
+* ``count``: the same for each server, so that fewest servers are evicted;
 * ``youngest_first``: its uptime in seconds;
-* ``oldest_first``: ten years less its uptime, so few and old ones end.
+* ``oldest_first``: ten years less its uptime, so that few and old servers are
+  evicted.
 """),
     cfg.IntOpt(
         'billing_period_s', default=3600, min=1,
@@ -61,15 +63,14 @@ group ``nova_preempt.cost``. The set of victims of least total cost is chosen.
     cfg.IntOpt(
         'repeat_cost_s', default=3600, min=0,
         help="""
-What each earlier time that a server has given way (it was shelved, stopped or
-migrated, so it is still there) adds to its cost, in seconds, so that it is
-not always the same server's turn.
+Seconds that each earlier eviction which a server survived (it was shelved,
+stopped or migrated) adds to its cost, so that the same server is not evicted
+again and again.
 
-The default is an hour, which is more than ``partial_hour`` ever says with the
-default billing period: of two servers the one that has given way less often
-goes first. Servers that never had to give way cost what they always did. With
-a ``billing_period_s`` other than an hour set this to the same. 0 makes no
-difference between them.
+The default, an hour, exceeds each cost of ``partial_hour`` with the default
+billing period: of two servers the one with fewer evictions is evicted first.
+With another ``billing_period_s`` set both to the same value. 0 ignores earlier
+evictions.
 """),
     cfg.BoolOpt(
         'allow_hint', default=False,
@@ -78,26 +79,26 @@ Whether the scheduler hint ``preemptible=true`` makes a server preemptible,
 whatever its flavor.
 
 Off by default: with flavors alone the operator decides, by flavor access, who
-may use preemptible servers and at which price. Give ``nova-preempt-api`` the
-same value as the schedulers: by its own it takes requests of the backlog for
-preemptible ones or not.
+may use preemptible servers and at which price. Set the same value for
+``nova-preempt-api``, which accepts requests of the backlog by it, and the
+schedulers.
 """),
     cfg.IntOpt(
         'minimum_runtime_s', mutable=True, default=0, min=0,
         help="""
-How long a preemptible server runs at least before it may have to end, in
-seconds. The flavor extra spec ``preemptible:minimum_runtime_s`` can only
+Seconds that a preemptible server runs before it may be evicted.
+The flavor extra spec ``preemptible:minimum_runtime_s`` can only
 lengthen it. 0, the default, gives no such promise.
 """),
     cfg.StrOpt(
         'honored_locks', default='admin',
         choices=[
             ('admin', 'those of administrators'),
-            ('all', 'those of the owners of servers, too'),
+            ('all', 'those of owners of servers as well'),
         ],
         help="""
-Whose locks (``openstack server lock``) keep a preemptible server from being
-ended.
+Whose locks (``openstack server lock``) protect a preemptible server from
+eviction.
 
 With ``all`` any member of a project can keep preemptible servers for ever, at
 the price of preemptible ones, unless the policy of Nova
@@ -108,32 +109,32 @@ the project that the token is for does so as its owner.
     cfg.StrOpt(
         'headroom', default='',
         help="""
-What ``nova-preempt-engine`` keeps free in the whole cloud by ending
-preemptible servers ahead of demand, so that a normal server need not wait for
-a notice: a list of ``CLASS:AMOUNT`` or ``CLASS:PERCENT%``, such as
+Capacity that ``nova-preempt-engine`` keeps free in the whole cloud by evicting
+preemptible servers ahead of demand, so that normal servers need not wait for
+notices: a list of ``CLASS:AMOUNT`` or ``CLASS:PERCENT%``, such as
 ``VCPU:5%,MEMORY_MB:65536``. An aggregate may have one of its own in its
 metadata, ``preemptible:headroom``. Empty, the default, keeps nothing free:
 idle capacity is put to use.
 
-The scheduler places no preemptible server, and the engine brings none back,
-where it would take of this space; give all of them the same value. By data of
-up to 5 s ago, so that several schedulers at once may place a few too
-many, which end again.
+The scheduler places, and the engine restores, no preemptible server that would
+use this capacity; set the same value for all of them. The data may be 5 s
+old, so that concurrent schedulers may place a few servers too many, which are
+evicted again.
 """),
     cfg.IntOpt(
         'maximum_runtime_s', mutable=True, default=0, min=0,
         help="""
-After how long a preemptible server gets notice and ends even if nobody needs
-its place, in seconds, by ``nova-preempt-engine``. The flavor extra spec
+Seconds after which ``nova-preempt-engine`` gives a preemptible server notice
+and evicts it even without demand. The flavor extra spec
 ``preemptible:maximum_runtime_s`` overrides it. 0, the default, sets no such
 time; 86400 is the classic product of a day.
 """),
     cfg.IntOpt(
         'notice_s', mutable=True, default=30, min=0,
         help="""
-How long before its end a preemptible server gets notice, in seconds. The
-guest finds it in its metadata, under the key ``preemption``; a server that is
-powered off earlier is taken at its word. The request that ends it waits as
+Seconds between the notice to a preemptible server and its eviction. The guest
+finds the notice in its metadata, under the key ``preemption``; a server that
+is powered off earlier is evicted at once. The preempting request waits as
 long. The flavor extra spec ``preemptible:notice_s`` overrides it.
 
 The default is the shortest notice that public clouds give.
@@ -156,7 +157,7 @@ not start where it is longer.
         'actions', mutable=True, default=['delete', 'shelve', 'stop'],
         item_type=cfg.types.String(choices=ACTIONS),
         help="""
-What may happen to preemptible servers when they have to give way. A flavor
+Actions by which preemptible servers may be evicted. A flavor
 chooses with the extra spec ``preemptible:action``; one that chooses nothing,
 or what is not in this list, gets the default: the first of the list that is
 not ``migrate``.
@@ -167,8 +168,8 @@ not ``migrate``.
   ``stop_retention_s``. Servers with NUMA cells, pinned processors, PCI devices
   or virtual GPUs, which Nova does not free of stopped servers, meet the next
   action of this list instead;
-* ``migrate``: it is live-migrated to a host with room, and meets the default
-  action only if that fails. As the first of the list it is tried on every
+* ``migrate``: it is live-migrated to a host with capacity; the default action
+  is taken only if that fails. As the first of the list it is tried on every
   victim, whatever its flavor says; what fails to move then meets its own
   action.
 
@@ -188,9 +189,9 @@ and takes longer than an end.
         'preempting_operations', mutable=True, default=list(OPERATIONS),
         item_type=cfg.types.String(choices=OPERATIONS),
         help="""
-The operations of normal servers that may end preemptible ones. A rebuild
-never does, since it stays where it is. All others do by default: what a
-normal server needs goes before idle capacity put to use.
+The operations of normal servers that may preempt. A rebuild never does, since
+the server keeps its host. All others do by default, since normal servers have
+priority over the use of idle capacity.
 """),
     cfg.IntOpt(
         'max_waiting_requests', default=32, min=0,

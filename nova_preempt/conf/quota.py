@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""[preemption_quota]: how much of each kind a project may have."""
+"""Options of [preemption_quota]: quota of preemptible and normal servers."""
 
 from oslo_config import cfg
 from oslo_config import types
@@ -10,13 +10,13 @@ OPTS = [
     cfg.StrOpt(
         'driver', default='none',
         choices=[
-            ('none', 'nothing is bounded here'),
-            ('options', 'by the options of this group'),
-            ('oslo_limit', 'by limits that are registered in Keystone'),
+            ('none', 'no limits beyond Nova\'s quota'),
+            ('options', 'limits from the options of this group'),
+            ('oslo_limit', 'limits that are registered in Keystone'),
         ],
         help="""
-Where the limits come from that the scheduler holds each project to, beside
-Nova's own quota.
+The source of the limits of projects that the scheduler enforces in addition to
+Nova's quota.
 
 ``none``, the default, leaves it all to Nova, whose quota counts preemptible
 servers like others. With ``options`` the options below are the limits. With

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""[reservation]: whole hosts at a known time, and who keeps off them."""
+"""Options of [reservation]: whole hosts reserved for some time."""
 
 from oslo_config import cfg
 
@@ -14,10 +14,9 @@ OPTS = [
         'enabled', default=False, mutable=True,
         help="""
 Whether projects may reserve hosts with ``nova-preempt-api``. A reservation
-ends preemptible servers and moves normal ones of other projects away, and
-keeps hosts from everybody else: so it is off, the default, until an operator
-has said which hosts can be reserved, how much of them a project may have, and
-by its policies who may.
+evicts preemptible servers, migrates normal servers of other projects away and
+keeps new servers off its hosts. Off by default, since an operator has to
+define reservable hosts, limits of projects and policies.
 
 While it is false no reservation is made or made longer, and none that has not
 started begins: no host is kept free, emptied, woken up or replaced for one.
@@ -66,7 +65,7 @@ Preemptible servers are not concerned: they stay until their notice.
     cfg.StrOpt(
         'lease_service', default='native',
         help="""
-Who says which hosts are reserved: the name of an entry point in the group
+The service that manages reservations: the name of an entry point in the group
 ``nova_preempt.lease_service``.
 
 * ``native``: the reservations of ``nova-preempt-api``;

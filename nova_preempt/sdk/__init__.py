@@ -20,7 +20,7 @@ class PreemptionService(
         # Not generic in older releases of openstacksdk.
         service_description.ServiceDescription  # type: ignore[type-arg]
         ):
-    """What openstacksdk has to know to find the service and call it."""
+    """Describes the Preemption API to openstacksdk."""
 
     supported_versions = {'1': _proxy.Proxy}
 
@@ -30,7 +30,7 @@ SERVICE = PreemptionService(service_type='preemption')
 
 
 def add_to(connection: Connection) -> Connection:
-    """Give an openstack.connection.Connection the service.
+    """Add the service to an openstack.connection.Connection.
 
     "nova_preempt.sdk:add_to" is a vendor_hook, in clouds.yaml or of
     openstack.connect().

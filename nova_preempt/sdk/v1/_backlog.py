@@ -10,21 +10,21 @@ from openstack import exceptions
 from nova_preempt.sdk.v1 import _base
 from nova_preempt.sdk.v1 import backlog as _backlog
 
-# What cannot become anything else.
+# Final statuses.
 _OVER = {'done', 'failed', 'cancelled', 'expired'}
 
 
 class BacklogMixin(_base.Proxy):
-    """A part of _proxy.Proxy."""
+    """The methods of _proxy.Proxy about waiting requests."""
 
     def backlog_requests(self, *, max_items: int | None = None, **query: Any
                          ) -> Iterator[_backlog.BacklogRequest]:
-        """A generator of BacklogRequests, the newest first.
+        """Iterate over BacklogRequests, newest first.
 
         :param max_items: as of preemptions
         :param query: status, user_id; for administrators project_id,
             all_projects=True
-        :raises InvalidResourceQuery: something else is named
+        :raises InvalidResourceQuery: another parameter is given
         """
         return self._all(_backlog.BacklogRequest, max_items, query)
 
@@ -40,13 +40,13 @@ class BacklogMixin(_base.Proxy):
                              ) -> _backlog.BacklogRequest | None:
         """A BacklogRequest of the project; None if there is none.
 
-        :param ignore_missing: whether None is fine, and no NotFoundException
+        :param ignore_missing: return None instead of raising NotFoundException
         :raises DuplicateResource: there are several of the name
         """
         return self._named(_backlog.BacklogRequest, name_or_id, ignore_missing)
 
     def create_backlog_request(self, **values: Any) -> _backlog.BacklogRequest:
-        """Leave a request for servers; the BacklogRequest.
+        """Create a request for servers; return the BacklogRequest.
 
         :param values: body (of Nova's POST /servers), compute_version,
             flavors (ids, in order of preference), count, least_count (or a
@@ -70,9 +70,9 @@ class BacklogMixin(_base.Proxy):
     def cancel_backlog_request(self, request: _backlog.BacklogRequest | str, *,
                                servers: bool = False,
                                ignore_missing: bool = True) -> None:
-        """Give a request up.
+        """Cancel a request.
 
-        :param servers: whether its servers are deleted, too
+        :param servers: whether its servers are deleted as well
         """
         try:
             self._get_resource(_backlog.BacklogRequest, request).cancel(
@@ -85,7 +85,7 @@ class BacklogMixin(_base.Proxy):
                                  status: str = 'active', *,
                                  interval: float = 10, wait: float | None = 600
                                  ) -> _backlog.BacklogRequest:
-        """The BacklogRequest once it has this status.
+        """The BacklogRequest when it has this status.
 
         As wait_for_preemption.
         """
@@ -108,12 +108,9 @@ class BacklogMixin(_base.Proxy):
         return self._single(_backlog.BacklogReport, **query)
 
     def get_backlog_plan(self) -> _backlog.BacklogPlan:
-        """A BacklogPlan, for administrators: who would start now, and where.
-
-        Nobody does.
-        """
+        """Return a BacklogPlan of requests to start (administrators)."""
         return self._single(_backlog.BacklogPlan)
 
     def backlog_classes(self) -> Iterator[_backlog.BacklogClass]:
-        """A generator of BacklogClasses, the most important first."""
+        """Iterate over BacklogClasses, the most important first."""
         return self._all(_backlog.BacklogClass)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base class of all resources."""
+"""Base classes of resources and of the proxy."""
 
 from __future__ import annotations
 
@@ -23,19 +23,18 @@ ResourceT = TypeVar('ResourceT', bound=resource.Resource)
 
 
 def flag(value: object, _kind: object = None) -> str:
-    """A boolean as the API takes it in a query."""
+    """Return a boolean as the API expects it in a query."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Resource(resource.Resource):
     """A resource of the Preemption API.
 
-    What is given for a request is sent as it is named, so that the service
-    refuses what it does not know. After that a resource has what the service
-    has answered, and nothing else.
+    Values of a request are sent under their names, so that the service refuses
+    unknown values. Afterwards a resource has the values of the response only.
 
-    _max_microversion is the version that brought the resource, or has added
-    to it; _least_microversion is then the one that brought it.
+    _max_microversion is the version that introduced the resource or extended
+    it last; _least_microversion is then the version that introduced it.
     """
 
     _max_microversion: str
@@ -43,18 +42,18 @@ class Resource(resource.Resource):
 
     _allow_unknown_attrs_in_body = True
     commit_method: Literal['POST', 'PATCH', 'PUT'] = 'PATCH'
-    # Without changes the service is asked, too, and says what is missing.
+    # Requests without changes are sent as well; the service refuses them.
     allow_empty_commit = True
-    #: What comes after the id in the path.
+    #: The part of the path after the id.
     path_end = ''
 
     def answer(self) -> dict[str, Any]:
-        """What the service has said of it: JSON, as a dict."""
+        """Return the response of the service as a dict."""
         return dict(self._body.attributes)
 
     def _ask(self, session: adapter.Adapter, path: str, body: dict[str, Any]
              ) -> Self:
-        """Post a question; this becomes the answer."""
+        """Post a question, and update this resource from the response."""
         self._translate_response(session.post(
             path, json=body, microversion=self._get_microversion(session)))
         return self
@@ -62,9 +61,9 @@ class Resource(resource.Resource):
     @classmethod
     def _get_microversion(cls, session: adapter.Adapter,
                           action: str | None = None) -> str:
-        """The microversion to ask with.
+        """Return the microversion of requests.
 
-        :param action: what for, which older releases of openstacksdk tell
+        :param action: passed by older releases of openstacksdk
         :raises NotSupported: the service, or the default_microversion that
             is configured, is too old
         """
@@ -85,8 +84,8 @@ class Resource(resource.Resource):
             cls, uri: str, response: requests.Response, data: dict[str, Any],
             marker: str | None, limit: str | None, total_yielded: int
     ) -> tuple[str | None, Mapping[str, str | list[str] | int | None]]:
-        # From where this page came: behind a proxy the service may not know
-        # under which address that is.
+        # Reuse the URL of this page: behind a proxy the service may not know
+        # its own address.
         if data.get(f'{cls.resources_key}_links'):
             return uri, {'marker': marker, 'limit': limit}
         return None, {}
@@ -111,7 +110,7 @@ class Resource(resource.Resource):
     def _translate_response(self, response: requests.Response, *args: Any,
                             **values: Any) -> None:
         if response.status_code < 400 and response.content:
-            # What was asked is no part of the answer.
+            # Drop the values of the request.
             for known in (self._body.attributes, self._unknown_attrs_in_body):
                 known.clear()
             dict.clear(self)
@@ -119,7 +118,7 @@ class Resource(resource.Resource):
 
 
 class Single(Resource):
-    """A resource of which there is one."""
+    """A resource without an id."""
 
     requires_id = False
     allow_fetch = True
@@ -132,7 +131,7 @@ class Proxy(proxy.Proxy):
              query: Mapping[str, Any] | None = None) -> Iterator[ResourceT]:
         query = {name: value for name, value in (query or {}).items()
                  if value is not None}
-        # openstacksdk would list everything.
+        # openstacksdk ignores unknown parameters and lists everything.
         known = kind._query_mapping._mapping
         if unknown := sorted(query.keys() - known.keys()):
             raise exceptions.InvalidResourceQuery(
@@ -157,14 +156,14 @@ class Proxy(proxy.Proxy):
 
     def _show(self, kind: type[ResourceT],
               value: resource.Resource | str | None) -> ResourceT:
-        # Not _get(): its message would hide that of the service.
+        # Not _get(), whose message hides that of the service.
         if value is not None:
             value = resource.Resource._get_id(value)
         return self._get_resource(kind, value).fetch(self)
 
     def _change(self, kind: type[ResourceT], value: resource.Resource | str,
                 values: Mapping[str, Any]) -> ResourceT:
-        # By the id, so that all that is named is sent, changed or not.
+        # By id, so that all values are sent, changed or not.
         value = resource.Resource._get_id(value)
         return self._get_resource(kind, value, **values).commit(self)
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods of "conn.preemption".
 
-All of it raises openstack.exceptions: BadRequestException for what makes no
-sense, with the name of the field, ForbiddenException, NotFoundException,
-ConflictException for what cannot be now, HttpException for the rest;
-NotSupported where the service is too old. Times are ISO 8601, UTC if no offset
-is given.
+They raise openstack.exceptions: BadRequestException for an invalid request,
+with the name of the field, ForbiddenException, NotFoundException,
+ConflictException for a conflict with the current state, HttpException for
+other errors, and NotSupported if the service is too old. Times are
+ISO 8601, UTC if they have no offset.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from nova_preempt.sdk.v1 import energy as _energy
 from nova_preempt.sdk.v1 import preemption as _preemption
 from nova_preempt.sdk.v1 import reservation as _reservation
 
-# What cannot become anything else.
+# Final statuses.
 _PREEMPTIONS_OVER = {'done', 'rolled_back', 'aborted', 'refused'}
 _RESERVATIONS_OVER = {'ended', 'cancelled', 'error'}
 
@@ -41,13 +41,13 @@ class Proxy(_backlog.BacklogMixin):
 
     def preemptions(self, *, max_items: int | None = None, **query: Any
                     ) -> Iterator[_preemption.Preemption]:
-        """A generator of Preemptions, the newest first.
+        """Iterate over Preemptions, newest first.
 
-        :param max_items: at most as many; all in all, while "limit" is the
-            size of a page
+        :param max_items: the most items in total; "limit" is the size of a
+            page
         :param query: server_id, victim_id, flavor, status, since, until; for
             administrators host, project_id, all_projects=True
-        :raises InvalidResourceQuery: something else is named
+        :raises InvalidResourceQuery: another parameter is given
         """
         return self._all(_preemption.Preemption, max_items, query)
 
@@ -63,7 +63,7 @@ class Proxy(_backlog.BacklogMixin):
                             status: str = 'done', *, interval: float = 2,
                             wait: float | None = 600
                             ) -> _preemption.Preemption:
-        """The Preemption once it has this status.
+        """The Preemption when it has this status.
 
         :param interval: seconds between two looks
         :param wait: seconds until there is a ResourceTimeout; None for ever
@@ -75,7 +75,7 @@ class Proxy(_backlog.BacklogMixin):
     def simulate_preemption(self, server: resource.Resource | str,
                             reason: str | None = None
                             ) -> _preemption.Preemption:
-        """End a preemptible server as if another needed its place.
+        """Evict a preemptible server as a preemption would.
 
         This is no dry run. The Preemption that is returned has an id only.
 
@@ -89,7 +89,7 @@ class Proxy(_backlog.BacklogMixin):
 
     def explain_preemption(self, flavor: str, **where: Any
                            ) -> _preemption.Explanation:
-        """An Explanation of who would end for a new server; nobody does.
+        """Return an Explanation of whom a new server would preempt.
 
         :param flavor: id or name
         :param where: availability_zone; for administrators host
@@ -99,7 +99,7 @@ class Proxy(_backlog.BacklogMixin):
     def placement_chances(self, flavors: Iterable[str],
                           availability_zone: str | None = None
                           ) -> Iterator[_preemption.PlacementChance]:
-        """A generator of PlacementChances, one a flavor and zone.
+        """Iterate over PlacementChances, one a flavor and zone.
 
         :param flavors: ids or names
         """
@@ -115,20 +115,20 @@ class Proxy(_backlog.BacklogMixin):
         return self._single(_preemption.Statistics, **query)
 
     def pauses(self) -> Iterator[_preemption.Pause]:
-        """A generator of Pauses: what is stopped for now."""
+        """Iterate over Pauses: what is stopped for now."""
         return self._all(_preemption.Pause)
 
     def pause(self, what: str, reason: str) -> _preemption.Pause:
-        """Stop something; the Pause.
+        """Pause a subsystem; return the Pause.
 
         :param what: preemption, reservations, power or backlog
-        :param reason: for those who ask why nothing happens
+        :param reason: a text for users and operators
         """
         return self._change(_preemption.Pause, what, {'reason': reason})
 
     def resume(self, what: _preemption.Pause | str, ignore_missing: bool = True
                ) -> None:
-        """Go on with what was stopped.
+        """Resume a subsystem.
 
         :param what: as above, or a Pause
         """
@@ -136,12 +136,12 @@ class Proxy(_backlog.BacklogMixin):
 
     def reservations(self, *, max_items: int | None = None, **query: Any
                      ) -> Iterator[_reservation.Reservation]:
-        """A generator of Reservations, the newest first.
+        """Iterate over Reservations, newest first.
 
         :param max_items: as of preemptions
         :param query: status, name, since, until; for administrators host,
             project_id, all_projects=True
-        :raises InvalidResourceQuery: something else is named
+        :raises InvalidResourceQuery: another parameter is given
         """
         return self._all(_reservation.Reservation, max_items, query)
 
@@ -157,7 +157,7 @@ class Proxy(_backlog.BacklogMixin):
                          ) -> _reservation.Reservation | None:
         """A Reservation of the project; None if there is none.
 
-        :param ignore_missing: whether None is fine, and no NotFoundException
+        :param ignore_missing: return None instead of raising NotFoundException
         :raises DuplicateResource: there are several of the name
         """
         return self._named(_reservation.Reservation, name_or_id,
@@ -189,20 +189,20 @@ class Proxy(_backlog.BacklogMixin):
 
     def delete_reservation(self, reservation: _reservation.Reservation | str,
                            ignore_missing: bool = True) -> None:
-        """Cancel a reservation; one that is under way ends now."""
+        """Cancel a reservation; an active reservation ends now."""
         self._delete(_reservation.Reservation, reservation, ignore_missing)
 
     def wait_for_reservation(self, reservation: _reservation.Reservation | str,
                              status: str = 'active', *, interval: float = 10,
                              wait: float | None = 600
                              ) -> _reservation.Reservation:
-        """The Reservation once it has this status; as wait_for_preemption."""
+        """The Reservation when it has this status; as wait_for_preemption."""
         return self._wait(_reservation.Reservation, reservation, status,
                           _RESERVATIONS_OVER, interval, wait)
 
     def hosts(self, *, max_items: int | None = None, **query: Any
               ) -> Iterator[_reservation.Host]:
-        """A generator of Hosts, by name.
+        """Iterate over Hosts, by name.
 
         :param query: limit and marker, a name
         """
@@ -225,7 +225,7 @@ class Proxy(_backlog.BacklogMixin):
         return self._change(_reservation.Host, host, values)
 
     def properties(self) -> Iterator[_reservation.Property]:
-        """A generator of Properties that can be asked for."""
+        """Iterate over Properties that can be asked for."""
         return self._all(_reservation.Property)
 
     def update_property(self, name: _reservation.Property | str, *,
@@ -260,7 +260,7 @@ class Proxy(_backlog.BacklogMixin):
 
     def delete_reservation_limits(self, project: resource.Resource | str,
                                   ignore_missing: bool = True) -> None:
-        """Let the limits of all projects hold for this one."""
+        """Delete the own limits of a project."""
         self._delete(_reservation.ReservationLimits,
                      resource.Resource._get_id(project), ignore_missing)
 
@@ -279,7 +279,7 @@ class Proxy(_backlog.BacklogMixin):
         return self._single(_energy.EnergyReport, **query)
 
     def energy_hosts(self) -> Iterator[_energy.EnergyHost]:
-        """A generator of EnergyHosts, by name."""
+        """Iterate over EnergyHosts, by name."""
         return self._all(_energy.EnergyHost)
 
     def get_energy_host(self, host: _energy.EnergyHost | str
@@ -291,7 +291,7 @@ class Proxy(_backlog.BacklogMixin):
         return self._show(_energy.EnergyHost, host)
 
     def retry_energy_host(self, host: _energy.EnergyHost | str) -> None:
-        """Have a host booted again that has failed."""
+        """Retry the boot of a failed host."""
         self._get_resource(_energy.EnergyHost, host).retry(self)
 
     def wait_for_energy_host(self, host: _energy.EnergyHost | str,
@@ -303,7 +303,7 @@ class Proxy(_backlog.BacklogMixin):
 
     def set_energy_figures(self, host: _energy.EnergyHost | str, **figures: Any
                            ) -> _energy.EnergyFigures:
-        """Say what a host delivers and draws; EnergyFigures.
+        """Set speed and power of a host; return the EnergyFigures.
 
         :param host: name, or EnergyHost
         :param figures: flops, watts, idle_watts, source
@@ -312,6 +312,6 @@ class Proxy(_backlog.BacklogMixin):
 
     def delete_energy_figures(self, host: _energy.EnergyHost | str,
                               ignore_missing: bool = True) -> None:
-        """Forget what was measured of a host."""
+        """Delete the measured figures of a host."""
         self._delete(_energy.EnergyFigures, resource.Resource._get_id(host),
                      ignore_missing)

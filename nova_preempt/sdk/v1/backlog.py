@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Requests for servers that start when there is room."""
+"""Resources of waiting requests, their statistics and classes."""
 
 from keystoneauth1 import adapter
 from openstack import exceptions
@@ -10,7 +10,7 @@ from nova_preempt.sdk.v1 import _base
 
 
 class BacklogRequest(_base.Resource):
-    """A request for servers that waits until there is room."""
+    """A request for servers that waits for capacity."""
 
     resource_key = 'request'
     resources_key = 'requests'
@@ -72,9 +72,9 @@ class BacklogRequest(_base.Resource):
     promised_availability = resource.Body('promised_availability')
 
     def cancel(self, session: adapter.Adapter, servers: bool = False) -> None:
-        """Give it up.
+        """Cancel the request.
 
-        :param servers: whether its servers are deleted, too
+        :param servers: whether its servers are deleted as well
         """
         request = self._prepare_request()
         exceptions.raise_from_response(session.delete(
@@ -83,7 +83,7 @@ class BacklogRequest(_base.Resource):
 
 
 class BacklogStatistics(_base.Single):
-    """How many requests there are, and how long they waited."""
+    """Numbers of requests and their waits."""
 
     resource_key = 'requests_statistics'
     base_path = '/requests-statistics'
@@ -100,7 +100,7 @@ class BacklogStatistics(_base.Single):
 
 
 class BacklogReport(_base.Single):
-    """How much the requests of each class ran over time."""
+    """Run times of requests over time, by class."""
 
     resource_key = 'requests_report'
     base_path = '/requests-report'
@@ -116,7 +116,7 @@ class BacklogReport(_base.Single):
 
 
 class BacklogPlan(_base.Single):
-    """What the next pass over the requests that wait would do."""
+    """The plan of the next pass over waiting requests."""
 
     resource_key = 'backlog_plan'
     base_path = '/backlog-plan'

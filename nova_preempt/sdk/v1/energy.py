@@ -11,7 +11,7 @@ from nova_preempt.sdk.v1 import _base
 
 
 class _Totals(_base.Single):
-    """What was drawn and saved within some time."""
+    """Power draw and savings in a period."""
 
     _max_microversion = '1.1'
     _query_mapping = resource.QueryParameters(
@@ -21,14 +21,14 @@ class _Totals(_base.Single):
     #: In core-seconds: on and unused, and off.
     res_idle_core_s = resource.Body('res_idle_core_s')
     e_savings_core_s = resource.Body('e_savings_core_s')
-    #: What servers waited, in parts of what they ran.
+    #: Waits of servers, relative to their run times.
     delay_req = resource.Body('delay_req')
     used_kwh = resource.Body('used_kwh')
     saved_kwh = resource.Body('saved_kwh')
 
 
 class Energy(_Totals):
-    """What is drawn now, and was saved since."""
+    """Current power draw, and savings since."""
 
     resource_key = 'energy'
     base_path = '/energy'
@@ -41,7 +41,7 @@ class Energy(_Totals):
 
 
 class EnergyReport(_Totals):
-    """The same over time."""
+    """Power draw and savings over time."""
 
     resource_key = 'report'
     base_path = '/energy/report'
@@ -78,7 +78,7 @@ class EnergyHost(_base.Resource):
 
     def fetch(self, session: adapter.Adapter, *args: Any, **values: Any
               ) -> Self:
-        """The host as it is now; the service lists them all at once."""
+        """Fetch the current host from the list of all hosts."""
         for found in self.list(session):
             if found.name == self.id:
                 return found
@@ -86,7 +86,7 @@ class EnergyHost(_base.Resource):
             f'There is no host {self.id!r} with a power state.')
 
     def retry(self, session: adapter.Adapter) -> None:
-        """Have it booted again."""
+        """Retry the boot of the host."""
         request = self._prepare_request()
         exceptions.raise_from_response(session.post(
             f'{request.url}/retry',
@@ -94,7 +94,7 @@ class EnergyHost(_base.Resource):
 
 
 class EnergyFigures(_base.Resource):
-    """What a host delivers and draws."""
+    """Speed and power of a host."""
 
     resource_key = 'figures'
     base_path = '/energy/hosts'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preemptions, and questions about them."""
+"""Resources of preemptions, explanations, statistics and pauses."""
 
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ from nova_preempt.sdk.v1 import _base
 
 
 class Preemption(_base.Resource):
-    """Who ended for whom, or for what."""
+    """A preemption: a placed server and its victims."""
 
     resource_key = 'preemption'
     resources_key = 'preemptions'
@@ -31,10 +31,10 @@ class Preemption(_base.Resource):
     status = resource.Body('status')
     #: Why: create, resize, ..., or maximum_runtime, simulate, ...
     operation = resource.Body('operation')
-    #: A dict of the server that was placed; None if nobody was, or one of
+    #: A dict of the placed server; None if there is none, or it belongs to
     #: another project.
     server = resource.Body('server', type=dict)
-    #: A dict for each server that gave way.
+    #: A dict for each victim.
     victims = resource.Body('victims', type=list)
     request_id = resource.Body('request_id')
     #: For administrators.
@@ -43,11 +43,11 @@ class Preemption(_base.Resource):
     cost_us = resource.Body('cost_us')
     #: For administrators.
     reason = resource.Body('reason')
-    #: How it was decided, as a dict; not in lists.
+    #: The decision record as a dict; not in lists.
     record = resource.Body('record', type=dict)
 
     def simulate(self, session: adapter.Adapter, **values: Any) -> Self:
-        """End a server as if another needed its place.
+        """Evict a server as a preemption would.
 
         :param values: server_id and, if there is one, reason
         """
@@ -55,7 +55,7 @@ class Preemption(_base.Resource):
 
 
 class Explanation(_base.Resource):
-    """Who would end for a new server."""
+    """The victims of a new server."""
 
     resource_key = 'explain'
     base_path = '/explain'
@@ -65,9 +65,9 @@ class Explanation(_base.Resource):
 
     #: free, preempts or no_valid_host.
     outcome = resource.Body('outcome')
-    #: How many would end.
+    #: The number of victims.
     victim_count = resource.Body('victim_count')
-    #: A dict for each of them that the project owns.
+    #: A dict for each victim of the project.
     victims = resource.Body('victims', type=list)
     #: The following are for administrators.
     host = resource.Body('host')
@@ -116,7 +116,7 @@ class Statistics(_base.Single):
 
 
 class Pause(_base.Resource):
-    """Something that is stopped for now."""
+    """A paused subsystem."""
 
     resource_key = 'pause'
     resources_key = 'pauses'
@@ -132,7 +132,7 @@ class Pause(_base.Resource):
     what = resource.Body('what', alternate_id=True)
     since = resource.Body('since')
     reason = resource.Body('reason')
-    #: Who asked for it.
+    #: Who requested it.
     user_id = resource.Body('user_id')
     project_id = resource.Body('project_id')
     request_id = resource.Body('request_id')

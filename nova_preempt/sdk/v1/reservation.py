@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations, and what can be reserved."""
+"""Resources of reservations, hosts, properties and limits."""
 
 from typing import Any, Self
 
@@ -70,12 +70,12 @@ class Preview(_base.Resource):
     hosts = resource.Body('hosts', type=list)
 
     def ask(self, session: adapter.Adapter, **values: Any) -> Self:
-        """Ask as if it were to be reserved."""
+        """Ask when and where hosts could be reserved."""
         return self._ask(session, self.base_path, {'reservation': values})
 
 
 class Host(_base.Resource):
-    """A host, who has reserved it, and whether one can."""
+    """A host with its reservations, and whether it is reservable."""
 
     resource_key = 'host'
     resources_key = 'hosts'
@@ -103,7 +103,7 @@ class Host(_base.Resource):
 
 
 class Property(_base.Resource):
-    """Something that hosts have and that can be asked for."""
+    """A property of hosts that filters can name."""
 
     resource_key = 'property'
     resources_key = 'properties'

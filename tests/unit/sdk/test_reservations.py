@@ -77,7 +77,7 @@ class TestReservations(ReservationTestCase):
                  {'quantity': 0}),
                 (exceptions.BadRequestException, 'quantitty',
                  {'quantitty': 1}),
-                (exceptions.ConflictException, '3 hosts are asked for',
+                (exceptions.ConflictException, '3 hosts are requested',
                  {'quantity': 3}),
                 (exceptions.ForbiddenException, 'max_hosts',
                  {'quantity': 99})):
