@@ -145,7 +145,7 @@ def check_host(client, name):
 def _the_one(kind, name, found):
     if len(found) > 1:
         raise exceptions.CommandError(
-            f'There is more than one {kind} {name!r}; take its id.')
+            f'There is more than one {kind} {name!r}; use its id.')
     if not found:
         raise exceptions.CommandError(f'There is no {kind} {name!r}.')
     return found[0]['id']

@@ -122,7 +122,7 @@ class TestProjects(LookupTestCase):
         self.refused("There is no project 'wfr'.", *arguments, 'wfr')
         self.refused('more than one project', *arguments, 'twin')
         self.cloud.allowed = False
-        self.refused('take its id', *arguments, 'wrf')
+        self.refused('use its id', *arguments, 'wrf')
         self.set_limits(ID)
         self.assertEqual({}, reservable_hosts.get_limits(self.db, 'wfr'))
 

@@ -145,7 +145,7 @@ class TestReservations(ReservationTestCase):
                      '--host-properties', '["gt", "$vcpus", 8]')
         self.refused('no host has the property "cpus"', *start,
                      '--host-properties', '[">", "$cpus", 8]')
-        self.refused('3 hosts are asked for', *start, '--quantity', '3')
+        self.refused('3 hosts are requested', *start, '--quantity', '3')
         self.refused('max_duration_s', *start[:-1], '60d')
         self.refused('reservation.duration', 'create')
 
