@@ -238,7 +238,7 @@ def print_changes(conf: cfg.ConfigOpts, database: db.Database,
                   repetitions: int) -> bool:
     """Print times after a change elsewhere; return whether on target."""
     of_engine = reservations.Reservations(database, lambda: NOW)
-    told = lease_event_controller.Told()
+    told = lease_event_controller.Memory()
 
     def events() -> None:
         nonlocal told

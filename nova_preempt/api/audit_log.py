@@ -67,6 +67,6 @@ def _shown(body):
     request = body.get('request') if isinstance(body, dict) else None
     if isinstance(request, dict) and 'body' in request:
         body = {**body, 'request': {
-            **request, 'body': redaction.outline(request['body'])}}
+            **request, 'body': redaction.for_log(request['body'])}}
     text = json.dumps(body)
     return body if len(text) <= _MAX_SHOWN else f'{text[:_MAX_SHOWN]}...'

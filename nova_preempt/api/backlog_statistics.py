@@ -106,7 +106,7 @@ def requests_report(call):
         raise webob.exc.HTTPBadRequest(
             "Invalid query parameter 'since': it must be before 'until' and "
             f'now, by {_MOST_REPORT.days} days at most.')
-    found = request_history.courses(
+    found = request_history.run_times(
         backlog_history.between(call.services.database, since, until,
                                 project_id), since, until, _PARTS)
     return {'requests_report': {

@@ -125,7 +125,7 @@ def set_energy_figures(call):
 
 def _check(figures):
     """Refuse what no host delivers or draws."""
-    wrong = efficiency_ranking.what_is_wrong(figures)
+    wrong = efficiency_ranking.invalid_figures(figures)
     if wrong:
         raise webob.exc.HTTPBadRequest('; '.join(
             f"Invalid field 'figures.{key}': {getattr(figures, key):g} {why}"

@@ -78,7 +78,7 @@ class BacklogAudit:
             if self._before.get(request.uuid, request.updated_at) != (
                     request.updated_at) or request.uuid not in seen:
                 continue
-            what = audit_rules.disagreement(
+            what = audit_rules.inconsistency(
                 request, seen[request.uuid].servers,
                 seen[request.uuid].victims, now, options)
             if what:
@@ -98,8 +98,8 @@ class BacklogAudit:
                         and not server.task_state):
                     by_request[request.uuid][number].append(server.uuid)
         for request in requests:
-            for uuid in audit_rules.doubled(request, by_request[request.uuid],
-                                            now):
+            for uuid in audit_rules.surplus_servers(request, by_request[
+                    request.uuid], now):
                 yield Problem(
                     DOUBLED, uuid,
                     f'server {uuid} has the tag of request {request.uuid}, '
@@ -108,7 +108,7 @@ class BacklogAudit:
     @staticmethod
     def _uncleared(closed, now):
         for request in closed:
-            if audit_rules.is_uncleared(request, now):
+            if audit_rules.has_stale_trust(request, now):
                 yield Problem(
                     UNCLEARED, request.uuid,
                     f'request {request.uuid} is {request.state} since '

@@ -133,13 +133,12 @@ class BacklogService:
         """Return what a pass would start now, see rpc.EngineClient."""
         self._known.servers.refresh()
         launches, cloud, waiting = self._loop.preview(self._now())
-        return {
-            'mode': self._options.batch_mode, 'stopped': self._why_stopped(),
-            'waiting': len(waiting),
+        return {'mode': self._options.batch_mode,
+            'stopped': self._why_stopped(), 'waiting': len(waiting),
             'starts': [_start(item.start, item.request) for item in launches],
-            'hosts': pass_plans.uses(
-                cloud.rooms, [item.start for item in launches],
-                {item.request.uuid: item.request for item in launches})}
+            'hosts': pass_plans.host_usage(cloud.rooms, [
+            item.start for item in launches], {
+            item.request.uuid: item.request for item in launches})}
 
     def _why_stopped(self):
         if not self._options.enabled:

@@ -52,16 +52,13 @@ class CapacityReader:
         by_node = self._known.servers.by_node()
         found = []
         for host, providers in rooms:
-            found.append(host_capacity.with_ends(_room(
-                host, providers,
-                places.free_s(host.name) if places else math.inf),
-                host.asleep, wakes, (host_capacity.End(
-                    departures.left_s(server, policy.action,
-                                      lambda it: it.uptime_us(now)),
-                    _freed(providers, uuid, policy.action(server)),
-                    may_preempt and policy.may_be_victim(server, now))
-                    for uuid, server in sorted(
-                        by_node.get(host.name, {}).items()))))
+            found.append(host_capacity.with_departures(_room(host, providers,
+                places.free_s(host.name) if places else math.inf), host.asleep,
+                wakes, (host_capacity.Departure(departures.left_s(server,
+                policy.action, lambda it: it.uptime_us(now)), _freed(providers,
+                uuid, policy.action(server)),
+                may_preempt and policy.may_be_victim(server, now)) for uuid,
+                server in sorted(by_node.get(host.name, {}).items()))))
         return [room for room in found if room is not None]
 
     def departures(self):
@@ -89,9 +86,8 @@ def load_places(conf):
     if not lease_cache.is_used(conf):
         return lambda: None
     known = lease_cache.current(conf)
-    return lambda: allowed_hosts.Places(
-        known.view(), eviction_policy.get_guard(
-            conf.preemption, conf.reservation.guard_s))
+    return lambda: allowed_hosts.ReservationRules(known.view(),
+        eviction_policy.get_guard(conf.preemption, conf.reservation.guard_s))
 
 
 def known_groups(requests, rooms, resident, find=server_groups.find):
@@ -106,9 +102,9 @@ def known_groups(requests, rooms, resident, find=server_groups.find):
     :param resident: given the uuid of a server, returns the
         core.observed_server.ObservedServer, None if it is on no node
     """
-    found = {item.uuid: group_placement.own(item) for item in requests
+    found = {item.uuid: group_placement.own_group(item) for item in requests
              if item.apart and item.servers}
-    names = {group_placement.named(item) for item in requests
+    names = {group_placement.group_hint(item) for item in requests
              if not item.apart} - {''}
     if not names:
         return found
@@ -141,15 +137,11 @@ def _room(host, providers, free_s):
     free = capacity.total(
         {name: provider.free(name) for name in provider.inventories}
         for provider in providers)
-    return host_capacity.Room(
-        host.name, free, free,
-        capacity.total(
-            {name: inventory.capacity
-             for name, inventory in provider.inventories.items()}
-            for provider in providers),
+    return host_capacity.HostCapacity(host.name, free, free, capacity.total({
+        name: inventory.capacity for name,
+        inventory in provider.inventories.items()} for provider in providers),
         traits=frozenset(host.properties['traits']),
-        consumers=frozenset().union(
-            *(provider.allocations for provider in providers)),
-        free_s=free_s,
-        parts=frozenset().union(
-            *(provider.inventories for provider in providers[1:])))
+        consumers=frozenset().union(*(
+        provider.allocations for provider in providers)), free_s=free_s,
+        parts=frozenset().union(*(
+        provider.inventories for provider in providers[1:])))

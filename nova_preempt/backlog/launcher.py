@@ -120,7 +120,7 @@ class Launcher:
         """Let other requests go first for a while."""
         now = self._clock()
         self._records.record(request, boot_outcome.Verdict(
-            request.state, boot_outcome.in_vain(
+            request.state, boot_outcome.retry_values(
                 request, code, text, now, self._lifecycle())), now)
 
     def _ask(self, nova, request, begun, boot, secrets, hints):
@@ -134,17 +134,18 @@ class Launcher:
             reply = exc.reply
         # Nova's error goes into records, notifications and the log.
         text = redaction.redacted(reply.text, secrets)
-        how = boot_outcome.taken(reply.status, reply.kind, text, request.tries)
+        how = boot_outcome.classify_answer(reply.status, reply.kind, text,
+            request.tries)
         metrics.BACKLOG_STARTS.labels(how.value).inc()
-        if how is boot_outcome.Taken.UNKNOWN:
+        if how is boot_outcome.BootAnswer.UNKNOWN:
             LOG.warning('Whether Nova creates the servers of request %(uuid)s '
                         'is not known yet: %(text)s',
                         {'uuid': request.uuid, 'text': text})
         verdict = None
-        if how is boot_outcome.Taken.NO:
+        if how is boot_outcome.BootAnswer.NO:
             how, verdict = self._without_flavor(nova, request, boot)
         now = self._clock()
-        self._records.record(begun, verdict or boot_outcome.answered(
+        self._records.record(begun, verdict or boot_outcome.judge_answer(
             request, boot, how, text, reply.server_uuid, now,
             self._lifecycle()), now)
 
@@ -155,13 +156,13 @@ class Launcher:
         verdict = boot_outcome.without_flavor(request, boot)
         try:
             if verdict is None or nova.has_flavor(boot.flavor_id):
-                return boot_outcome.Taken.NO, None
+                return boot_outcome.BootAnswer.NO, None
         except nova_api.NovaError:
-            return boot_outcome.Taken.LATER, None
+            return boot_outcome.BootAnswer.LATER, None
         LOG.info('Flavor %(flavor)s of request %(uuid)s no longer exists: the '
                  'others remain.',
                  {'flavor': boot.flavor_id, 'uuid': request.uuid})
-        return boot_outcome.Taken.NO, verdict
+        return boot_outcome.BootAnswer.NO, verdict
 
 
 def body_of(request, boot, secrets, hints=None):

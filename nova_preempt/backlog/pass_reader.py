@@ -29,7 +29,7 @@ class CloudReader:
     :param ranking: returns the core.backlog.queue_order.Order
     :param resident: see nova_preempt.backlog.capacity_reader.known_groups
     :param batch: a nova_preempt.backlog.batch_dispatch.BatchDispatch, or None
-    :param places: returns the core.backlog.allowed_hosts.Places of now, or
+    :param places: returns the core ReservationRules of now, or
         None
     :param quotas: a nova_preempt.backlog.user_quotas.UserQuotas
     :param monotonic: returns seconds of a clock that is never set

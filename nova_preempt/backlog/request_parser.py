@@ -81,7 +81,7 @@ def naming_fields():
     """Name fields in errors as the schema's errors do."""
     try:
         yield
-    except request_rules.Refused as exc:
+    except request_rules.InvalidRequest as exc:
         field = f'request.{exc.field}'
         raise exceptions.InvalidRequest(
             f'Invalid field {field!r}: {exc.text}.', field) from None

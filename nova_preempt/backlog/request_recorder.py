@@ -50,9 +50,8 @@ class RequestRecorder:
                      request.uuid)
             return False
         if verdict.state != request.state:
-            self._told(dataclasses.replace(
-                boot_outcome.after(request, verdict), updated_at=now),
-                request.state)
+            self._told(dataclasses.replace(boot_outcome.with_verdict(request,
+                verdict), updated_at=now), request.state)
         return True
 
     def body(self, uuid):
@@ -75,7 +74,7 @@ class RequestRecorder:
             return None
         since = request.waits_since or request.created_at
         metrics.BACKLOG_WAITS.observe((boot.asked_at - since).total_seconds())
-        begun = boot_outcome.begun(request, boot, forgotten)
+        begun = boot_outcome.with_boot(request, boot, forgotten)
         self._told(begun, request.state)
         return begun
 

@@ -31,17 +31,13 @@ class ServerReader:
             [tag for some in tags.values() for tag in some],
             [uuid for some in uuids.values() for uuid in some])
         by_request = self._by_request(requests, found.servers)
-        asked = {
-            uuid for item in requests for uuid in uuids[item.uuid]
-            if request_servers.may_have_given_way(
-                by_request[item.uuid].get(uuid))}
+        asked = {uuid for item in requests for uuid in uuids[item.uuid]
+            if request_servers.may_be_evicted(by_request[item.uuid].get(uuid))}
         victims = self._decisions.get_statuses(asked) if asked else {}
-        return {
-            item.uuid: request_servers.Seen(
-                tuple(by_request[item.uuid].values()),
-                {uuid: victims[uuid] for uuid in uuids[item.uuid]
-                 if uuid in victims}) for item in requests
-            if (found.is_whole or not tags[item.uuid])
+        return {item.uuid: request_servers.FoundServers(tuple(by_request[
+            item.uuid].values()), {uuid: victims[uuid] for uuid in uuids[
+            item.uuid] if uuid in victims}) for item in requests if (
+            found.is_whole or not tags[item.uuid])
             and not found.unsure.intersection(uuids[item.uuid])}
 
     @staticmethod

@@ -104,10 +104,9 @@ class Submission:
         """
         request_parser.require_open(request)
         with request_parser.naming_fields():
-            request_rules.check_wishes(
-                {**{field.name: getattr(request, field.name)
-                    for field in dataclasses.fields(request)}, **values},
-                self._now(), self._classes_for(any_class), values)
+            request_rules.check_constraints({**{field.name: getattr(request,
+                field.name) for field in dataclasses.fields(request)},
+                **values}, self._now(), self._classes_for(any_class), values)
             if 'class_name' in values:
                 values = {**values, 'class_name': self._class_of(
                     values['class_name'], request.alternatives)}
@@ -196,7 +195,7 @@ class Submission:
         now = self._now()
         server = wanted.body['server']
         with request_parser.naming_fields():
-            request_rules.check_wishes(wanted.wishes, now, classes)
+            request_rules.check_constraints(wanted.wishes, now, classes)
             find = self._rungs if wanted.ladder else self._flavors
             alternatives, counts = find(token, wanted, server)
             alternatives = nova_as_user.as_hinted(
@@ -227,7 +226,7 @@ class Submission:
             return self._sealing.seal(uuid, secrets)
         except secret_encryption.NoKey:
             with request_parser.naming_fields():
-                raise request_rules.Refused(
+                raise request_rules.InvalidRequest(
                     f'body.server.{next(iter(secrets))}',
                     'it would have to be kept until servers start, and the '
                     'operator has set no key to encrypt it with '
@@ -263,7 +262,7 @@ class Submission:
     def _rungs(self, token, wanted, server):
         """Return the same of a ladder, by the priorities of the request."""
         if not self._options.ladders:
-            raise request_rules.Refused(
+            raise request_rules.InvalidRequest(
                 'ladder', 'ladders are off: [backlog]ladders is false')
         priorities = wanted.wishes.get('priorities')
         request_rules.check_ladder(wanted.ladder, priorities, {
@@ -275,7 +274,7 @@ class Submission:
                 token, wanted.ladder,
                 request_rules.starts_from_volume(server)), priorities)
         if not found:
-            raise request_rules.Refused(
+            raise request_rules.InvalidRequest(
                 'ladder', f'{wanted.ladder!r} has no flavor for hosts of '
                 'the requested reputation')
         self._check_body(wanted, found[0].flavor_id)
@@ -287,18 +286,18 @@ class Submission:
         """Check the body by Nova's own schema."""
         wrong = boot_schema.check_version(wanted.compute_version)
         if wrong:
-            raise request_rules.Refused('compute_version', wrong)
+            raise request_rules.InvalidRequest('compute_version', wrong)
         body = request_parser.without_flavor_and_counts(wanted.body)
         body['server']['flavorRef'] = flavor_id
         tags = body['server'].get('tags')
         if isinstance(tags, list) and len(tags) > boot_schema.MAX_TAGS:
-            raise request_rules.Refused(
-                'body.server.tags',
+            raise request_rules.InvalidRequest('body.server.tags',
                 f'{len(tags)} are more than {boot_schema.MAX_TAGS}, the most')
         try:
             boot_schema.check(body, wanted.compute_version)
         except boot_schema.InvalidBody as exc:
-            raise request_rules.Refused(f'body{exc.path}', exc.text) from None
+            raise request_rules.InvalidRequest(f'body{exc.path}',
+                exc.text) from None
 
     def _look_up_others(self, token, server):
         """Refuse an image or a key pair that does not exist."""
@@ -315,7 +314,7 @@ class Submission:
         try:
             yield
         except (nova_as_user.NotFound, nova_as_user.Refused) as exc:
-            raise request_rules.Refused(field, str(exc)) from None
+            raise request_rules.InvalidRequest(field, str(exc)) from None
         except nova_api.NovaError as exc:
             LOG.warning('Nova cannot be called for a request: %.300s', exc)
             raise exceptions.NoAnswer('Nova cannot be called.') from None

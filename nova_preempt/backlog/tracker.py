@@ -32,7 +32,7 @@ class Tracker:
         self._records = records
         self._deleting, self._closing = user_sessions.FailureBackoff(
             ), user_sessions.FailureBackoff()
-        self._bodies = {}         # uuid: see redaction.of_pass()
+        self._bodies = {}         # uuid: see redaction.for_pass()
         # {uuid of an open request: uuids of servers that cannot be deleted}
         self._left = {}
 
@@ -48,7 +48,7 @@ class Tracker:
                         if uuid in there}
         for uuid, body in backlog_store.bodies(self._db,
                                                there - self._bodies.keys()):
-            self._bodies[uuid] = redaction.of_pass(body)
+            self._bodies[uuid] = redaction.for_pass(body)
         # Without requests that were purged in between.
         return [dataclasses.replace(item, body=self._bodies[item.uuid])
                 for item in requests if item.uuid in self._bodies]
@@ -57,7 +57,7 @@ class Tracker:
         """Read open requests, and closed ones that are not cleaned up.
 
         :returns: (the open core Requests, the closed ones,
-            {uuid: core.backlog.request_servers.Seen})
+            {uuid: core.backlog.request_servers.FoundServers})
         """
         requests = self.open()
         closed = backlog_store.find(self._db, backlog_model.CLOSED,
@@ -87,9 +87,8 @@ class Tracker:
                     if each not in self._left.get(uuid, ())]
             else:
                 del states[uuid]
-        self._deleting.each(
-            [boot_outcome.after(item.request, item.verdict)
-             for item in intents if item.request.uuid in deletes],
+        self._deleting.each([boot_outcome.with_verdict(item.request,
+            item.verdict) for item in intents if item.request.uuid in deletes],
             lambda item: self._delete(item, deletes[item.uuid], now))
         for state in backlog_model.OPEN:
             metrics.BACKLOG_REQUESTS.labels(state).set(

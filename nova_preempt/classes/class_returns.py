@@ -31,7 +31,7 @@ class ClassReturns:
 
     def __init__(self, parts, table):
         self.period_s = table.pass_period_s
-        self._terms = class_return_controller.Terms(
+        self._terms = class_return_controller.Options(
             table.classes, table.pass_period_s)
         self._process = parts.process
         self._known = parts.known

@@ -150,10 +150,9 @@ class PromisedServers:
         return mixed[2]
 
     def kept(self):
-        """Return {class name: availability_margin.Kept} of now."""
-        return availability_margin.kept(
-            self._table.classes,
-            ((item.qos, item.clocks) for item in self.claimants.values()),
+        """Return {class name: availability_margin.PromiseStatus} of now."""
+        return availability_margin.promise_status(self._table.classes, ((
+            item.qos, item.clocks) for item in self.claimants.values()),
             microseconds(self._clock()))
 
     @property

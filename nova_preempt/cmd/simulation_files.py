@@ -83,7 +83,7 @@ def _hosts(file, item, path):
         file.fail(path, f'there is no {name} among its resources')
     figures = efficiency_ranking.Figures(*(
         float(item[name]) if name in item else None for name in _FIGURES))
-    for name, why in efficiency_ranking.what_is_wrong(figures).items():
+    for name, why in efficiency_ranking.invalid_figures(figures).items():
         file.fail((*path, name), why)
     if figures.idle_watts is None and figures.watts is not None:
         file.fail(path, 'watts needs idle_watts, too')

@@ -26,7 +26,8 @@ def shorten(session, uuid, state):
         body = session.execute(sa.select(_REQUEST.body).where(
             _REQUEST.uuid == uuid)).scalar_one()
         session.execute(sa.update(_REQUEST).where(
-            _REQUEST.uuid == uuid).values(body=redaction.of_closed(body)))
+            _REQUEST.uuid == uuid).values(
+                body=redaction.for_closed_request(body)))
 
 
 def fetch(session, query, with_bodies=True):

@@ -275,7 +275,7 @@ def _forget(session, uuid, numbers, now):
     changes = backlog_history.changes(session, uuid)
     before = now - datetime.timedelta(seconds=request_servers.LATE_S)
     ids = list(changes)
-    forgotten = [ids[index] for index in request_history.tries_in_vain(
+    forgotten = [ids[index] for index in request_history.failed_tries(
         list(changes.values()), before)]
     for number in forgotten:
         del changes[number]

@@ -50,8 +50,7 @@ def find(database, uuids=None):
 
 def _fetch(session, query):
     for row in session.execute(query):
-        mark = server_clocks.Mark(
-            server_clocks.Kind(row.kind),
+        mark = server_clocks.ClockState(server_clocks.Kind(row.kind),
             server_clocks.Times(*(getattr(row, name) for name in rows.TIMES)),
             *(getattr(row, name) for name in rows.MARK))
         yield row.uuid, rows.load(ClassServer, row,

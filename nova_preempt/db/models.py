@@ -178,7 +178,7 @@ Wake = mapped('wakes', rows.Wake, [],
                        'wakes_server_uuid_idx': ['server_uuid']})
 
 
-# Includes a core.classes.server_clocks.Mark; times are in microseconds.
+# Includes a core.classes.server_clocks.ClockState; times are in microseconds.
 ClassServer = mapped(
     'class_servers', rows.ClassServer, ['uuid'],
     *(sa.Column(name, sa.BigInteger(), nullable=False)

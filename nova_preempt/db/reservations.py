@@ -265,11 +265,10 @@ class Reservations:
             return _get(session, uuid)
 
     def _set_degraded(self, session, reservation, reason, public_reason):
-        session.execute(
-            sa.update(models.Reservation)
-            .where(models.Reservation.uuid == reservation.uuid)
-            .values(updated_at=self._now(), **healing_rules.standing(
-                reservation, reason, public_reason)))
+        session.execute(sa.update(models.Reservation).where(
+            models.Reservation.uuid == reservation.uuid).values(
+                updated_at=self._now(), **healing_rules.status_after(
+                    reservation, reason, public_reason)))
 
     @transaction_retries.retried
     def set_end(self, uuid, end_at, check=None):

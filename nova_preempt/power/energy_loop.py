@@ -184,7 +184,7 @@ class EnergyLoop:
                                       self.hosts.tokens() if sleeps else None)
 
     def off(self, stopped):
-        """Return {name: host_candidates.Off} of hosts that can be woken.
+        """Return {name: host_candidates.OffHost} of hosts that can be woken.
 
         :param stopped: why power control is off now, '' if it is on
         """

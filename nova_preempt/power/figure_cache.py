@@ -178,7 +178,7 @@ def load_file(path):
         values = {key: _number(value) for key, value in content.items()}
         figures = efficiency_ranking.Figures(**values)
         wrong += [f'host {host}: {key}: {content[key]!r} {what}' for key, what
-                  in efficiency_ranking.what_is_wrong(figures).items()]
+                  in efficiency_ranking.invalid_figures(figures).items()]
         found[host] = figures
     if wrong:
         raise power_errors.HostsFileError(f'{path}: '

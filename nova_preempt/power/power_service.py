@@ -70,8 +70,7 @@ class PowerService:
         return self.figures.efficiencies()
 
     def asleep(self):
-        """Return {host: host_candidates.Off} of hosts that are off or waking.
-        """
+        """Return {host: host_candidates.OffHost} of hosts off or waking."""
         if self.switcher is None or not self._options.enabled:
             return {}
         return self.control.off(self._pauses.why(pauses.POWER))

@@ -244,14 +244,13 @@ class _HostSteps:
         self._host = host
         self._token = token
         self._facts = None
-        self._acts = {
-            power_steps.Act.ASK_POWER: self._ask_power,
-            power_steps.Act.LOOK: self._look,
-            power_steps.Act.DISABLE: self._disable,
-            power_steps.Act.SHUT_DOWN: self._shut_down,
-            power_steps.Act.SWITCH_OFF: self._switch_off,
-            power_steps.Act.POWER_ON: self._power_on,
-            power_steps.Act.MOVE: self._move}
+        self._acts = {power_steps.Action.ASK_POWER: self._ask_power,
+            power_steps.Action.LOOK: self._look,
+            power_steps.Action.DISABLE: self._disable,
+            power_steps.Action.SHUT_DOWN: self._shut_down,
+            power_steps.Action.SWITCH_OFF: self._switch_off,
+            power_steps.Action.POWER_ON: self._power_on,
+            power_steps.Action.MOVE: self._move}
 
     def run(self):
         """Take steps until none is possible now.
@@ -270,7 +269,7 @@ class _HostSteps:
         """Reset the facts to those that need no query."""
         item, host = self._item, self._host
         self._seen, age_s, closed_s = self._switcher._seen.see(item, host)
-        self._facts = power_steps.Facts(
+        self._facts = power_steps.HostFacts(
             item.state, age_s, closed_s, host.up,
             # NOTE: by its reports alone, as clocks of hosts differ.
             host.up and host.seen_at != self._seen.seen_at,

@@ -64,7 +64,7 @@ class Healing:
             self._tell_owner(intent)
 
     def find_down(self, reservations, hosts):
-        """Return a core.reservation.healing_rules.Down."""
+        """Return a core.reservation.healing_rules.DownHosts."""
         held = {name for each in reservations for name in each.held}
         return healing_rules.find_down(
             held, hosts, partial=bool(self._inventory.occupancy.dark))
@@ -77,8 +77,8 @@ class Healing:
             known = self._reservations.get(uuid)
         except exceptions.ReservationNotFound:
             return
-        changes = down_host_controller.told(known, self._memory.down_since,
-                                            intent.many)
+        changes = down_host_controller.owner_reasons(known,
+            self._memory.down_since, intent.many)
         if changes and self._reservations.update(
                 uuid, from_status=reservation_model.OPEN,
                 **changes) and intent.waits:
@@ -145,14 +145,14 @@ class Healing:
         """Return names of hosts that a reservation has lost and are free."""
         if not healing_rules.lost_hosts(reservation):
             return []
-        return healing_rules.former(
+        return healing_rules.free_lost_hosts(
             reservation, hosts.get, self._reservations.calendar().busy,
             reservation_model.to_s(self._clock()))
 
     def give_back(self, reservation, intent):
         """Return to a reservation a host on which its servers still run.
 
-        :param intent: a core.reservation.healing_rules.Return
+        :param intent: a core.reservation.healing_rules.ReturnHost
         :returns: the changed Reservation, None without a change
         """
         try:

@@ -39,7 +39,7 @@ class LeaseEventLoop:
         self._events = events
         self._clock = clock
         self._is_enabled = is_enabled
-        self._told = lease_event_controller.Told()
+        self._told = lease_event_controller.Memory()
 
     def run(self):
         """Handle the events that are due.

@@ -77,7 +77,7 @@ class Cleanup:
         for intent in step.intents:
             if isinstance(intent, cleanup_controller.EndServer):
                 self._end(reservation, intent)
-            elif isinstance(intent, cleanup_controller.LeaveAlone):
+            elif isinstance(intent, cleanup_controller.ReportStranger):
                 self._leave_alone(reservation, intent)
             else:
                 self._release(reservation, intent.left)

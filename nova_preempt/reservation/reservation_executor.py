@@ -84,7 +84,7 @@ class ReservationExecutor:
                reservation_controller.SetHost: self._set_host,
                reservation_controller.StartReservation: self._start,
                reservation_controller.ReplaceHost: self._replace,
-               healing_rules.Return: self._give_back}[type(intent)]
+               healing_rules.ReturnHost: self._give_back}[type(intent)]
         try:
             return act(intent, view)
         except reservation_reader.AWAY as exc:

@@ -62,7 +62,7 @@ class ReservationReader:
 
 
 class ReservationView:
-    """See core.reservation.observed_hosts.View.
+    """See core.reservation.observed_hosts.ReservationView.
 
     :param reader: a ReservationReader
     :param hosts: {name: core.reservation.observed_hosts.Host}

@@ -42,7 +42,7 @@ class ValidRequest:
 
     host_properties: list
     quantity: int
-    window: admission.AskedWindow
+    window: admission.RequestedWindow
     name: str
     end_action: str
     before_end_s: int
@@ -77,7 +77,7 @@ def _window(request, now_s):
             ('start_time', request.start_time),
             ('end_time', request.end_time)))
     try:
-        return admission.asked_window(now_s, start_s, end_s,
+        return admission.requested_window(now_s, start_s, end_s,
                                       request.duration_s)
     except admission.BadWindow as exc:
         raise exceptions.InvalidReservation(str(exc)) from None

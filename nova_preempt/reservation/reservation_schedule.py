@@ -118,11 +118,9 @@ class Schedule:
         of_project.check_request(wanted.quantity, window.duration_s,
                                  window.start_s - now_s)
         hosts = self._inventory.find_hosts(context, wanted.host_properties)
-        return wanted, admission.Search(
-            window, wanted.quantity, [admission.Offer(
-                host['name'], host['flops_per_watt'], host['vacant'])
-                for host in hosts],
-            of_project, self._ranking, now_s,
+        return wanted, admission.Search(window, wanted.quantity, [
+            admission.MatchingHost(host['name'], host['flops_per_watt'], host[
+            'vacant']) for host in hosts], of_project, self._ranking, now_s,
             now_s + self._options.evacuation_lead_s)
 
     def _hosts(self, search, calendar):

@@ -97,7 +97,7 @@ class BatchClaim:
     def _begin(self, host_states, spec_obj):
         hosts = self._choose(len(self._uuids), self._wanted, self._summaries,
                              host_states, spec_obj)
-        self._left = host_choice.Left(hosts)
+        self._left = host_choice.RemainingServers(hosts)
         places = [state for state in host_states if not _needs_victims(state)
                   for _ in range(hosts.get(state.nodename, 0))]
         if len(places) > 1:

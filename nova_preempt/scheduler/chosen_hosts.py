@@ -34,7 +34,7 @@ def find(database, asked, now):
     # What it was made with does not concern where it goes later.
     if secret is None or asked.operation != host_choice.CREATE:
         return None
-    boot = host_choice.Boot(
+    boot = host_choice.BootRequest(
         asked.spec_obj.project_id, asked.context.user_id,
         asked.spec_obj.flavor.flavorid, len(asked.server_uuids))
     try:

@@ -46,11 +46,9 @@ def _choose(placer, get_weighed, count, wanted, summaries, host_states,
              and not states.mark_of(state).victims]
     ranks = (_ranked(get_weighed(found, spec_obj))
              if get_weighed is not None and found else {})
-    return solver_choice.place_alike(
-        placer, wanted, count,
-        [_room(state, summaries[state.uuid]['resources'],
-               ranks.get(state.uuid, 0)) for state in found],
-        *_group(spec_obj))
+    return solver_choice.place_identical(placer, wanted, count, [_room(state,
+        summaries[state.uuid]['resources'], ranks.get(state.uuid,
+        0)) for state in found], *_group(spec_obj))
 
 
 def _group(spec_obj):

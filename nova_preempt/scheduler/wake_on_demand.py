@@ -80,7 +80,7 @@ class WakeOnDemand:
                 _count('busy')
                 raise _coming(error, boot_s) from error
             outcome, waiting = self._wait(waiting.promised(hosts))
-            if outcome is wake_demand.Next.GIVE_UP:
+            if outcome is wake_demand.NextAction.GIVE_UP:
                 _count('timeout')
                 raise _coming(
                     error, boot_s, self._monotonic() - waiting.limit.began
@@ -167,7 +167,7 @@ class WakeOnDemand:
                 waiting, lambda name, states=states: (
                     states[name].state if name in states else power_steps.ON),
                 now_s)
-            if outcome is not wake_demand.Next.WAIT:
+            if outcome is not wake_demand.NextAction.WAIT:
                 return outcome, waiting
             self._sleep(waiting.limit.pause_s(now_s))
 

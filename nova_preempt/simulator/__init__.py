@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Discrete-event simulation of a cloud in which the core decides."""
+"""Clouds that exist in memory only, in which the same decisions are made."""

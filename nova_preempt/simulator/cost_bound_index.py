@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Index of cost bounds of thousands of hosts.
 
-The core keeps a lower bound of the cost of each host between requests of the
-same kind (core.scheduling.cost_bounds). This index keeps the bounds in arrays
-and lists hosts in ascending order of them, so that the core does not examine
-hosts that are too expensive.
+The core keeps what a host costs at least from one request to the next of the
+same kind (core.scheduling.cost_bounds). Here it is kept in arrays, so that the
+hosts may be listed in ascending order of it, and the core need not look at
+those that are too dear.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from nova_preempt.core.scheduling.cost_bounds import HostedServer
 from nova_preempt.simulator import memory_cloud
 
 Amounts: TypeAlias = npt.NDArray[np.int64]
-#: Boolean per host, by the number of the host.
+#: True of some hosts, by their numbers.
 Mask: TypeAlias = npt.NDArray[np.bool_]
-#: Bounds are kept for so many kinds of requests, the most recent ones.
+#: Of so many kinds of requests, those that came last, floors are kept.
 _MOST_KINDS = 64
-#: So many hosts with the lowest bounds are sorted first.
+#: So many hosts of known floors are put in order at first.
 _FIRST = 64
-#: Cost of a host on which no set of victims suffices.
+#: What a host costs on which no victims help.
 _NEVER = costs.NEVER_US
 
 
 class _KnownBounds:
-    """Cost bounds of one kind of request, with their validity."""
+    """Of one kind of request: what is known, when, and of which state."""
 
     def __init__(self, count: int) -> None:
         self.cost_us = np.zeros(count, dtype=np.int64)
         self.since_us = np.zeros(count, dtype=np.int64)
         self.until_us = np.zeros(count, dtype=np.int64)
         self.version = np.full(count, -1, dtype=np.int64)
-        # Hosts listed last, of which the core may have learned more since.
+        # Those that were listed last: more may be known of them now.
         self.listed: list[int] = []
 
     def holds(self, numbers: Amounts, version: Amounts, now_us: int) -> Mask:
-        """Return a mask of the numbers whose bound is valid now."""
+        """Tell of which of these hosts what is known is so now."""
         held: Mask = (self.version[numbers] == version[numbers]) & (
             self.since_us[numbers] <= now_us) & (
             self.until_us[numbers] > now_us)
@@ -52,7 +52,7 @@ class _KnownBounds:
 
 
 class CostBoundIndex:
-    """Cost bounds of all hosts for all recent kinds of requests.
+    """Of all kinds of requests.
 
     :param hosts: MemoryHosts
     """
@@ -61,12 +61,12 @@ class CostBoundIndex:
         self._hosts = hosts
         self._version = np.zeros(len(hosts), dtype=np.int64)
         self._kinds: dict[tuple[object, ...], _KnownBounds] = {}
-        # Cost of the cheapest server of each host, for any request.
+        # What the cheapest server of each costs, whatever is asked for.
         self._least = _KnownBounds(len(hosts))
         self._servers = np.zeros(len(hosts), dtype=np.int64)
 
     def changed(self, number: int, *, preemptible: bool) -> None:
-        """Invalidate the bounds of a host.
+        """Nothing is known any more of a host.
 
         :param preemptible: whether its preemptible servers have changed
         """
@@ -78,14 +78,14 @@ class CostBoundIndex:
                hosted: Callable[[memory_cloud.MemoryHost],
                                 Sequence[HostedServer]],
                free: Mask) -> _Listed:
-        """Return ListedHosts of these hosts, the lowest cost bound first.
+        """Return the hosts of these numbers, those first that may cost least.
 
         :param kind: of the request
-        :param floors: the bounds that the core keeps, None if it keeps none
-        :param now_us: microseconds since the epoch
-        :param hosted: returns the preemptible servers of a host
-        :param free: mask of hosts that may cost nothing, because capacity is
-            free or being released
+        :param floors: what the core knows, None if it keeps nothing
+        :param now_us: as the core has time in whole numbers
+        :param hosted: returns those of a host, as the core has them
+        :param free: true of hosts that may cost nothing: there is room, or
+            some end already
         """
         if floors is None:
             return _Listed(self._hosts, numbers,
@@ -117,7 +117,7 @@ class CostBoundIndex:
             least.version[old] = self._servers[old]
 
     def _learn(self, known: _KnownBounds, floors: CostBounds) -> None:
-        """Copy the bounds that the core computed since the last request."""
+        """Take over what the core has found since it was asked last."""
         for number in known.listed:
             host = self._hosts[number]
             floor = floors.known(host.uuid)
@@ -133,7 +133,7 @@ class CostBoundIndex:
 
 
 class _Listed(Sequence[ListedHost]):
-    """Sequence that makes ListedHosts as they are iterated over."""
+    """Listings that are made as they are looked at."""
 
     def __init__(self, hosts: Sequence[memory_cloud.MemoryHost],
                  numbers: Amounts,
@@ -163,7 +163,7 @@ class _Listed(Sequence[ListedHost]):
                              listing.fresh, cost_us)
 
     def _ascending(self) -> Iterator[tuple[int, int]]:
-        """Sort the cheapest first: most often they suffice."""
+        """Put the cheapest in order first: most often they are enough."""
         left = np.ones(len(self._numbers), dtype=bool)
         if len(left) > 2 * _FIRST:
             first = np.argpartition(self._cost_us, _FIRST)[:_FIRST]

@@ -9,7 +9,7 @@ import re
 
 from nova_preempt.core.model import SECOND
 
-#: Upper limit of a delay: a day.
+#: Nothing takes longer: a day.
 LONGEST_S = 86400.0
 
 _TEXT = re.compile(r'([a-z]+):([0-9.]+)(?:,([0-9.]+))?')
@@ -33,7 +33,7 @@ def _lognormal(chance: random.Random, median_s: float, sigma: float) -> float:
     return chance.lognormvariate(math.log(median_s), sigma)
 
 
-#: {distribution: (function that draws, names of its parameters)}
+#: {name: (draws one, names of the parameters)}
 _KINDS: dict[str, tuple[Callable[..., float], tuple[str, ...]]] = {
     'constant': (_constant, ('VALUE',)),
     'uniform': (_uniform, ('LOW', 'HIGH')),
@@ -47,7 +47,7 @@ KNOWN = ', '.join(f'{name}:{",".join(parameters)}'
 
 @dataclasses.dataclass(frozen=True)
 class Delay:
-    """Distribution of a delay, capped at LONGEST_S."""
+    """How long something takes; nothing longer than LONGEST_S."""
 
     text: str
     _draw: tuple[Callable[..., float], tuple[float, ...]] = (
@@ -71,22 +71,22 @@ class Delay:
         object.__setattr__(self, '_draw', (draw, values))
 
     def draw_us(self, chance: random.Random) -> int:
-        """Draw a delay in microseconds."""
+        """Return one, in microseconds."""
         draw, values = self._draw
         return round(min(LONGEST_S, draw(chance, *values)) * SECOND)
 
 
 @dataclasses.dataclass(frozen=True)
 class Delays:
-    """Delays of the operations of a cloud.
+    """What the cloud takes its time for.
 
-    :param boot: from the claim on a host until the server is ACTIVE
-    :param delete, shelve, stop: from the end of the notice until the host has
-        released the resources
-    :param unshelve: from the claim until a shelved server is ACTIVE
-    :param migrate: from the claim on the target host until the server is there
-    :param power_on: until the compute service of the host reports
-    :param power_off: from the order to shut down until the host is off
+    :param boot: from a host to ACTIVE
+    :param delete, shelve, stop: from the end of a notice until nothing is
+        left that the host needs
+    :param unshelve: from a host to ACTIVE, of one that was shelved
+    :param migrate: from a host until a server is there that runs elsewhere
+    :param power_on: of a host, until its compute service reports
+    :param power_off: of a host that is to shut down, until it is off
     """
 
     boot: Delay = Delay('lognormal:20,0.5')
@@ -100,9 +100,9 @@ class Delays:
 
 
 class DelaySampler:
-    """Draws delays, with a random generator for each operation.
+    """Durations as they are drawn, each kind by itself.
 
-    So more draws for one operation do not change the delays of another.
+    So that one that is drawn more often leaves the others as they are.
     """
 
     def __init__(self, delays: Delays, seed: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Event queue of a simulation, and its clock."""
+"""Events of a simulation, and a clock that jumps from one to the next."""
 
 from collections.abc import Callable
 import enum
@@ -11,19 +11,19 @@ from typing import Any
 class Phase(enum.IntEnum):
     """Order of the events that happen at the same microsecond."""
 
-    END = 0      # releases capacity, which the later phases can use
-    STEP = 1     # continues an operation
-    POLL = 2     # periodic work of a service
-    BOOT = 3     # a request arrives
+    END = 0      # what is given up is there for all others
+    STEP = 1     # of what has begun before
+    POLL = 2     # of services that look every so often
+    BOOT = 3
 
 
 class EventQueue:
-    """Queue of pending events.
+    """Holds the events that are still to happen.
 
-    Events happen in order of time, phase and insertion. Times are whole
-    microseconds, so nothing depends on rounding.
+    In order of time; at a time by their phase, and then as they were added.
+    Times are whole microseconds, so nothing depends on rounding.
 
-    :ivar now_us: time of the last event
+    :ivar now_us: when the last one happened
     """
 
     def __init__(self) -> None:
@@ -37,9 +37,9 @@ class EventQueue:
 
     def add(self, at_us: int, phase: Phase, happen: Callable[..., None],
             *arguments: Any) -> None:
-        """Schedule an event.
+        """Have something happen.
 
-        :raises ValueError: the time is in the past
+        :raises ValueError: that time is over
         """
         if at_us < self.now_us:
             msg = f'{at_us} us is over, it is {self.now_us} us'
@@ -48,9 +48,9 @@ class EventQueue:
                                     arguments))
 
     def run(self, until_us: int, before: Phase | None = None) -> None:
-        """Run the events up to and including a time.
+        """Let happen what happens until then, and at that time.
 
-        :param before: at that time only events of earlier phases
+        :param before: at that time only what has an earlier phase
         """
         heap = self._heap
         last = (until_us, len(Phase) if before is None else before)
@@ -62,7 +62,7 @@ class EventQueue:
 
 
 class Alarm:
-    """Timer that calls a function at the earliest time it was set to."""
+    """Calls a function when the earliest time comes that it is set to."""
 
     def __init__(self, events: EventQueue, phase: Phase,
                  ring: Callable[[], None]) -> None:
@@ -72,7 +72,7 @@ class Alarm:
         self._at_us: int | None = None
 
     def set(self, at_us: int) -> None:
-        """Call the function at this time, unless an earlier one is set."""
+        """Ring then, and not later; what is set to ring sooner does."""
         if self._at_us is None or at_us < self._at_us:
             self._at_us = at_us
             self._events.add(at_us, self._phase, self._ring, at_us)

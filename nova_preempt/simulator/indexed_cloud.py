@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cloud in memory with an index of free capacity.
+"""A cloud in memory that knows at once which hosts have room.
 
-Arrays mirror the free capacity of the hosts. They preselect candidates and
-never exclude a host that could serve a request; decisions use the hosts
-themselves.
+What is free on hosts is kept in arrays beside what the hosts themselves say.
+By them alone nothing is decided: they tell which hosts are worth a look, and
+leave out none that is.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,21 +21,21 @@ from nova_preempt.simulator import cost_bound_index
 from nova_preempt.simulator import memory_cloud
 
 _LEAST = np.iinfo(np.int64).min
-#: So many hosts are examined one by one before all of them at once.
+#: So many hosts are looked at one by one before all of them are at once.
 _FIRST = 16
 
 
 class IndexedCloud(memory_cloud.MemoryCloud):
-    """Thousands of hosts and their servers.
+    """Hosts, and whoever runs on them, some thousands of them.
 
-    Servers are added by put() and removed by take_away(), which keep the index
-    up to date.
+    Servers come and go by put() and take_away(), so that it knows.
 
     :param hosts: MemoryHosts without servers
     :param spread: whether the host with the most free memory comes first, or
-        the host with the least
-    :ivar watch: called with a MemoryHost after each change of it, or None
-    :ivar changes: number of changes of servers
+        that with the least
+    :ivar watch: called with a MemoryHost after each change of it, None for
+        nobody
+    :ivar changes: grows with each server that comes, goes or changes
     """
 
     def __init__(self, hosts: Iterable[memory_cloud.MemoryHost],
@@ -46,7 +46,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
         self._number = {host.uuid: number for number, host
                         in enumerate(self._in_order)}
         self.changes = 0
-        # {uuid of a preemptible server: its host}
+        # By uuid of a preemptible server.
         self._where: dict[str, memory_cloud.MemoryHost] = {}
         classes = sorted({name for host in self._in_order
                           for name in host.inventories})
@@ -55,16 +55,16 @@ class IndexedCloud(memory_cloud.MemoryCloud):
             [[host.providers[0].free(name) for host in self._in_order]
              for name in classes], dtype=np.int64)
         self._free = self._capacity.copy()
-        # Free capacity without any preemptible server.
+        # With all preemptible servers gone.
         self._at_best = self._capacity.copy()
         self._weight_row = self._row.get('MEMORY_MB', 0)
         self._sign = 1 if spread else -1
-        # Hosts that accept servers: enabled and powered on.
+        # To which servers may come: none is powered off.
         self._is_open = np.ones(len(self._in_order), dtype=bool)
-        # A heap of (-weight, number), the emptiest host first. An entry with
-        # an outdated weight is ignored: the host has a newer entry.
+        # A heap of (weight, number), the host with the most free first. Where
+        # the weight is no longer that of the host, another entry has it.
         self._emptiest: list[tuple[int, int]] = []
-        # {kind of a request: mask of the hosts that fit it when empty}
+        # {kind of a request: hosts of such sizes}
         self._takes: dict[tuple[object, ...], cost_bound_index.Mask] = {}
         self.watch: Callable[[memory_cloud.MemoryHost], None] | None = None
         # Preemptible servers by host.
@@ -78,7 +78,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
         return self._where.get(uuid)
 
     def mask(self, names: Iterable[str]) -> cost_bound_index.Mask:
-        """Return a mask of the hosts with these names."""
+        """An array that is true of the hosts of these names alone."""
         found = np.zeros(len(self._in_order), dtype=bool)
         for name in names:
             host = self._names.get(name)
@@ -87,7 +87,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
         return found
 
     def is_among(self, uuid: str, where: cost_bound_index.Mask | None) -> bool:
-        """Tell whether a host is in a mask(); None stands for all hosts."""
+        """Whether a host is one of a mask(), None for all."""
         return where is None or bool(where[self._number[uuid]])
 
     def candidates(self, request: Request, policy: preemption_policy.Policy,
@@ -95,15 +95,16 @@ class IndexedCloud(memory_cloud.MemoryCloud):
                    releasing: Iterable[memory_cloud.MemoryHost] = (),
                    where: cost_bound_index.Mask
                    | None = None) -> Sequence[ListedHost]:
-        """Return ListedHosts of the hosts on which preemption may help.
+        """The hosts on which victims may help, as the core asks for them.
 
-        :param now_us: microseconds since the epoch
-        :param releasing: MemoryHosts where evictions are pending
-        :param where: a mask() of the allowed hosts
+        :param policy: the core's
+        :param now_us: as the core has time in whole numbers
+        :param releasing: MemoryHosts where some end already
+        :param where: a mask() of the hosts that come into question
         """
         fitting = self._fitting(self._at_best, request, where)
         fitting &= self._spots > 0
-        # Costs with classes exceed 64 bits.
+        # Costs with classes are too long for arrays.
         known = None if policy.classes is not None else (
             self.memo.floors(request, policy, preemption_policy.NORMAL))
         free = self._fitting(self._free, request)
@@ -115,14 +116,14 @@ class IndexedCloud(memory_cloud.MemoryCloud):
             free)
 
     def free(self) -> dict[str, int]:
-        """Return {resource class: free amount of all hosts}."""
-        # The deficit of an overcommitted host does not count.
+        """{class: what is free on all hosts}."""
+        # An overfull host takes nothing from others.
         return {name: int(np.maximum(self._free[row], 0).sum())
                 for name, row in self._row.items()}
 
     def providers_with(self, resources: Mapping[str, int]
                        ) -> Iterator[Provider]:
-        """Yield the providers with so much free, powered on or not."""
+        """Yield the providers of hosts with so much free, on or off."""
         enough = np.ones(len(self._in_order), dtype=bool)
         for name, amount in resources.items():
             if amount and name not in self._row:
@@ -133,7 +134,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
             yield self._in_order[number].providers[0]
 
     def total(self) -> dict[str, int]:
-        """Return {resource class: capacity of all hosts}."""
+        """{class: what all hosts have}."""
         return {name: int(self._capacity[row].sum())
                 for name, row in self._row.items()}
 
@@ -146,15 +147,15 @@ class IndexedCloud(memory_cloud.MemoryCloud):
 
     def _amounts(self, table: cost_bound_index.Amounts,
                  number: int) -> dict[str, int]:
-        """Return {resource class: amount} of a host in a table."""
+        """{class: what a table has of a host}."""
         return {name: int(table[self._row[name], number])
                 for name in self._in_order[number].inventories}
 
     def best(self, request: Request, where: cost_bound_index.Mask | None = None
              ) -> memory_cloud.MemoryHost | None:
-        """Return the best host with free capacity for a request, or None.
+        """The first host that has room for a request, None if none has.
 
-        :param where: a mask() of the allowed hosts
+        :param where: a mask() of the hosts that come into question
         """
         takes = self._taking(request)
         if where is not None:
@@ -170,9 +171,9 @@ class IndexedCloud(memory_cloud.MemoryCloud):
 
     def _first_of_emptiest(self, request: Request, takes: cost_bound_index.Mask
                            ) -> int | None:
-        """Return the number of the best() host when spreading.
+        """The number of the host that is best() where the emptiest is first.
 
-        -1 if there is none, None if all hosts have to be examined.
+        -1 where there is none, None where all have to be looked at.
         """
         free = self._free
         if not 0 < len(self._emptiest) <= 4 * len(self._in_order):
@@ -205,7 +206,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
         return found
 
     def _taking(self, request: Request) -> cost_bound_index.Mask:
-        """Return a mask of the hosts that fit a request when empty."""
+        """A mask of the hosts that take servers of such a size when empty."""
         kind = request.kind
         takes = self._takes.get(kind)
         if takes is None:
@@ -219,9 +220,8 @@ class IndexedCloud(memory_cloud.MemoryCloud):
         return takes
 
     def room(self, request: Request, most: int) -> dict[str, dict[str, int]]:
-        """Return free amounts of the first hosts that fit a request.
+        """The first hosts by name that have room, with what is free there.
 
-        :param most: limit of the number of hosts
         :returns: {name: {class: amount}}
         """
         found = {}
@@ -237,7 +237,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
 
     def amounts(self) -> Iterator[
             tuple[memory_cloud.MemoryHost, dict[str, int], dict[str, int]]]:
-        """Yield each host with its free amounts and its capacity."""
+        """Yield each host with what is free of it, and what it has."""
         for number, host in enumerate(self._in_order):
             yield (host, self._amounts(self._free, number),
                    self._amounts(self._capacity, number))
@@ -245,7 +245,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
     def put(self, host: memory_cloud.MemoryHost, uuid: str,
             resources: Mapping[str, int], server: Server | None = None
             ) -> None:
-        """Add a server to a host, or change its allocation and record.
+        """Put a server on a host, or change what it holds and its record.
 
         :param server: the record of a preemptible one
         """
@@ -264,21 +264,21 @@ class IndexedCloud(memory_cloud.MemoryCloud):
             self.watch(host)
 
     def close(self, host: memory_cloud.MemoryHost) -> None:
-        """Exclude a host from scheduling."""
+        """Have no more servers come to a host."""
         self._is_open[self._number[host.uuid]] = False
 
     def open(self, host: memory_cloud.MemoryHost) -> None:
-        """Include a host in scheduling again."""
+        """Have servers come to it again."""
         number = self._number[host.uuid]
         self._is_open[number] = True
         self._weigh(number)
 
     def is_open(self, host: memory_cloud.MemoryHost) -> bool:
-        """Tell whether a host accepts servers."""
+        """Whether servers may come to it."""
         return bool(self._is_open[self._number[host.uuid]])
 
     def take_away(self, host: memory_cloud.MemoryHost, uuid: str) -> None:
-        """Remove a server from a host."""
+        """Take a server away."""
         number = self._number[host.uuid]
         self._count(host, number, uuid, -1)
         preemptible = uuid in host.servers
@@ -295,7 +295,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
 
     def _count(self, host: memory_cloud.MemoryHost, number: int, uuid: str,
                sign: int) -> None:
-        """Count the allocation of a server as used (1) or freed (-1)."""
+        """Count what a server holds as taken (1), or as free again (-1)."""
         preemptible = uuid in host.servers
         if preemptible:
             self._spots[number] += sign
@@ -306,7 +306,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
                 self._at_best[row, number] -= sign * amount
 
     def _weigh(self, number: int) -> None:
-        """Add the current weight of a host to the heap."""
+        """Note what a host is ordered by now."""
         if self._emptiest:
             heapq.heappush(self._emptiest, (
                 -int(self._free[self._weight_row, number]), number))
@@ -314,7 +314,7 @@ class IndexedCloud(memory_cloud.MemoryCloud):
     def _fitting(self, free: cost_bound_index.Amounts, request: Request,
                  where: cost_bound_index.Mask
                  | None = None) -> cost_bound_index.Mask:
-        """Return a mask of the open hosts with at least these amounts."""
+        """Which open hosts have so much; one that has not has no room."""
         fitting = self._is_open if where is None else self._is_open & where
         for group in request.groups:
             for name, amount in group.resources.items():

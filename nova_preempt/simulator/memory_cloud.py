@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cloud in memory that implements core.scheduling.cloud_port.CloudPort."""
+
+"""A cloud in memory, which answers what a decision asks.
+
+See core.scheduling.cloud_port.CloudPort.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +30,11 @@ from nova_preempt.core.scheduling.pending_evictions import ReleasingHost
 
 @dataclasses.dataclass
 class MemoryHost:
-    """A host with one resource provider.
+    """A host of one provider.
 
     :ivar allocations: {uuid of a server: {class: amount}}
-    :ivar servers: {uuid: record of a preemptible server}; replaced, never
-        mutated, when servers change
+    :ivar servers: the preemptible ones among them, by uuid; replaced, and not
+        changed, when some come or go
     """
 
     uuid: str
@@ -43,12 +47,12 @@ class MemoryHost:
 
     def __post_init__(self) -> None:
         self._listing: ListedHost | None = None
-        # {kind of request: whether it fits without preemption}
+        # {kind of request: whether it has room}
         self._room: dict[tuple[object, ...], bool] = {}
 
     @property
     def listing(self) -> ListedHost:
-        """The ListedHost of this host for a decision."""
+        """What a decision is told of it, a core Listing."""
         if self._listing is None or (
                 self._listing.providers[0].generation != self.generation):
             provider = Provider(self.uuid, self.generation, self.inventories,
@@ -64,9 +68,9 @@ class MemoryHost:
 
     def add(self, uuid: str, resources: Mapping[str, int],
             server: Server | None = None) -> None:
-        """Add a server, or change its allocation.
+        """Put a server here, a preemptible one with its record.
 
-        :param server: the record of a preemptible server
+        Or change what it holds, if it is here.
         """
         self.allocations[uuid] = dict(resources)
         if server is not None:
@@ -74,7 +78,7 @@ class MemoryHost:
         self.generation += 1
 
     def remove(self, uuid: str) -> None:
-        """Remove a server."""
+        """Take a server away."""
         del self.allocations[uuid]
         if uuid in self.servers:
             self.servers = {other: server for other, server
@@ -82,7 +86,7 @@ class MemoryHost:
         self.generation += 1
 
     def has_room(self, request: Request) -> bool:
-        """Tell whether a request fits without preemption."""
+        """Whether a server fits without anybody's end."""
         providers = self.providers
         has_room = self._room.get(request.kind)
         if has_room is None:
@@ -93,7 +97,7 @@ class MemoryHost:
 
 
 class MemoryCloud:
-    """Hosts and their servers.
+    """Hosts, and whoever runs on them.
 
     :param hosts: MemoryHosts
     """
@@ -103,27 +107,27 @@ class MemoryCloud:
         self.memo = host_memo.Memo()
 
     def answers(self, objection: str = '') -> MemoryCloudPort:
-        """Return the port for a decision on one request."""
+        """What the decision on one request is told."""
         return MemoryCloudPort(self, objection)
 
     def by_name(self) -> Mapping[str, MemoryHost]:
-        """Return {name: MemoryHost}."""
+        """{name: MemoryHost}."""
         return {host.name: host for host in self.hosts.values()}
 
     def find(self, uuid: str) -> MemoryHost | None:
-        """Return the MemoryHost of a preemptible server, or None."""
+        """The MemoryHost of a preemptible server, None if there is none."""
         return next((host for host in self.hosts.values()
                      if uuid in host.servers), None)
 
     def offered(self, cycle: decision_cycle.Cycle) -> list[tuple[str, str]]:
-        """Return [(uuid, name)] of the hosts to rank first."""
+        """The hosts to put in order first: (uuid, name) of each."""
         plans = cycle.offer(any_victims=True)
         return [(uuid, self.hosts[uuid].name)
                 for uuid in (*cycle.room, *(plan.host.uuid for plan in plans))]
 
 
 class MemoryCloudPort:
-    """Implements core.scheduling.cloud_port.CloudPort."""
+    """A core.scheduling.cloud_port.CloudPort."""
 
     def __init__(self, cloud: MemoryCloud, objection: str = '') -> None:
         self._cloud = cloud
@@ -179,7 +183,7 @@ class MemoryCloudPort:
                 if trial.host in passing]
 
     def _key(self, trial: HostTrial) -> tuple[Any, ...]:
-        """Rank hosts with free capacity first, then by the cost of victims."""
+        """Put those with room first, then whose victims cost least."""
         host = self._cloud.hosts[trial.host]
         return (bool(trial.without), trial.cost_us if trial.without else 0,
                 host.name, host.uuid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of simulations and evaluations, drawn by matplotlib."""
+"""Pictures, by matplotlib if that is installed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from nova_preempt.simulator.papers.figures import Series
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: File formats of plots.
+#: What pictures may be.
 FORMATS = ('png', 'svg')
 _HOUR_US = 3600 * SECOND
-#: Prefixes of the names of levels in simulation_report.Report.
+#: How levels of report.Report begin.
 _WANTED, _RUNNING = 'wanted ', 'running '
 _DRAWN = ('VCPU', 'MEMORY_MB')
 _STYLES: dict[str, dict[str, Any]] = {
@@ -30,11 +30,11 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 
 class NoPlot(Exception):
-    """Plots cannot be drawn; the message says why."""
+    """The message says why nothing can be drawn."""
 
 
 def check() -> None:
-    """Check that plots can be drawn.
+    """Do nothing if pictures can be drawn.
 
     :raises NoPlot: matplotlib is not installed
     """
@@ -46,9 +46,9 @@ def check() -> None:
 
 
 def draw(plot: Plot, directory: str, format_: str = 'png') -> str:
-    """Draw a plot; return the path of the file.
+    """Draw a picture; return the path of the file.
 
-    :param directory: created if it does not exist
+    :param directory: made if it is not there
     :raises NoPlot: matplotlib is not installed
     :raises OSError: the file cannot be written
     """
@@ -59,14 +59,14 @@ def draw(plot: Plot, directory: str, format_: str = 'png') -> str:
     path = pathlib.Path(directory)
     path.mkdir(parents=True, exist_ok=True)
     count = len(plot.panels)
-    # Without pyplot, which would look for a display.
+    # Without pyplot, which would look for a screen.
     figure = matplotlib.figure.Figure(figsize=(10, 1 + 2.8 * count),
                                       layout='constrained')
     for axes, panel in zip(figure.subplots(count, squeeze=False)[:, 0],
                            plot.panels, strict=True):
         _draw_panel(axes, panel)
     file = str(path / f'{plot.name}.{format_}')
-    # Equal plots give equal files.
+    # The same picture gives the same file.
     with matplotlib.rc_context({'svg.hashsalt': plot.name}):
         figure.savefig(file, metadata={'Date': None}
                        if format_ == 'svg' else {})
@@ -90,13 +90,13 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
     if panel.from_zero:
         axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
-    # Outside the axes, where it hides no line.
+    # Beside the lines, which may be anywhere.
     axes.legend(loc='center left', bbox_to_anchor=(1, 0.5))
 
 
 def plot(found: Mapping[str, tuple[time_series.Series, Mapping[str, int]]]
          ) -> Plot:
-    """Return the plot of simulations.
+    """Return the picture of simulations.
 
     :param found: {title of a policy: (its series, the cloud's capacity)}
     """
@@ -119,7 +119,7 @@ def plot(found: Mapping[str, tuple[time_series.Series, Mapping[str, int]]]
 
 def _of_classes(steps: Mapping[str, Sequence[time_series.Step]]
                 ) -> Iterator[Panel]:
-    """Yield the panel of the availability of each class."""
+    """Yield the panel of what part of the wanted servers is there."""
     names = sorted({name.removeprefix(_WANTED) for each in steps.values()
                     for step in each for name in step.levels
                     if name.startswith(_WANTED)})
@@ -140,7 +140,7 @@ def _availability(name: str) -> Callable[[time_series.Step], float]:
 
 def _of_hosts(steps: Mapping[str,
                              Sequence[time_series.Step]]) -> Iterator[Panel]:
-    """Yield the panels of power, reservations and energy."""
+    """Yield the panels of the power of hosts, and of reservations."""
     for name, title, label, unit in (
             ('hosts on', 'Hosts awake', 'hosts', 1),
             ('milliwatts', 'Power drawn', 'kW', 1_000_000)):
@@ -163,7 +163,7 @@ def _of_hosts(steps: Mapping[str,
 
 
 def _largest(steps: Mapping[str, Sequence[time_series.Step]]) -> list[str]:
-    """Return the first resource class in use, in a list."""
+    """The first class that anything is used of."""
     names = sorted({name for each in steps.values() for step in each
                     for _, name in step.used})
     return names[:1]
@@ -172,7 +172,7 @@ def _largest(steps: Mapping[str, Sequence[time_series.Step]]) -> list[str]:
 def _panel(title: str, label: str,
            steps: Mapping[str, Sequence[time_series.Step]],
            values: Mapping[str, Callable[[time_series.Step], float]]) -> Panel:
-    """Return a panel with a line for each policy and value."""
+    """Return axes with a line for each policy and value."""
     several = len(steps) > 1
     return Panel(title, 'time (h)', label, [
         Series(': '.join(filter(None, (policy if several else '', name)))

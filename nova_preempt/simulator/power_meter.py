@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Power drawn by the hosts of a simulation."""
+"""Meters the power that hosts draw, by the servers on them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class PowerMeter:
-    """Reports the number of hosts that are on, and the power of all hosts.
+    """Tells the report how many hosts are on, and what all draw.
 
-    A host draws its idle power while it is on, also while it boots, and more
-    by its share of vCPUs in use; hosts without figures do not count.
+    A host draws its idle power while it is on, also while it boots, and what
+    its share of vCPUs adds; hosts without figures do not count.
 
     :param figures: {name of a host: its Figures}
-    :param asleep_watts: {name of a host: watts while it is off}
+    :param asleep_watts: {name of a host: what it draws while it is off}
     """
 
     def __init__(self, world: SimulationState,
@@ -38,7 +38,7 @@ class PowerMeter:
             self.changed(host)
 
     def changed(self, host: memory_cloud.MemoryHost) -> None:
-        """Update the power of a host whose servers have changed."""
+        """Something has come to a host, or left it."""
         name = host.name
         figures = self._figures.get(name)
         if figures is None:
@@ -52,7 +52,7 @@ class PowerMeter:
             self._report.level('milliwatts', milliwatts - before)
 
     def switched(self, host: memory_cloud.MemoryHost, *, on: bool) -> None:
-        """Record that a host was powered on or off."""
+        """A host has got power, or lost it."""
         if on == (host.name not in self._asleep):
             return
         sign = 1 if on else -1
@@ -70,7 +70,7 @@ class PowerMeter:
 
 
 def _share(host: memory_cloud.MemoryHost) -> float:
-    """Return the share of the vCPUs of a host that is in use."""
+    """Which part of its vCPUs is in use."""
     inventory = host.inventories.get('VCPU')
     if inventory is None:
         return 0.0
@@ -80,9 +80,9 @@ def _share(host: memory_cloud.MemoryHost) -> float:
 
 
 def figures(levels: Mapping[str, float]) -> dict[str, Any]:
-    """Return the energy figures of the summary.
+    """Return what is said of energy.
 
-    :param levels: {name of a level: its integral over time, in seconds}
+    :param levels: {what: its sum over time, in seconds}
     """
     found: dict[str, Any] = {
         name: round(power_savings.kwh(levels[level] / 1000, 1), 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Current reservations of a simulation and their hosts."""
+"""The reservations of a simulation and their hosts, as they are now."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ BEGIN_S = reservation_model.to_s(simulated_servers.EPOCH.replace(tzinfo=None))
 
 
 class ReservationBook:
-    """Reservations and the hosts that they hold.
+    """The reservations that there are, and their hosts.
 
-    :ivar opened: {id: Reservation} of the open reservations
-    :ivar ended: {id: Reservation} of ended reservations until their cleanup
-        is done
-    :ivar leases: the leases that the scheduler and the backlog see
+    :ivar opened: {id: Reservation} of those that are not over
+    :ivar over: those whose servers are still to be cleared away
+    :ivar leases: what others are told of them
     """
 
     def __init__(self, world: SimulationState, setup: Setting) -> None:
@@ -39,21 +38,19 @@ class ReservationBook:
         self.ended: dict[str, reservation_model.Reservation] = {}
         self.leases = leases.Leases()
         self._setup = setup
-        #: {id: Reservation} from its start until its cleanup is done.
+        #: Those that have started, until they have left no server.
         self.running: dict[str, reservation_model.Reservation] = {}
-        #: Called with the id of a reservation when a server that does not
-        #: belong to it takes a place on its host.
+        #: Called with the id of one on whose host a server of others is.
         self.on_foreign_server: Callable[[str], None] = lambda uuid: None
-        # {host held by a started reservation: its id}
+        # A host that a reservation has for itself: the id of that.
         self._taken: dict[str, str] = {}
-        # {id of a begun reservation: number of its hosts}, {(id, host): its
-        # own servers there}
+        # A reservation that has begun: its hosts; a host: its own servers.
         self._begun: dict[str, int] = {}
         self._own: dict[tuple[str, str], frozenset[str]] = {}
 
     @functools.cached_property
     def hosts(self) -> dict[str, observed_hosts.Host]:
-        """Return {name: Host} of all hosts, as if powered on."""
+        """Return the hosts by name, as they are when they are on."""
         options = self._world.options.reservation_options
         return {
             host.name: observed_hosts.Host(
@@ -64,7 +61,7 @@ class ReservationBook:
             for kind in self._setup.hosts for host in kind.hosts()}
 
     def now(self) -> datetime.datetime:
-        """Return the time as a naive datetime in UTC."""
+        """Return the time as reservations have it."""
         return simulated_servers.at(self._world.events.now_us).replace(
             tzinfo=None)
 
@@ -75,7 +72,7 @@ class ReservationBook:
         return self.now_us() // SECOND
 
     def put(self, reservation: reservation_model.Reservation) -> None:
-        """Store the new state of a reservation."""
+        """Note what one has become."""
         uuid = reservation.uuid
         if reservation.status in reservation_model.OPEN:
             self.opened[uuid] = reservation
@@ -97,29 +94,29 @@ class ReservationBook:
                 del self._taken[host.host]
 
     def close(self, uuid: str) -> None:
-        """Forget a reservation whose cleanup is done."""
+        """Close a reservation that has left no server."""
         del self.ended[uuid]
         self.running.pop(uuid, None)
 
     def near(self) -> Iterator[reservation_model.Reservation]:
-        """Yield the reservations that have begun or are being prepared."""
+        """Yield those that have begun, or are prepared."""
         options = self._world.options.reservation_options
         return (each for each in self.opened.values()
                 if reservation_controller.is_near(
                     each, options.leads_s(), self.now_us()))
 
     def find(self, uuid: str) -> reservation_model.Reservation | None:
-        """Return an open or ended reservation, None after its cleanup."""
+        """Return one that was granted, None once it has left no server."""
         return self.opened.get(uuid) or self.ended.get(uuid)
 
     def view(self) -> leases.LeaseView:
-        """Return the leases as a scheduling request sees them."""
+        """Return what a request is told."""
         return leases.LeaseView(self.leases, True, False, self.now_s())
 
-    # -- hosts reserved and used -------------------------------------------
+    # -- how much is reserved, and used ------------------------------------
 
     def _count_hosts(self, reservation: reservation_model.Reservation) -> None:
-        """Count the hosts of a reservation from its start to its end."""
+        """Count its hosts from its start until it is over."""
         held = len(reservation.held) if (
             reservation.status in reservation_model.OPEN
             and reservation.start_s <= self.now_s()) else 0
@@ -129,7 +126,7 @@ class ReservationBook:
             self._world.report.level('hosts reserved', change)
 
     def hold(self, server: Server, sign: int) -> None:
-        """Count a server that claims (1) or releases (-1) a host."""
+        """A server takes its place, or leaves."""
         key = uuid, host = server.boot.reservation, server.current_host.name
         if sign > 0 and self._taken.get(host, uuid) != uuid:
             self.on_foreign_server(self._taken[host])
@@ -138,7 +135,7 @@ class ReservationBook:
         own = self._own.get(key, frozenset())
         if sign > 0:
             reservation = self.opened.get(uuid)
-            # A returning server does not count once the reservation is over.
+            # One that has been there before goes on without it.
             is_own = reservation is not None and host in reservation.held
             left = own | {server.boot.id} if is_own else own
         else:
@@ -151,7 +148,7 @@ class ReservationBook:
 
 
 def _properties(name: str, kind: HostKind) -> dict[str, Any]:
-    """Return the properties of a host that queries match."""
+    """Return the properties of a host that queries see."""
     totals = {resource_class: inventory.total for resource_class, inventory
               in kind.inventories.items()}
     found = host_properties.of_host({

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backlog of a simulation: queued requests and their dispatch.
+"""The backlog: servers that wait until there is room, and whose phase it is.
 
-core.backlog.backlog_controller decides, as it does for the engine; this module
-reports the state of the launched servers to it.
+The core's controller decides, as it does for the engine; here it is told what
+became of the servers that it started.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from nova_preempt.core.backlog import pass_values
 from nova_preempt.core.backlog import queue_order
 from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
-from nova_preempt.core.backlog.host_capacity import Room
+from nova_preempt.core.backlog.host_capacity import HostCapacity
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.model import Server as Record
 from nova_preempt.core.observed_server import ObservedServer
@@ -38,9 +38,9 @@ from nova_preempt.simulator.simulated_servers import State
 from nova_preempt.simulator.simulation_settings import BacklogOptions
 from nova_preempt.simulator.simulation_state import SimulationState
 
-#: In these states a server has no task_state.
+#: In these Nova's record of a server says that it is in the middle of nothing.
 _ABLE = frozenset((State.RUNNING, State.NOTICE))
-#: {state: vm_state of Nova}; Nova has no record in the other states.
+#: What Nova has of a server as its vm_state; of those that are over: nothing.
 _VM_STATES = {
     State.ASKED: 'error', State.WAITING: 'building',
     State.WAKING: 'building', State.BOOTING: 'building',
@@ -52,18 +52,18 @@ _NO_HOST = 'No valid host was found.'
 
 
 class SimulatedBacklog:
-    """Queued requests and their servers.
+    """Servers with a request in the backlog.
 
-    :param backlog: options of the operator
-    :param start: called with a server and the name of its host, '' for any
-    :param places: returns the current allowed_hosts.Places, None without
-        reservations
-    :param power: None if all hosts are always on
+    :param backlog: what an operator has set
+    :param start: called with a server and the name of its host, '' where any
+        will do
+    :param places: tells what a core Places is now, None without reservations
+    :param power: switches hosts, None if all are always on
     """
 
     def __init__(self, world: SimulationState, backlog: BacklogOptions,
                  start: Callable[[Server, str], None],
-                 places: Callable[[], allowed_hosts.Places | None],
+                 places: Callable[[], allowed_hosts.ReservationRules | None],
                  power: simulated_power.SimulatedPower | None = None) -> None:
         self._world = world
         self._backlog = backlog
@@ -72,33 +72,33 @@ class SimulatedBacklog:
         self._power = power
         self._departures = ExpectedDepartures(
             world.options.maximum_runtime_s, world.options.policy.notice)
-        # By id, in order of arrival.
+        # By id, in order of their requests.
         self._servers: dict[str, Server] = {}
         self._open: dict[str, backlog_model.Request] = {}
-        # {id: (state, number of the boot, state of the boot)} when last seen.
+        # What was seen of servers last.
         self._seen: dict[str, tuple[State, int, str]] = {}
         self._memory = backlog_controller.Memory()
         self._alarm = Alarm(world.events, Phase.POLL, self._look)
         self._wakes_us = 0
 
     def add(self, server: Server) -> None:
-        """Queue a request for a server."""
+        """One is asked for."""
         self._servers[server.boot.id] = server
         self._open[server.boot.id] = _request(server, self._now())
         self._world.report.note('queued', server)
         self._look_soon()
 
     def has(self, server: Server) -> bool:
-        """Tell whether the request of a server is still queued or open."""
+        """Tell whether one for which there is no host goes on waiting."""
         return server.boot.id in self._open
 
     def remove(self, server: Server) -> None:
-        """Remove the request of a server that its owner has deleted."""
+        """The owner of one wants it no more."""
         for known in (self._servers, self._open, self._seen):
             known.pop(server.boot.id, None)
 
     def _now(self) -> datetime.datetime:
-        """Return the time as a naive datetime in whole seconds."""
+        """The time as the backlog has it."""
         return simulated_servers.at(self._world.events.now_us).replace(
             microsecond=0, tzinfo=None)
 
@@ -113,7 +113,7 @@ class SimulatedBacklog:
             tuple(self._open.values()), (), self._observe(), now_us,
             self._backlog.options.boots)
         for record in followed.records:
-            after = boot_outcome.after(record.request, record.verdict)
+            after = boot_outcome.with_verdict(record.request, record.verdict)
             self._open[after.uuid] = after
             if after.state in backlog_model.CLOSED:
                 self.remove(self._servers[after.uuid])
@@ -128,13 +128,13 @@ class SimulatedBacklog:
             step.wake_at_us or 0) - times.microseconds(simulated_servers.EPOCH)
         for intent in step.intents:
             self._carry_out(intent)
-        # While requests wait, running servers are checked, too.
+        # Those that run are looked at as soon as others wait.
         if any(request.state in (backlog_model.WAITING, backlog_model.PLACING)
                for request in self._open.values()):
             self._look_soon()
 
-    def _observe(self) -> dict[str, request_servers.Seen]:
-        """Return the launched servers that changed since the last look."""
+    def _observe(self) -> dict[str, request_servers.FoundServers]:
+        """Return what has changed of the servers that were started."""
         found = {}
         for uuid, request in self._open.items():
             for boot in request.boots[-1:]:
@@ -151,23 +151,21 @@ class SimulatedBacklog:
             list(self._rooms(places)), places=places,
             departures=self._departures, planner=self._backlog.planner)
 
-    def _rooms(self, places: allowed_hosts.Places | None) -> Iterator[Room]:
-        """Yield the capacity of hosts that are on, or will be on in time."""
+    def _rooms(self,
+            places: allowed_hosts.ReservationRules | None) -> Iterator[
+                HostCapacity]:
+        """Yield what hosts have, but for those that are not on in time."""
         power = self._power
         for host, free, has in self._world.cloud.amounts():
-            found = host_capacity.with_ends(
-                Room(host.name, free, free, has,
-                     consumers=frozenset(host.allocations),
-                     free_s=math.inf if places is None
-                     else places.free_s(host.name)),
-                None if power is None else power.off(host.name),
-                power is not None and power.options.demand_wakes,
-                (host_capacity.End(
-                    self._ends_in_s(record), actions.freed(
-                        host.allocations[record.uuid],
-                        self._world.options.policy.action(record)),
-                    self._may_end(record))
-                 for record in host.servers.values()))
+            found = host_capacity.with_departures(HostCapacity(host.name, free,
+                free, has, consumers=frozenset(host.allocations),
+                free_s=math.inf if places is None else places.free_s(
+                host.name)), None if power is None else power.off(host.name),
+                power is not None and power.options.demand_wakes, (
+                host_capacity.Departure(self._ends_in_s(record), actions.freed(
+                host.allocations[record.uuid],
+                self._world.options.policy.action(record)), self._may_end(
+                record)) for record in host.servers.values()))
             if found is not None:
                 yield found
 
@@ -178,7 +176,7 @@ class SimulatedBacklog:
             lambda record: now_us - known[record.uuid].launched_us)
 
     def _may_end(self, record: Record) -> bool:
-        """Tell whether a server may be preempted now."""
+        """Whether it may give way now, and does not already."""
         world = self._world
         return (world.options.enabled
                 and world.servers[record.uuid].state in _ABLE
@@ -196,10 +194,10 @@ class SimulatedBacklog:
             start, now = intent.start, self._now()
             boot = request_servers.next_boot(
                 request, start.flavor_id, start.count, now)
-            begun = boot_outcome.begun(request, boot)
-            self._open[request.uuid] = boot_outcome.after(
-                begun, boot_outcome.answered(
-                    begun, boot, boot_outcome.Taken.ACCEPTED, '',
+            begun = boot_outcome.with_boot(request, boot)
+            self._open[request.uuid] = boot_outcome.with_verdict(
+                begun, boot_outcome.judge_answer(
+                    begun, boot, boot_outcome.BootAnswer.ACCEPTED, '',
                     request.uuid, now, self._backlog.options.boots))
             (host,) = start.hosts or ('',)
             self._start(self._servers[request.uuid], host)
@@ -207,23 +205,22 @@ class SimulatedBacklog:
             raise intent.exception
 
 
-def _seen(server: Server, boot: backlog_model.Boot) -> request_servers.Seen:
-    """Return the Nova record of a server that was launched by a boot."""
+def _seen(server: Server,
+        boot: backlog_model.Boot) -> request_servers.FoundServers:
+    """Return what Nova has of a server that was booted so."""
     uuid, state = server.boot.id, _VM_STATES.get(server.state)
     is_refused = server.state is State.ASKED
     if state is None or (
             is_refused and boot.state not in request_servers.OPEN_BOOTS):
-        return request_servers.Seen()
-    return request_servers.Seen(
-        (ObservedServer(
-            uuid, state, tags=(boot.tag,),
-            fault=_NO_HOST if is_refused else '',
-            launched_at=None if is_refused else boot.asked_at),),
-        {uuid: _VICTIMS[server.state]} if server.state in _VICTIMS else {})
+        return request_servers.FoundServers()
+    return request_servers.FoundServers((ObservedServer(uuid, state, tags=(
+        boot.tag,), fault=_NO_HOST if is_refused else '',
+        launched_at=None if is_refused else boot.asked_at),), {uuid: _VICTIMS[
+        server.state]} if server.state in _VICTIMS else {})
 
 
 def _request(server: Server, now: datetime.datetime) -> backlog_model.Request:
-    """Return the backlog request that the API would have stored."""
+    """What the API would have written down for one that is asked for."""
     boot = server.boot
     alternative = backlog_model.Alternative(
         boot.class_name, boot.class_name, server.kind.resources)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of service: clocks of servers and promised availability.
+"""Classes of service: the clocks of servers, and what is promised to them.
 
-Counterpart of nova_preempt.classes, with events that are known at once.
+As nova_preempt.classes has it for the scheduler and the engine, but that
+what happens is known at once.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from nova_preempt.simulator.simulation_state import SimulationState
 
 
 class SimulatedClasses:
-    """Classes of service of a simulation and the claimants of them.
+    """Classes of service of a simulation, and their servers.
 
     :param world: a simulation_state.SimulationState with options of classes
-    :ivar period_s: interval between preemptions for waiting servers
+    :ivar period_s: how often others may end for those that wait
     """
 
     def __init__(self, world: SimulationState,
@@ -48,28 +49,28 @@ class SimulatedClasses:
         self._table = options.table
         self.period_s = self._table.pass_period_s
         self._claimants: dict[str, class_dispatch.Claimant] = {}
-        # A new view after each event, so that caches keyed by it expire.
+        # Between two events; another one after each.
         self._known = types.MappingProxyType(self._claimants)
         self._overheads = availability_margin.Overheads(
             self._table.overhead_us)
 
     @property
     def now_us(self) -> int:
-        """Microseconds since the epoch."""
+        """The time as clocks have it."""
         return simulated_servers.clock_us(self._world.events.now_us)
 
     def has(self, server: Server) -> bool:
-        """Tell whether a server is of a class."""
+        """Whether a server is of a class."""
         return server.boot.id in self._claimants
 
     def claimants(self) -> Mapping[str, class_dispatch.Claimant]:
-        """Return {uuid: Claimant} of all servers, without resources."""
+        """Return those of all servers, without their resources."""
         return self._known
 
-    # -- events ------------------------------------------------------------
+    # -- what happens ------------------------------------------------------
 
     def note(self, server: Server, kind: Kind) -> None:
-        """Apply an event to the clocks of a server, if it is of a class."""
+        """Something has happened to a server that may be of a class."""
         uuid = server.boot.id
         found = self._claimants.get(uuid)
         if found is None:
@@ -92,28 +93,28 @@ class SimulatedClasses:
         self._known = types.MappingProxyType(self._claimants)
 
     def _measure(self, server: Server, clocks: Clocks) -> None:
-        """Learn how long a preempted server took to return to a host."""
+        """Learn how long it took to get one back that gave way."""
         if clocks.kind is Kind.ALLOCATING and server.tries:
             self._overheads = self._overheads.seen(
                 server.kind.request.kind, self.now_us - clocks.mark.since_us)
 
     def tell(self) -> None:
-        """Report the availability of the servers that still exist."""
+        """Tell the report of those that are not over."""
         for found in self._claimants.values():
             self._world.report.promised(found.qos,
                                         found.clocks.at(self.now_us))
 
-    # -- decisions ---------------------------------------------------------
+    # -- what is decided ---------------------------------------------------
 
     def policy(self,
                policy: preemption_policy.Policy) -> preemption_policy.Policy:
-        """Return the policy with the current promises."""
+        """Return it with what is promised now."""
         return dataclasses.replace(
             policy,
             classes=Promises(self._table.classes, self._known, self.now_us))
 
     def rank(self, server: Server) -> preemption_policy.Rank:
-        """Return the rank of a request for a preemptible server."""
+        """Return that of a request for a preemptible server."""
         claimant = self._claimants.get(server.boot.id)
         if claimant is None or not claimant.is_certain:
             return preemption_policy.PREEMPTIBLE
@@ -124,12 +125,11 @@ class SimulatedClasses:
                room: Callable[[ShelvedVictim], Mapping[str, Resources]],
                memory: int | None, now_us: int) -> Step[str, int | None]:
         """Return which shelved servers return next."""
-        step = class_return_controller.step(
-            class_return_controller.Terms(self._table.classes, self.period_s),
-            class_return_controller.Observed(
-                waiting, most, self._known, room,
-                lambda: self._world.options.may_unshelve, self._evictable),
-            memory, now_us)
+        step = class_return_controller.step(class_return_controller.Options(
+            self._table.classes, self.period_s),
+            class_return_controller.Observed(waiting, most, self._known, room,
+            lambda: self._world.options.may_unshelve, self._evictable), memory,
+            now_us)
         return Step(tuple(each.uuid for each in step.intents), step.memory)
 
     def _evictable(self) -> class_return_controller.Evictable:
@@ -142,7 +142,7 @@ class SimulatedClasses:
 
 
 class Claims:
-    """Clocks and overheads of queued requests, for the order ``qos``.
+    """Tells what requests of the backlog may claim, for its order ``qos``.
 
     :ivar table: a core.classes.class_table.Table
     """
@@ -152,7 +152,7 @@ class Claims:
         self._classes: SimulatedClasses | None = None
 
     def bind(self, classes: SimulatedClasses) -> None:
-        """Use the servers of this simulation from now on."""
+        """Tell of the servers of this simulation from now on."""
         self._classes = classes
 
     def _find(self, request: Any) -> class_dispatch.Claimant | None:
@@ -160,7 +160,7 @@ class Claims:
         return self._classes.claimants().get(request.uuid)
 
     def clocks(self, requests: Iterable[Any]) -> dict[str, Clocks]:
-        """Return {uuid: Clocks} of core.backlog requests."""
+        """Return those of core.backlog requests."""
         found = {}
         for request in requests:
             known = self._find(request)
@@ -170,7 +170,7 @@ class Claims:
         return found
 
     def overheads_us(self, requests: Iterable[Any]) -> dict[str, int]:
-        """Return {uuid: microseconds to get a server to a host}."""
+        """Return how long it takes to get servers of them to a host."""
         return {request.uuid: self.table.overhead_us if known is None
                 else known.overhead_us for request in requests
                 for known in (self._find(request),)}
@@ -178,7 +178,7 @@ class Claims:
 
 def parse(entries: Iterable[Mapping[str, str]],
           pass_period_s: int) -> simulation_settings.ClassOptions:
-    """Parse the classes that an operator has configured.
+    """Return what an operator has written down.
 
     For the parameters see core.classes.class_table.parse().
 

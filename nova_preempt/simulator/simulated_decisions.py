@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open preemption decisions, requester liveness and eviction budgets."""
+"""Decisions that are being carried out, and what they give up.
+
+Also, for the core, which requests of a simulation still exist.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
 from nova_preempt.simulator.simulation_state import SimulationState
 
-#: Attempt of decisions without a request.
+#: Of decisions for no request.
 _NO_SEARCH = Attempt()
 
 
@@ -32,12 +35,12 @@ _NO_SEARCH = Attempt()
 class Decision:
     """Victims that are evicted together.
 
-    :ivar server: the requester, None if there is no request
-    :ivar purpose: what needs the capacity
-    :ivar attempt: the search that chose the host
+    :ivar server: for whom, None if for no request
+    :ivar purpose: what needs the space
     :ivar victims: {uuid: Server}
-    :ivar terms: {uuid: terms of the eviction}
-    :ivar shown: {uuid: Nova's record} of victims whose end was requested
+    :ivar terms: {uuid: how it ends}
+    :ivar shown: {uuid: Nova's record of it} of those that were asked to end
+    :ivar attempt: in which the host was found
     """
 
     uuid: str
@@ -56,12 +59,12 @@ class Decision:
         default_factory=list)
 
     def is_open(self, victim: Server) -> bool:
-        """Tell whether the eviction of a victim is pending."""
+        """Whether somebody has not given way yet."""
         return victim.boot.id in self.memory.pending and (
             self.victims[victim.boot.id] is victim)
 
     def observed(self, why_unwanted: str) -> eviction_values.Observed:
-        """Return the observation for the core; hosts are always up."""
+        """Return what the core is told of it; hosts are always up."""
         return eviction_values.Observed(
             self.terms,
             {} if self.server is None else {self.uuid: self.host.name},
@@ -70,7 +73,7 @@ class Decision:
             {self.uuid: why_unwanted})
 
     def _seen(self, uuid: str) -> ObservedServer | None:
-        """Return the record that Nova would have of a victim."""
+        """Return what Nova's record of a victim would say."""
         victim = self.victims[uuid]
         if uuid in self.shown:
             return self.shown[uuid]
@@ -78,28 +81,28 @@ class Decision:
             return None
         if victim.state is State.SHELVED:
             return ObservedServer(uuid, 'shelved_offloaded')
-        # A cleanup may be ending it, too.
+        # Others end it, too, as once a reservation is over.
         return ObservedServer(
             uuid, 'stopped' if victim.state is State.STOPPED else 'active',
             None if victim.state in _AT_REST else 'deleting', self.host.name)
 
 
-#: In these states no operation is in progress.
+#: In these nothing happens to a victim.
 _AT_REST = frozenset((State.RUNNING, State.NOTICE, State.STOPPED))
 
 
 class OpenDecisions:
-    """Decisions with pending evictions, and the requests that wait for them.
+    """Decisions whose victims have not all ended, and who waits for that.
 
     :ivar open: {uuid: Decision}
-    :ivar others: returns how many requests wait for other events
+    :ivar others: tells how many wait in schedulers for other things
     """
 
     def __init__(self, world: SimulationState) -> None:
         self.open: dict[str, Decision] = {}
         self.others: Callable[[], int] = lambda: 0
         self._world = world
-        # {uuid of a host: {uuid: Decision}}
+        # The open ones by the uuid of their host.
         self._by_host: dict[str, dict[str, Decision]] = {}
         self._joined: dict[str, tuple[Server, str]] = {}
         self._serial = itertools.count(1)
@@ -113,7 +116,7 @@ class OpenDecisions:
     def add(self, host: memory_cloud.MemoryHost, server: Server | None = None,
             attempt: Attempt = _NO_SEARCH, operation: str = '',
             reservation: str = '') -> Decision:
-        """Return a new open decision."""
+        """Return a new one."""
         decision = Decision(
             f'd{next(self._serial)}', host, server, requester_liveness.Purpose(
                 operation, '' if server is None else server.boot.id,
@@ -123,7 +126,7 @@ class OpenDecisions:
         return decision
 
     def close(self, decision: Decision) -> None:
-        """Remove a closed decision."""
+        """Forget a decision that is closed."""
         del self.open[decision.uuid]
         there = self._by_host[decision.host.uuid]
         del there[decision.uuid]
@@ -131,14 +134,14 @@ class OpenDecisions:
             del self._by_host[decision.host.uuid]
 
     def ending_for_none(self) -> list[Server]:
-        """Return the pending victims of decisions without a request."""
+        """Return those that end now, for no server in their place."""
         return [decision.victims[uuid] for decision in self.open.values()
                 if decision.server is None for uuid in decision.memory.pending]
 
-    # -- requests that wait for pending evictions --------------------------
+    # -- who waits for ends that are under way -----------------------------
 
     def join(self, server: Server, plan: Plan, attempt: Attempt) -> None:
-        """Let a request wait for the pending evictions that its plan joins."""
+        """Have a server wait for them."""
         server.state = State.WAITING
         self._joined[server.boot.id] = (server, plan.host.uuid)
         joins = {uuid for uuid in plan.joins if uuid in self.open}
@@ -149,12 +152,12 @@ class OpenDecisions:
         self._world.report.note('joined', server)
 
     def leave(self, server: Server) -> bool:
-        """Stop the wait of a request; return whether it waited."""
+        """Stop waiting with a server; return whether it waited."""
         return self._joined.pop(server.boot.id, None) is not None
 
     def released(self, decision: Decision
                  ) -> Iterator[tuple[Server, Attempt]]:
-        """Yield the requests to retry after a decision was closed."""
+        """Yield what is to be decided anew, now that one is closed."""
         for server, joins, attempt in decision.waiters:
             joins.discard(decision.uuid)
             if not joins and self.leave(server):
@@ -162,9 +165,9 @@ class OpenDecisions:
 
     def releasing(self, waited: Collection[str] = ()
                   ) -> Mapping[str, ReleasingHost]:
-        """Return {host: ReleasingHost} of capacity that is being released.
+        """Return what is given up, by host.
 
-        :param waited: decisions that the request has awaited before
+        :param waited: decisions that were waited for before
         """
         return ReleasingByHost(self._by_host, self._release_of, waited)
 
@@ -185,11 +188,11 @@ class OpenDecisions:
 
 
 class ReleasingByHost(Mapping[str, ReleasingHost]):
-    """Lazy {host: ReleasingHost} of the capacity being released.
+    """Space that is being released on the hosts that are asked after.
 
     :param by_host: {uuid of a host: {uuid: Decision}}
-    :param of: makes a Releasing of the decisions on a host
-    :param waited: uuids of decisions that do not count
+    :param of: makes a Releasing of those of a host
+    :param waited: uuids that do not count
     """
 
     def __init__(self, by_host: Mapping[str, Mapping[str, Decision]],
@@ -223,7 +226,7 @@ class RequesterLiveness:
     """Implements core.requester_liveness.RequesterView.
 
     :ivar reserved: returns a reservation, None if there is none
-    :ivar is_short: returns whether the headroom has a shortfall
+    :ivar is_short: whether less is free than the headroom wants
     """
 
     def __init__(self, world: SimulationState) -> None:
@@ -248,16 +251,16 @@ class RequesterLiveness:
 
 
 class BudgetTracker:
-    """Tracks pending and recent evictions against eviction budgets."""
+    """Counts who ends and who ended a while ago, where that is limited."""
 
     def __init__(self, world: SimulationState) -> None:
         self._world = world
-        # (time, uuid, project, groups)
+        # (when, uuid, project, groups)
         self._ended: collections.deque[
             tuple[int, str, str, tuple[str, ...]]] = collections.deque()
 
     def ended(self, victim: Server) -> None:
-        """Record the eviction of a victim."""
+        """Note that a victim has ended."""
         if self._world.options.budget_window_s:
             uuid = victim.boot.id
             self._ended.append((
@@ -266,9 +269,9 @@ class BudgetTracker:
 
     def left(self, ending: Mapping[str, Server]
              ) -> eviction_budgets.Budgets | None:
-        """Return the remaining budgets, None where none is configured.
+        """Return what is left, None where nothing is settled.
 
-        :param ending: {uuid: Server} of pending victims
+        :param ending: those that end now
         """
         options = self._world.options
         if not (options.project_budget or options.group_budget):

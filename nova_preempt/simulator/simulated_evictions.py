@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out evictions: notices, ends of servers, rollback."""
+"""Evictions: notices, ends of servers, and requests that wait for them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
 from nova_preempt.simulator.simulation_state import SimulationState
 
-#: Operation of a decision, as the engine names it.
+#: As the engine names it.
 MAXIMUM_RUNTIME = 'maximum_runtime'
 
-#: {call of Nova's API: (name of the delay, task_state meanwhile, vm_state
-#: afterwards, State afterwards)}
+#: {call of Nova's API: (what is drawn, Nova's task meanwhile, Nova's state
+#: afterwards, ours)}
 _CALLS = {
     'force_delete': ('delete', 'deleting', None, State.OVER),
     'shelve': ('shelve', 'shelving', 'shelved_offloaded', State.SHELVED),
@@ -41,14 +41,15 @@ _CALLS = {
 
 
 class Evictions:
-    """Carries out the pending evictions.
+    """Carries out the evictions that are under way.
 
-    :param served: called with a server once its victims have been evicted
-    :param again: called with a server to schedule again, and the Attempt
-    :param shelved: called with a shelved victim that is to return
-    :ivar ending: {uuid: Server} of the pending victims
+    :param served: called with a server whose host is free of its victims
+    :param again: called with a server that is to be decided anew, and the
+        Attempt that this is
+    :param shelved: called with a victim that returns
+    :ivar ending: {uuid of a victim that has not given way yet: Server}
     :ivar decisions: a simulated_decisions.OpenDecisions
-    :ivar stopped: a simulated_returns.StoppedVictims
+    :ivar stopped: those that were stopped
     :ivar requests: a simulated_decisions.RequesterLiveness
     """
 
@@ -66,10 +67,10 @@ class Evictions:
         self._budgets = BudgetTracker(world)
         self.stopped = simulated_returns.StoppedVictims(world)
 
-    # -- starting evictions ------------------------------------------------
+    # -- how it begins -----------------------------------------------------
 
     def begin(self, plan: Plan, server: Server, attempt: Attempt) -> None:
-        """Evict the victims of a plan; their allocations shrink at once."""
+        """Have victims give way; they lose at once what is missing."""
         world = self._world
         host = world.cloud.hosts[plan.host.uuid]
         decision = self.decisions.add(host, server, attempt)
@@ -83,7 +84,7 @@ class Evictions:
                                 for victim in plan.victims])
 
     def expire(self, server: Server) -> None:
-        """Evict a server that has reached its maximum runtime."""
+        """End a server that has run for as long as it may."""
         if server.state is not State.RUNNING:
             return
         world = self._world
@@ -102,21 +103,21 @@ class Evictions:
             self.end(server, MAXIMUM_RUNTIME)
 
     def end(self, server: Server, operation: str) -> None:
-        """Evict a running server without a request."""
+        """End a server that runs, for the sake of no request."""
         self._notify(self.decisions.add(
             server.current_host, operation=operation), [server])
 
     def end_all(self, victims: Sequence[Server], reservation: str) -> None:
-        """Evict servers from a host so that nothing of them remains there.
+        """End servers of one host, which leave nothing behind there.
 
-        :param reservation: the id of the reservation that needs the host empty
+        :param reservation: the id of the one that needs the host empty
         """
         self._notify(self.decisions.add(
             victims[0].current_host, operation=requester_liveness.RESERVATION,
             reservation=reservation), victims)
 
     def budgets(self) -> eviction_budgets.Budgets | None:
-        """Return the remaining budgets, None where none is configured."""
+        """Return what is left of them, None where none is set."""
         return self._budgets.left(self.ending)
 
     def _notify(self, decision: Decision, victims: Sequence[Server]) -> None:
@@ -129,7 +130,7 @@ class Evictions:
 
     def _victim(self, decision: Decision,
                 victim: Server) -> eviction_values.Victim:
-        """Return the terms of the eviction of a server."""
+        """Return the terms on which a server ends."""
         options = self._world.options
         policy, operation = options.policy, decision.purpose.operation
         terms = victim.terms
@@ -146,10 +147,10 @@ class Evictions:
                 timeout_s=options.termination_timeout_s),
             policy.notice.length_s(terms.notice_s))
 
-    # -- steps of the controller -------------------------------------------
+    # -- step by step ------------------------------------------------------
 
     def _step(self, decision: Decision) -> None:
-        """Step the controller, and schedule the next step."""
+        """Do what is due, and come again when the next thing is."""
         if decision.uuid not in self.decisions.open:
             return
         now_us = self._world.events.now_us
@@ -189,13 +190,13 @@ class Evictions:
 
     def _give_notice(self, decision: Decision, victim: Server) -> None:
         self.ending[victim.boot.id] = victim
-        # A stopped server has no guest to notify.
+        # Of one that was stopped nobody runs who could know of it.
         if victim.state is not State.STOPPED:
             victim.state = State.NOTICE
             self._world.report.note('notice', victim, decision=decision.uuid)
 
     def _ask(self, decision: Decision, victim: Server, method: str) -> None:
-        """Start a call of Nova's API on a victim."""
+        """Have happen what Nova is asked for, in the time that it takes."""
         uuid = victim.boot.id
         decision.memory = decision.memory.note(
             uuid, asked=method, asked_us=self._world.events.now_us)
@@ -206,9 +207,9 @@ class Evictions:
 
     def end_server(self, server: Server, method: str,
                    done: Callable[..., None], *arguments: Any) -> None:
-        """Start the end of a server; call ``done`` after the drawn delay.
+        """End a server, and call ``done`` in the time that this takes.
 
-        The remaining run time of the server is kept.
+        What it had to do is left.
         """
         now_us = self._world.events.now_us
         if server.state is not State.STOPPED:
@@ -226,7 +227,7 @@ class Evictions:
 
     def _has_ended(self, victim: Server, decision: Decision, method: str
                    ) -> None:
-        """Record that a call of Nova's API has completed."""
+        """Note that a call of Nova's API has done its work."""
         uuid = victim.boot.id
         before = decision.shown[uuid]
         was_stopped = before is not None and before.vm_state == 'stopped'
@@ -241,7 +242,7 @@ class Evictions:
                           for_good=decision.terms[uuid].terms.for_good)
         self.ending.pop(uuid, None)
         if uuid in decision.memory.pending:
-            # The delay of a stop includes the delay of its lock.
+            # The time that was drawn for a stop is that for its lock, too.
             decision.memory = decision.memory.note(
                 uuid, locked_us=-round(eviction_steps.LOCKED_S * SECOND))
         self._step(decision)
@@ -272,7 +273,7 @@ class Evictions:
             self._shelved(victim)
 
     def _offload(self, victim: Server) -> None:
-        """Offload a stopped victim from its host."""
+        """Take a stopped victim off its host for good."""
         if victim.state is State.DELETED:
             self.stopped.forget(victim)
             return
@@ -284,31 +285,31 @@ class Evictions:
             self._shelved(victim)
 
     def _complete(self, decision: Decision) -> None:
-        """Start the requester once all victims have been evicted."""
+        """Give the space to the server once all victims have left."""
         self.decisions.close(decision)
         if decision.server is not None:
             self._served(decision.server)
         for waiter in self.decisions.released(decision):
             self._again(*waiter)
 
-    # -- cancellation and rollback -----------------------------------------
+    # -- what comes between ------------------------------------------------
 
     def gone(self, victim: Server) -> None:
-        """Step the decisions of a server that ended for another reason."""
+        """Somebody is gone otherwise; it may have been about to give way."""
         self.ending.pop(victim.boot.id, None)
         for decision in list(self.decisions.open.values()):
             if decision.is_open(victim):
                 self._step(decision)
 
     def cancel(self, server: Server) -> None:
-        """Cancel the wait of a server that its owner has deleted."""
+        """The owner of one that waits has deleted it."""
         if not self.decisions.leave(server):
             for decision in list(self.decisions.open.values()):
                 if decision.server is server:
                     self._step(decision)
 
     def _abandon(self, decision: Decision) -> None:
-        """Roll back after an eviction timeout, and retry on another host."""
+        """Somebody has not given way in time: look for another host."""
         stuck = decision.memory.stuck
         self._roll_back(decision, [victim for uuid, victim
                                    in decision.victims.items()
@@ -321,7 +322,7 @@ class Evictions:
 
     def _roll_back(self, decision: Decision, victims: Sequence[Server]
                    ) -> None:
-        """Roll back a decision; evictions that Nova has begun go on."""
+        """Give victims back what was taken; who ends already goes on."""
         self.decisions.close(decision)
         if decision.server is not None:
             self._restore_allocations(decision.server, victims)
@@ -330,7 +331,7 @@ class Evictions:
                 self.ending.pop(victim.boot.id, None)
             if victim.state is State.NOTICE:
                 victim.state = State.RUNNING
-                # Its maximum runtime may have passed meanwhile.
+                # Its time may have come meanwhile.
                 self._world.later(victim, 0, Phase.POLL, self.expire)
                 self._world.report.note('kept', victim)
         for waiter in self.decisions.released(decision):
@@ -338,7 +339,7 @@ class Evictions:
 
     def _restore_allocations(self, server: Server, victims: Sequence[Server]
                              ) -> None:
-        """Return the allocation of a requester to its victims."""
+        """Move the space back from a server to its victims."""
         cloud = self._world.cloud
         self._world.report.hold(server, -1)
         cloud.take_away(server.current_host, server.boot.id)
@@ -351,5 +352,5 @@ class Evictions:
                           host.servers[uuid])
 
 
-#: In these states a victim is still on its host.
+#: In these a victim has not given way.
 _THERE = frozenset((State.NOTICE, State.ENDING, State.DELETED))

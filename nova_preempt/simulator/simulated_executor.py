@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries out the intents of the reservation controller."""
+"""Carries out in a simulation what the controller of reservations decides."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from nova_preempt.simulator.simulation_state import SimulationState
 if TYPE_CHECKING:
     from nova_preempt.simulator import simulated_lease_events
 
-#: In these states a server occupies its host.
+#: In these a server of another's is on its host.
 _THERE = frozenset((State.BOOTING, State.RUNNING, State.NOTICE,
                     State.ENDING, State.DELETED, State.STOPPED))
 _BUSY = frozenset((State.BOOTING, State.ENDING, State.DELETED))
 
 
 class HostView:
-    """Hosts and their servers, as reservations see them.
+    """Hosts as reservations see them.
 
     :param book: a reservation_book.ReservationBook
-    :param evictions: a simulated_evictions.Evictions
+    :param evictions: an simulated_evictions.Evictions
     :param moves: a simulated_migration.Migration
     :param power: returns a simulated_power.SimulatedPower, None if all hosts
         are always on
@@ -66,26 +66,26 @@ class HostView:
         return self.world.cloud.by_name()[name]
 
     def is_usable(self, name: str) -> bool:
-        """Tell whether a host is on, or can be woken."""
+        """Whether it is there, or can be woken."""
         power = self._power()
         return power is None or not power.has_failed(name)
 
-    def off(self, name: str) -> host_candidates.Off | None:
+    def off(self, name: str) -> host_candidates.OffHost | None:
         power = self._power()
         return None if power is None else power.off(name)
 
     def seen(self, name: str) -> observed_hosts.Host:
-        """Return the current state of a host."""
+        """Return a host as it is now."""
         return dataclasses.replace(
             self.book.hosts[name], asleep=self.off(name),
             state='up' if self.is_usable(name) else 'down')
 
     def is_vacant(self, name: str) -> bool:
-        """Tell whether a host has only servers that can be evicted now."""
+        """Whether nothing is there but preemptible servers that can end."""
         off = self.off(name)
         if off is not None and off.why_late:
             return False
-        # Includes stopped servers, which have no record.
+        # Also those that have been stopped, of which there is no record.
         return all(
             server.kind.terms is not None and not self._stays_s(server)
             for server in map(self.world.servers.__getitem__,
@@ -93,7 +93,7 @@ class HostView:
 
     def on_host(self, name: str, states: Collection[State] = _THERE
                 ) -> Iterator[Server]:
-        """Yield the servers on a host, without those that wait for it."""
+        """Yield the servers that are on a host, not those to come."""
         host = self.host(name)
         for uuid in host.allocations:
             server = self.world.servers.get(uuid)
@@ -102,7 +102,7 @@ class HostView:
                 yield server
 
     def observe(self, server: Server) -> drain_rules.Server:
-        """Return a server for the controller."""
+        """Return a server as the controller sees it."""
         uuid, terms = server.boot.id, server.kind.terms
         busy = server.state in _BUSY or self.moves.has(server)
         if terms is None:
@@ -117,15 +117,15 @@ class HostView:
             self._stays_s(server), busy)
 
     def record(self, server: Server) -> Record:
-        """Return Nova's record of a preemptible server."""
+        """Nova's record of a preemptible server."""
         found: Record | None = server.current_host.servers.get(server.boot.id)
         if found is None:
-            # The host keeps no record of a stopped server.
+            # Of a stopped one nothing is known on its host.
             found = server.record(self.world.events.now_us, is_active=True)
         return found
 
     def _stays_s(self, server: Server) -> float:
-        """Return for how many seconds a server is protected from eviction."""
+        """For how long it cannot be given notice."""
         rules = self.options.guard.rules
         record = self.record(server)
         uptime_us = self.world.events.now_us - server.launched_us
@@ -137,7 +137,7 @@ class HostView:
 
 
 class _View:
-    """Implements observed_hosts.View."""
+    """See the core's View."""
 
     #: Hosts do not die in simulations.
     down: Collection[str] = ()
@@ -180,8 +180,8 @@ class _View:
 
     def former(self) -> list[str]:
         book = self._cloud.book
-        return healing_rules.former(self.reservation, self._cloud.seen,
-                                    book.leases.busy, book.now_s())
+        return healing_rules.free_lost_hosts(self.reservation,
+            self._cloud.seen, book.leases.busy, book.now_s())
 
 
 class ReservationExecutor:
@@ -197,19 +197,19 @@ class ReservationExecutor:
         self._world = cloud.world
         self._book = cloud.book
         self._memories: dict[str, reservation_controller.Memory] = {}
-        # {id: (key of the state at the last step, time of the next step if the
-        # state has not changed)}
+        # What a reservation was like at its last step, and when to step again
+        # if it still is.
         self._last: dict[str, tuple[Any, float]] = {}
         self._watched: set[str] = set()
         cloud.book.on_foreign_server = self._look_in
 
     def watch(self, uuid: str) -> None:
-        """Step the controller of a reservation from its lead time on."""
+        """Look at the hosts of a reservation from when it is time."""
         reservation = self._book.opened[uuid]
         early_s = drain_rules.IDLE_S * math.ceil(
             max(self._cloud.options.leads_s()) / drain_rules.IDLE_S + 2)
         in_s = (reservation.start_at - self._book.now()).total_seconds()
-        # One of the looks falls on the start.
+        # So that it is looked at its very start, too.
         self._look_in(uuid, max(in_s - early_s, in_s % drain_rules.IDLE_S))
 
     def _look_in(self, uuid: str, in_s: float = 0.0) -> None:
@@ -220,7 +220,7 @@ class ReservationExecutor:
                 self._look, uuid)
 
     def _look(self, uuid: str) -> None:
-        """Step if the state has changed or the next step is due."""
+        """Step, unless nothing has changed and nothing is due."""
         self._watched.discard(uuid)
         if uuid not in self._book.opened:
             self._memories.pop(uuid, None)
@@ -244,21 +244,21 @@ class ReservationExecutor:
                 held != self._book.opened[uuid].held)
             self._last[uuid] = (self._is_like(uuid), wake_at_us)
         if now_us < self._book.opened[uuid].start_s * SECOND:
-            # Changes on its hosts are not reported.
+            # Nobody tells what changes on its hosts.
             self._look_in(uuid, drain_rules.IDLE_S)
         elif wake_at_us < math.inf:
             self._look_in(uuid, max(
                 drain_rules.BUSY_S, (wake_at_us - now_us) / SECOND))
 
     def _is_like(self, uuid: str) -> Any:
-        """Return a key of the state of a reservation and its hosts."""
+        """Return a key that changes with a reservation and its hosts."""
         reservation = self._book.opened[uuid]
         return reservation, [
             (self._cloud.host(name).generation,
              sum(1 for _ in self._cloud.on_host(name)))
             for name in reservation.held]
 
-    # -- intents -----------------------------------------------------------
+    # -- what is decided ---------------------------------------------------
 
     def _carry_out(self, intent: reservation_controller.Intent,
                    uuid: str) -> None:
@@ -277,7 +277,7 @@ class ReservationExecutor:
             new = next((name for name in intent.candidates
                         if name not in reservation.held), None)
             self._exchange(reservation, intent.host, new)
-        elif isinstance(intent, healing_rules.Return):
+        elif isinstance(intent, healing_rules.ReturnHost):
             self._exchange(reservation, intent.instead_of, intent.host)
         elif isinstance(intent, reservation_controller.StartReservation):
             self._lease_events.start(uuid)
@@ -292,7 +292,8 @@ class ReservationExecutor:
             hosts[item.host] = item
         found = dataclasses.replace(reservation, hosts=tuple(
             hosts[name] for name in sorted(hosts)))
-        changes: Mapping[str, Any] = healing_rules.standing(found, why, why)
+        changes: Mapping[str, Any] = healing_rules.status_after(found, why,
+            why)
         self._book.put(dataclasses.replace(found, **changes))
         self._world.report.reservation(
             'host lost' if new is None else 'host replaced' if old

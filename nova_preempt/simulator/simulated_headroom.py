@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headroom: capacity that is kept free ahead of demand.
+"""Space that is kept free ahead of demand, in the whole cloud.
 
-Counterpart of nova_preempt.headroom in the scheduler and of the headroom task
-in the engine, with the whole cloud as the only group.
+As nova_preempt.headroom has it for schedulers, and nova_preempt.engine.
+headroom for the engine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAME = 'the cloud'
 
 
 class HostProviders(Mapping[str, Provider]):
-    """Lazy {name of a host: its current Provider}."""
+    """The hosts as they are now, made of those that are asked after."""
 
     def __init__(self, cloud: IndexedCloud) -> None:
         self.cloud = cloud
@@ -41,7 +41,10 @@ class HostProviders(Mapping[str, Provider]):
 
 
 class CloudGroup(headroom_account.HostGroup):
-    """Group of all hosts, with free amounts summed by the cloud."""
+    """All hosts as one group, without a look at each of them.
+
+    What is free is added up by the cloud.
+    """
 
     nodes: HostProviders
 
@@ -65,7 +68,7 @@ class CloudGroup(headroom_account.HostGroup):
 
 
 class Headroom:
-    """Keeps the configured headroom free, if any."""
+    """Keeps it; there is room for all where none is to be kept."""
 
     def __init__(self, world: SimulationState,
                  evictions: simulated_evictions.Evictions) -> None:
@@ -84,16 +87,16 @@ class Headroom:
     # -- schedulers --------------------------------------------------------
 
     def is_closed(self, resources: Resources) -> bool:
-        """Tell whether headroom forbids a preemptible server of this size."""
+        """Whether a preemptible server of this size would be in the way."""
         if not self._wanted:
             return False
         self._refresh()
-        # All hosts are in the same group.
+        # All hosts are in the one group that there is.
         (uuid, *_) = self._world.cloud.hosts
         return self._account.lacks({uuid: resources})
 
     def has_room(self, resources: Resources) -> bool:
-        """Tell whether a host has room beyond the headroom."""
+        """Whether there is space to spare for it on some host."""
         if not self._wanted:
             return True
         self._read()
@@ -101,7 +104,7 @@ class Headroom:
             resources, self._world.cloud.providers_with(resources))
 
     def placed(self, server: Server) -> None:
-        """Count the claim of a placed server."""
+        """A server has taken what was free."""
         if self._wanted:
             self._account.take(headroom_account.Claim(
                 {server.current_host.uuid: server.kind.resources},
@@ -114,7 +117,7 @@ class Headroom:
             self._read()
 
     def _read(self) -> None:
-        # Includes claims of this very microsecond.
+        # What was claimed at this very moment is there to be read, too.
         self._read_us = self._world.events.now_us
         self._account.read((self._group,), self._read_us + 1)
 

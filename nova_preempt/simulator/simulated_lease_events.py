@@ -19,7 +19,7 @@ from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
 from nova_preempt.simulator.simulation_state import SimulationState
 
-#: {state: (vm_state, task_state) of Nova}
+#: How Nova's record of a server says what it is in the middle of.
 _SHOWN = {
     State.BOOTING: ('building', 'spawning'),
     State.RUNNING: ('active', None),
@@ -31,9 +31,9 @@ _TASKS = {'force_delete': 'deleting', 'shelve': 'shelving'}
 
 
 class _View:
-    """Implements cleanup_controller.View."""
+    """See the core's View."""
 
-    #: No cell is ever unreachable.
+    #: Every cell can be read.
     dark = False
 
     def __init__(self, cloud: simulated_executor.HostView,
@@ -44,7 +44,7 @@ class _View:
 
     @property
     def needed(self) -> frozenset[str]:
-        """Names of the hosts that other reservations need."""
+        """The names of hosts that other reservations need."""
         return cleanup_controller.needed(self._cloud.book.near())
 
     def servers(self, host: str) -> list[cleanup_controller.Server]:
@@ -57,7 +57,7 @@ class _View:
 
     def homeless(self, coming: Collection[cleanup_controller.Server]
                  ) -> tuple[cleanup_controller.Server, ...]:
-        """Return none: such servers are still in a scheduler."""
+        """Return none: a scheduler has them, which waits for others."""
         return ()
 
 
@@ -69,10 +69,11 @@ def _server(server: Server) -> cleanup_controller.Server:
 
 
 class Cleanup:
-    """Removes the servers of ended reservations from their hosts.
+    """Clears the hosts of reservations that are over.
 
     :param cloud: a simulated_executor.HostView
-    :param not_coming: called with a server whose boot or unshelve is aborted
+    :param not_coming: called with a server that was being built, or coming
+        back, and is not any more
     """
 
     def __init__(self, cloud: simulated_executor.HostView,
@@ -84,7 +85,7 @@ class Cleanup:
         self._memories: dict[str, cleanup_controller.Memory] = {}
 
     def begin(self, reservation: reservation_model.Reservation) -> None:
-        """Start the cleanup of an ended reservation."""
+        """Clear the hosts of a reservation that is over."""
         self._book.ended[reservation.uuid] = reservation
         self._look(reservation.uuid)
 
@@ -108,7 +109,7 @@ class Cleanup:
                              Phase.POLL, self._look, uuid)
 
     def _end(self, server: Server, call: str) -> None:
-        # A stopped victim has released its allocation already.
+        # What has been stopped to give way holds nothing that it asked for.
         holds = server.state is not State.STOPPED
         if server.state is State.BOOTING:
             self._not_coming(server)
@@ -117,7 +118,7 @@ class Cleanup:
         self._mark_busy(server, _TASKS[call])
 
     def _mark_busy(self, server: Server, task_state: str) -> None:
-        """Set the task_state in the record, so no one preempts the server."""
+        """Say in Nova's record of it what happens, so it is left alone."""
         host, uuid = server.current_host, server.boot.id
         record = host.servers.get(uuid)
         if record is not None:
@@ -138,7 +139,7 @@ class Cleanup:
             world.forget(server)
         else:
             server.state = State.SHELVED
-        # The server may have been a pending victim.
+        # Somebody may have waited for it to give way.
         self._cloud.evictions.gone(server)
 
 
@@ -150,11 +151,11 @@ class LeaseEvents:
         self._report = world.report
         self._book = book
         self._cleanup = cleanup
-        self._told = lease_event_controller.Told()
+        self._told = lease_event_controller.Memory()
         self._alarm = Alarm(world.events, Phase.END, self.run)
 
     def run(self) -> None:
-        """Apply the due events, and set the alarm for the next one."""
+        """Do what is due, and come again for the next event."""
         step = lease_event_controller.step(tuple(self._book.opened.values()),
                                            self._told, self._book.now_us())
         self._told = step.memory
@@ -165,7 +166,7 @@ class LeaseEvents:
             self._alarm.set(step.wake_at_us - simulated_servers.clock_us(0))
 
     def start(self, uuid: str) -> None:
-        """Start a reservation if it is due and ready."""
+        """Start a reservation if its time has come and it is ready."""
         self._happen(lease_event_controller.Kind.START, uuid)
 
     def _happen(self, kind: lease_event_controller.Kind, uuid: str) -> None:
@@ -185,7 +186,7 @@ class LeaseEvents:
 
     def finish(self, reservation: reservation_model.Reservation,
                event: str) -> None:
-        """Store an ended reservation, and clean up its hosts."""
+        """Note that a reservation is over, and clear its hosts."""
         self._book.put(reservation)
         self._report.reservation(event, reservation.uuid)
         self._cleanup.begin(reservation)

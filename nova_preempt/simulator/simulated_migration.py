@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Migrates normal servers away from reserved hosts.
+"""Normal servers that are moved away from hosts that are reserved.
 
-A server claims the target host at once, and releases the source host when it
-has arrived; meanwhile it runs.
+One that is moved takes its place on the other host at once, and gives up the
+old one once it is there; meanwhile it runs.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from nova_preempt.simulator.simulation_state import SimulationState
 
 
 class Migration:
-    """Migrates servers, and tracks their migrations.
+    """Moves servers; knows what is under way.
 
-    :param decide: called with a Server to schedule
-    :param cancel: called with a waiting Server whose migration is aborted
+    :param decide: called with a Server that needs a host
+    :param cancel: called with one that waits, and needs it no more
     """
 
     def __init__(self, world: SimulationState,
@@ -31,24 +31,24 @@ class Migration:
         self._book = book
         self._decide = decide
         self._cancel = cancel
-        # {uuid: stand-in that claims the target host for the server}
+        # Uuid: what asks for a host in its name, and takes it.
         self._moves: dict[str, Server] = {}
         self._asked_us: dict[str, int] = {}
 
     def has(self, server: Server) -> bool:
-        """Tell whether a server is being migrated."""
+        """Whether a server is being moved."""
         return server.boot.id in self._moves
 
     def has_failed(self, server: Server) -> bool:
-        """Tell whether the last migration of a server was refused."""
+        """Whether the last attempt to move it came to nothing."""
         return server.boot.id in self._asked_us and not self.has(server)
 
     def asked_us(self, server: Server) -> int | None:
-        """Return when a migration was requested, None if it was not."""
+        """When a server was asked to leave its host, None if it was not."""
         return self._asked_us.get(server.boot.id)
 
     def move(self, server: Server) -> None:
-        """Request the migration of a running server."""
+        """Ask for another host for one that runs."""
         uuid = server.boot.id
         shadow = Server(server.boot, server.kind, moves=server)
         self._moves[uuid] = shadow
@@ -56,13 +56,13 @@ class Migration:
         self._decide(shadow)
 
     def refused(self, shadow: Server) -> None:
-        """Record that no host was found for a migration."""
+        """There is no host for it now."""
         shadow.state = State.OVER
         del self._moves[shadow.boot.id]
         self._world.report.note('not moved', shadow.moves)
 
     def begin(self, shadow: Server) -> None:
-        """Start a migration whose target host has been claimed."""
+        """Move a server to its new host, which is free for it."""
         shadow.state = State.BOOTING
         self._world.later(shadow, self._world.sampler.draw_us('migrate'),
                           Phase.STEP, self._is_there)
@@ -79,7 +79,7 @@ class Migration:
         world.report.note('moved', server, host=server.current_host.name)
 
     def over(self, server: Server) -> None:
-        """Abort the migration of a server that no longer exists."""
+        """Stop the move of a server that is over."""
         shadow = self._moves.get(server.boot.id)
         self._forget(server)
         if shadow is None:

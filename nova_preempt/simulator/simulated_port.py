@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Port through which a scheduling decision sees the simulated cloud."""
+"""Answers what a decision asks of the simulated cloud."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ from nova_preempt.simulator.simulation_state import SimulationState
 
 
 class SimulatedCloudPort(memory_cloud.MemoryCloudPort):
-    """Implements core.scheduling.cloud_port.CloudPort for one request.
+    """Answers for the decision on one request.
 
-    :param waited: decisions whose end the request has awaited before
-    :param is_closed: whether headroom forbids the request free capacity
-    :param enabled: whether the request may preempt
-    :param where: a mask of the hosts that reservations allow, None for all
+    :param waited: decisions that it has waited for before
+    :param is_closed: whether nothing that is free may be taken for it
+    :param enabled: whether anybody may end for it
+    :param where: a mask of the hosts that reservations let it go to, None
+        for all
     """
 
     def __init__(self, world: SimulationState,
@@ -53,7 +54,7 @@ class SimulatedCloudPort(memory_cloud.MemoryCloudPort):
                 if trial.host in found and self._gives_all(trial)}
 
     def _gives_all(self, trial: HostTrial) -> bool:
-        """Tell whether the victims alone free the requested resources."""
+        """Whether victims leave all that is taken."""
         host = self._world.cloud.hosts[trial.host]
         left = capacity.total(host.allocations[server.uuid]
                               for server in trial.without)

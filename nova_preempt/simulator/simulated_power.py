@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Power states of hosts, and the intents of core.energy.energy_controller."""
+"""Hosts that are powered off and on: what the controller is told of them, and
+what its intents lead to, see core.energy.energy_controller.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +30,14 @@ from nova_preempt.simulator.simulation_state import SimulationState
 
 @dataclasses.dataclass(eq=False, slots=True)
 class PoweredHost:
-    """A host and its power state.
+    """A host and its power state; a energy_controller.Host and .HostPower.
 
-    Implements energy_controller.Host and .HostPower.
-
-    :ivar is_powered: whether the host has power
-    :ivar up: whether the compute service reports
-    :ivar disabled: whether the compute service is disabled
-    :ivar closed_us: when ``disabled`` was first observed in the current state
-    :ivar boot_s: duration of the last boot, None before the first
-    :ivar epoch: incremented to cancel the scheduled events of the host
+    :ivar is_powered: whether it has power
+    :ivar up: whether its compute service reports
+    :ivar disabled: whether that is disabled
+    :ivar closed_us: when a look first saw that, in its state; None before
+    :ivar boot_s: how long it took to boot last, None before
+    :ivar epoch: grows as what was to happen to it will not happen
     """
 
     host: memory_cloud.MemoryHost
@@ -67,9 +67,8 @@ class PoweredHost:
 
 
 class SimulatedPower:
-    """Steps the energy controller.
-
-    Implements core.energy.energy_observation.Observed.
+    """Steps the energy controller, as its Observed
+    (core.energy.energy_observation).
 
     :param world: a simulation_state.SimulationState with options of energy
     :param figures: {name of a host: its Figures}
@@ -77,7 +76,7 @@ class SimulatedPower:
     :param again, give_up: see simulated_wake_on_demand.WakeOnDemand
     :param needed: see Observed
     :ivar memory: the controller's
-    :ivar waking: a simulated_wake_on_demand.WakeOnDemand
+    :ivar waking: its WakeOnDemand
     """
 
     def __init__(self, world: SimulationState,
@@ -113,7 +112,7 @@ class SimulatedPower:
     def now_us(self) -> int:
         return self._world.events.now_us
 
-    # -- energy_observation.Observed ---------------------------------------
+    # -- what the controller asks ------------------------------------------
 
     @property
     def promised(self) -> Sequence[str]:
@@ -134,7 +133,7 @@ class SimulatedPower:
             for time_s in (since_s, until_s))
         return self._history[since:until]
 
-    # -- queries -----------------------------------------------------------
+    # -- what others ask ---------------------------------------------------
 
     def is_on(self, name: str) -> bool:
         return self.states[name].state == power_steps.ON
@@ -142,13 +141,13 @@ class SimulatedPower:
     def has_failed(self, name: str) -> bool:
         return self.states[name].state == power_steps.FAILED
 
-    def off(self, name: str) -> host_candidates.Off | None:
-        """Return how soon a host can be on, None if it is on."""
+    def off(self, name: str) -> host_candidates.OffHost | None:
+        """Whether one that is not on is on in time, None if it is on."""
         if self.is_on(name):
             return None
         return energy_controller.off(self, self.memory, self.now_us, name)
 
-    # -- intents -----------------------------------------------------------
+    # -- what is done ------------------------------------------------------
 
     def _step(self) -> None:
         now_us = self.now_us
@@ -162,7 +161,7 @@ class SimulatedPower:
         self.waking.look()
 
     def carry_out(self, intents: Iterable[energy_controller.Intent]) -> None:
-        """Carry out intents of the controller."""
+        """Do what the controller intends."""
         for intent in intents:
             match intent:
                 case energy_controller.Wake(name, why):
@@ -199,38 +198,38 @@ class SimulatedPower:
         self._moved[name] = host
         self._world.report.host(state, name, why)
 
-    # -- power steps -------------------------------------------------------
+    # -- step by step ------------------------------------------------------
 
     def _advance(self, name: str) -> None:
-        """Take all power steps of a host that are possible now."""
+        """Take the steps of a host that can be taken now."""
         host = self.states[name]
         while not host.is_switching:
             facts = self._facts(host)
             step = power_steps.next_step(facts, self.options.boot_timeout_s)
-            if step.act is not power_steps.Act.MOVE:
+            if step.act is not power_steps.Action.MOVE:
                 self._act(host, step.act)
                 return
             if not self._take(host, step, facts):
                 return
 
-    def _facts(self, host: PoweredHost) -> power_steps.Facts:
+    def _facts(self, host: PoweredHost) -> power_steps.HostFacts:
         if host.disabled and host.closed_us is None:
             host.closed_us = self.now_us
         servers = bool(host.servers)
-        return power_steps.Facts(
+        return power_steps.HostFacts(
             host.state, (self.now_us - host.since_us) / SECOND,
             0 if host.closed_us is None
             else (self.now_us - host.closed_us) / SECOND, host.up,
-            # A host that is put to sleep reports again after its next boot.
+            # What is put to sleep reports no more until it has booted.
             host.up and host.state in (power_steps.WAKING, power_steps.FAILED),
             host.disabled, host.is_ours, host.boots, host.shut_down,
-            # Always known: a simulation needs no query.
+            # To know them costs nothing here, so that nobody has to ask.
             power=power_steps.Power.ON if host.is_powered
             else power_steps.Power.OFF, empty=not servers, running=servers)
 
     def _take(self, host: PoweredHost, step: power_steps.Step,
-              facts: power_steps.Facts) -> bool:
-        """Apply a step; return whether another step may follow at once."""
+              facts: power_steps.HostFacts) -> bool:
+        """Move on; whether there is more to do at once."""
         if power_steps.is_limited(step, facts) and not self.options.left(
                 self._moved.values(), self.now_us)[0]:
             return False
@@ -245,19 +244,19 @@ class SimulatedPower:
             self._lose_power(host)
         return step.state == power_steps.SLEEPING
 
-    def _act(self, host: PoweredHost, act: power_steps.Act) -> None:
-        if act is power_steps.Act.DISABLE:
+    def _act(self, host: PoweredHost, act: power_steps.Action) -> None:
+        if act is power_steps.Action.DISABLE:
             host.disabled = True
             self._world.cloud.close(host.host)
-        elif act is power_steps.Act.SHUT_DOWN:
+        elif act is power_steps.Action.SHUT_DOWN:
             host.is_switching = True
             took_us = self._world.sampler.draw_us('power_off')
             timeout_us = power_steps.POWER_OFF_TIMEOUT_S * SECOND
             self._later(host, min(took_us, timeout_us), self._has_shut_down,
                         took_us <= timeout_us)
-        elif act is power_steps.Act.SWITCH_OFF:
+        elif act is power_steps.Action.SWITCH_OFF:
             self._lose_power(host)
-        elif act is power_steps.Act.POWER_ON:
+        elif act is power_steps.Action.POWER_ON:
             host.is_powered = True
             self._meter.switched(host.host, on=True)
             self._later(host, self._world.sampler.draw_us('power_on'),
@@ -265,7 +264,7 @@ class SimulatedPower:
 
     def _later(self, host: PoweredHost, in_us: int,
                happen: Callable[..., None], *arguments: Any) -> None:
-        """Schedule an event of a host, which a loss of power cancels."""
+        """Have something happen to a host, unless it loses its power."""
         host.epoch += 1
         self._world.events.add(self.now_us + in_us, Phase.STEP, happen, host,
                                host.epoch, *arguments)
@@ -294,7 +293,7 @@ def make(world: SimulationState, setup: Setting,
          again: Callable[[Server], None], give_up: Callable[[Server], None],
          needed: Callable[[float], Mapping[str, float]]
          ) -> SimulatedPower | None:
-    """Meter the power of hosts, and switch them if energy control is on.
+    """Look after what hosts draw, and after their power if that is on.
 
     For the parameters see SimulatedPower.
     """

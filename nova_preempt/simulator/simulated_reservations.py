@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations of hosts: admission, and the hosts that requests may use.
+"""Reservations of hosts: who gets which, when, and what others may take.
 
-The core decides on admission and on the allowed hosts. simulated_executor
-drains the hosts in time, and simulated_lease_events cleans up afterwards.
+When hosts are free, which of them are given and what may be asked for is the
+core's to say, as it is where a request may go; see keeper for what is done
+so that hosts are empty in time, and cleanup for what follows.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _DAY_US = 86400 * SECOND
 
 
 class Refused(Exception):
-    """A reservation is refused; the message says why."""
+    """No hosts are given; the message says why."""
 
 
 def _absolute_s(time_s: int | None) -> int | None:
@@ -43,13 +44,14 @@ def _absolute_s(time_s: int | None) -> int | None:
 
 
 class Reservations:
-    """Grants, cancels and starts reservations.
+    """Grants them, and has them begin and end.
 
-    :param decide: called with a Server to schedule
-    :param not_coming: called with a server whose boot or unshelve is aborted
+    :param decide: called with a Server that needs a host
+    :param not_coming: called with a server that was being built, or coming
+        back, and is not any more
     :param power: returns a simulated_power.SimulatedPower, None if all hosts
         are always on
-    :ivar migration: a simulated_migration.Migration
+    :ivar migration: what moves servers for them
     """
 
     def __init__(self, world: SimulationState, setup: Setting,
@@ -74,13 +76,13 @@ class Reservations:
         evictions.requests.reserved = self._book.find
         self._ids: set[str] = set()
         self._made: dict[str, collections.deque[int]] = {}
-        # {lead in seconds: (leases, end of validity, mask)}
+        # lead: (leases, until when, mask)
         self._masks: dict[float, tuple[leases.Leases, float, Mask]] = {}
 
-    # -- requests of users -------------------------------------------------
+    # -- what users do -----------------------------------------------------
 
     def request(self, event: Reserve) -> None:
-        """Grant or refuse a reservation."""
+        """Grant one, or refuse it."""
         report = self._world.report
         self._ids.add(event.id)
         report.reservation('asked', event.id, hosts=event.hosts)
@@ -99,26 +101,22 @@ class Reservations:
         self._executor.watch(found.uuid)
 
     def _grant(self, event: Reserve) -> reservation_model.Reservation:
-        """Return the reservation that the API would grant."""
+        """Return it as the API would grant it."""
         options = self._options
         if options is None:
             raise Refused('reservations are off')
         now_s = self._book.now_s()
-        window = admission.asked_window(
-            now_s, _absolute_s(event.start_s), _absolute_s(event.end_s),
-            event.duration_s)
+        window = admission.requested_window(now_s, _absolute_s(event.start_s),
+            _absolute_s(event.end_s), event.duration_s)
         allowed = reservation_limits.Limits(options.limits)
         allowed.check_request(event.hosts, window.duration_s,
                               window.start_s - now_s)
         matches = host_query.parse(event.query).matches
-        search = admission.Search(
-            window, event.hosts, [
-                admission.Offer(host.name, host.flops_per_watt,
-                                self._cloud.is_vacant(host.name))
-                for host in self._book.hosts.values()
-                if self._cloud.is_usable(host.name)
-                and matches(host.properties)],
-            allowed, options.ranking, now_s, now_s + options.evacuation_lead_s)
+        search = admission.Search(window, event.hosts, [admission.MatchingHost(
+            host.name, host.flops_per_watt, self._cloud.is_vacant(host.name))
+            for host in self._book.hosts.values() if self._cloud.is_usable(
+            host.name) and matches(host.properties)], allowed, options.ranking,
+            now_s, now_s + options.evacuation_lead_s)
         made = self._made.setdefault(event.project, collections.deque())
         while made and made[0] <= self._world.events.now_us - _DAY_US:
             made.popleft()
@@ -158,15 +156,15 @@ class Reservations:
             self._events.run()
 
     def has(self, uuid: str) -> bool:
-        """Tell whether a reservation of this id was ever requested."""
+        """Whether one of this id was ever asked for."""
         return uuid in self._ids
 
-    # -- allowed hosts -----------------------------------------------------
+    # -- where servers may go ----------------------------------------------
 
     def where(self, server: Server) -> tuple[Mask | None, str]:
-        """Return (mask of the allowed hosts of a server, why there is none).
+        """Return (a mask of the hosts that a server may go to, why none).
 
-        The mask is None if all hosts are allowed.
+        The mask is None if it may go to all.
         """
         boot = server.boot
         if server.named:
@@ -175,7 +173,7 @@ class Reservations:
             if not (exists and answer.is_void):
                 return self._world.cloud.mask(answer.hosts), answer.reason
         if server.moves is not None:
-            # Any host but its own.
+            # Nowhere but elsewhere.
             here = self._world.cloud.mask([server.moves.current_host.name])
             return self._unreserved(server) & ~here, ''
         if not self._book.leases.busy:
@@ -183,7 +181,7 @@ class Reservations:
         return self._unreserved(server), ''
 
     def _unreserved(self, server: Server) -> Mask:
-        """Return a mask of the hosts not reserved during the server's lead."""
+        """A mask of the hosts that it may have for as long as it must."""
         terms = server.kind.terms
         options = self._world.options.reservation_options
         return self._open_for(options.guard.lead_s(
@@ -191,7 +189,7 @@ class Reservations:
             terms.notice_s if terms else None))
 
     def _open_for(self, lead_s: float) -> Mask:
-        """Return a mask of the hosts not reserved for so many seconds."""
+        """A mask of the hosts that are nobody's for so long."""
         book = self._book
         now_s = book.now_s()
         known = self._masks.get(lead_s)
@@ -213,14 +211,15 @@ class Reservations:
         self._masks[lead_s] = (book.leases, until_s, mask)
         return mask
 
-    def places(self) -> allowed_hosts.Places | None:
-        """Return the Places of the backlog, None if reservations are off."""
+    def places(self) -> allowed_hosts.ReservationRules | None:
+        """Return what the backlog is told, None if nobody may reserve."""
         if self._options is None:
             return None
-        return allowed_hosts.Places(self._book.view(), self._options.guard)
+        return allowed_hosts.ReservationRules(self._book.view(),
+            self._options.guard)
 
     def needed(self, within_s: float) -> dict[str, float]:
-        """Return {host: seconds until a reservation needs it}."""
+        """Return {host: in how many seconds it is needed}, 0 for now."""
         now_s = self._book.now_s()
         return {name: max(0.0, start_s - now_s) for name, start_s
                 in self._book.leases.needed(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unshelves shelved victims, and retains stopped victims."""
+"""Returns shelved victims, and keeps stopped victims for a while."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from nova_preempt.simulator.simulation_state import SimulationState
 
 @dataclasses.dataclass
 class _Alike:
-    """Shelved victims with equal requests.
+    """Servers of one size.
 
-    :ivar ended: sorted (time of the eviction, uuid)
+    :ivar ended: (when, uuid) in order
     """
 
     all: Returns
@@ -40,11 +40,11 @@ class _Alike:
 
 
 class Returns:
-    """Shelved victims, as core.eviction.return_controller.Observed.
+    """The shelved victims, see core.eviction.return_controller.Observed.
 
-    :param unshelve: called with a server to schedule; must call keep() if no
-        host is found
-    :param may_come: returns whether the headroom allows these resources
+    :param unshelve: called with a server to be scheduled; if it gets no host,
+        keep() is called
+    :param may_come: tells whether there is space to spare for so much
     :param classes: a simulated_classes.SimulatedClasses, None without classes
     """
 
@@ -65,16 +65,16 @@ class Returns:
         self.options = return_controller.Options(
             options.restore_at_once, options.restore_timeout_s)
 
-    # -- events ------------------------------------------------------------
+    # -- what happens ------------------------------------------------------
 
     def add(self, server: Server) -> None:
-        """Add a shelved victim."""
+        """Note a server that was shelved."""
         server.tries = 0
         server.since_us = self._world.events.now_us
         self.keep(server)
 
     def keep(self, server: Server) -> None:
-        """Let a server wait, for the first time or after a failed unshelve."""
+        """Let a server wait on; it may have found no host when asked."""
         self._coming.pop(server.boot.id, None)
         if self._is_of_class(server):
             self._of_class[server.boot.id] = server
@@ -84,7 +84,7 @@ class Returns:
         self._look_soon()
 
     def remove(self, server: Server) -> None:
-        """Forget a server that is deleted, or given up."""
+        """Forget a server that is deleted, or comes no more."""
         if self._of_class.pop(server.boot.id, None) is not None:
             return
         ended, item = self._alike(server).ended, (
@@ -94,7 +94,7 @@ class Returns:
             del ended[place]
 
     def is_back(self, server: Server) -> None:
-        """End an unshelve: the server is active, or was deleted."""
+        """Note that a server runs again, or was deleted on its way."""
         self._coming.pop(server.boot.id, None)
 
     def _alike(self, server: Server) -> _Alike:
@@ -129,10 +129,10 @@ class Returns:
                 self._unshelve(server)
         self._look_soon()
 
-    # -- return_controller.Observed ----------------------------------------
+    # -- what the controller asks ------------------------------------------
 
     def shelved(self, uuid: str) -> ShelvedVictim:
-        """Return a server for the controller."""
+        """Return a server as the controller has it."""
         server = self._world.servers[uuid]
         return ShelvedVictim(
             uuid, server.kind.resources,
@@ -150,7 +150,7 @@ class Returns:
         return [*map(self.shelved, self._of_class)]
 
     def unseen(self) -> tuple[str, ...]:
-        # All changes are known at once.
+        # What happens is known at once.
         return ()
 
     def sight(self, uuid: str) -> ShelvedState:
@@ -173,15 +173,15 @@ class Returns:
 
 
 class StoppedVictims:
-    """Victims that were stopped, until they are deleted."""
+    """Keeps the servers that were stopped, until they are deleted."""
 
     def __init__(self, world: SimulationState) -> None:
         self._world = world
 
     def keep(self, victim: Server) -> None:
-        """Retain a stopped victim, with its disk, for the retention time."""
+        """Keep the disk of a server that was stopped, for a while."""
         world = self._world
-        # The host lists it even if it retains no resources.
+        # It is on its host, even if it holds nothing there.
         world.cloud.put(victim.current_host, victim.boot.id, actions.kept(
             victim.kind.resources, actions.STOP))
         victim.since_us = world.events.now_us
@@ -206,7 +206,7 @@ class StoppedVictims:
             world.report.lost(victim, victim.ran_us)
 
     def forget(self, victim: Server) -> None:
-        """Delete a stopped victim, and release its allocation."""
+        """Delete a stopped server; what it had kept is free."""
         self._world.cloud.take_away(victim.current_host, victim.boot.id)
         victim.state = State.OVER
         self._world.report.mark(victim, Kind.ENDED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers of a simulation: states, terms and scheduling attempts."""
+"""The servers of a simulation."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ from nova_preempt.simulator.simulation_settings import Setting
 from nova_preempt.simulator.simulation_settings import Terms
 from nova_preempt.simulator.traces.trace_model import Boot
 
-#: Start of all simulations; arbitrary.
+#: When simulations begin. Any time would do.
 EPOCH = datetime.datetime(2000, 1, 1, tzinfo=datetime.timezone.utc)
 _EPOCH_US = times.microseconds(EPOCH)
 
 
 def clock_us(now_us: int) -> int:
-    """Convert a time of a simulation to microseconds since 1970."""
+    """Return a time of a simulation in microseconds since the epoch."""
     return _EPOCH_US + now_us
 
 
 def at(now_us: int) -> datetime.datetime:
-    """Convert a time of a simulation to an aware datetime."""
+    """Return a time of a simulation as the core has times."""
     return EPOCH + datetime.timedelta(microseconds=now_us)
 
 
 class State(enum.Enum):
     """States of a server."""
 
-    ASKED = 'asked'          # not scheduled yet
-    WAITING = 'waiting'      # waits for evictions
-    WAKING = 'waking'        # waits for hosts that are powered on
+    ASKED = 'asked'          # nobody has decided yet
+    WAITING = 'waiting'      # for others to give way
+    WAKING = 'waking'        # for hosts that are powered on
     BOOTING = 'booting'
     RUNNING = 'running'
-    NOTICE = 'notice'        # runs until the end of its notice
-    ENDING = 'ending'        # is being evicted
-    DELETED = 'deleted'      # deleted by its owner while ENDING
+    NOTICE = 'notice'        # it runs, and knows when it has to end
+    ENDING = 'ending'        # what happens to victims happens to it
+    DELETED = 'deleted'      # the same, and its owner has deleted it
     SHELVED = 'shelved'
     STOPPED = 'stopped'
     OVER = 'over'
 
 
-#: In these states a server has an allocation.
+#: In these it holds something on its host.
 ON_HOST = frozenset((State.WAITING, State.BOOTING, State.RUNNING,
                      State.NOTICE, State.ENDING))
 
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """Properties shared by equal servers; ``terms`` is None if normal."""
+    """Values that many servers share; ``terms`` are None of normal ones."""
 
     resources: Mapping[str, int]
     request: Request
@@ -67,12 +67,12 @@ class Kind:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Attempt:
-    """A scheduling attempt of one request.
+    """A search for a host, on behalf of one request.
 
-    :param left: number of further attempts after eviction timeouts
-    :param excluded: uuids of servers that must not be victims
-    :param waited: decisions whose end the request has awaited before
-    :param is_stuck: whether the previous attempt had an eviction timeout
+    :param left: how many more there may be, should victims not give way
+    :param excluded: uuids that must not end for it
+    :param waited: decisions whose end it has waited for before
+    :param is_stuck: whether victims have not given way in the last one
     """
 
     left: int = 0
@@ -85,17 +85,18 @@ class Attempt:
 class Server:
     """A server of a simulation.
 
-    :ivar left_us: remaining run time, None if it runs until it is deleted
-    :ivar since_us: time of its last start or eviction
-    :ivar launched_us: time of its last start or first claim, which is Nova's
-        launched_at
-    :ivar epoch: incremented to cancel the scheduled events of the server
-    :ivar ran_us: total run time at its last eviction
-    :ivar tries: number of unshelve attempts since its eviction
-    :ivar next_try_us: earliest time of the next unshelve attempt
-    :ivar mark: last event of its clock of service class
-    :ivar moves: the server that this stand-in migrates, None for real servers
-    :ivar why_not: why reservations allow no host, '' if they allow some
+    :ivar left_us: for how long it still has to run, None until it is deleted
+    :ivar since_us: when it began to run, or gave way
+    :ivar launched_us: when it began to run last, or took its first host: what
+        Nova has as launched_at, whatever became of the server since
+    :ivar epoch: grows as what was to happen to it will not happen
+    :ivar ran_us: for how long it had run when it gave way last
+    :ivar tries: how often it was asked to come back, since it gave way
+    :ivar next_try_us: when it may be asked again
+    :ivar mark: what has happened to it last, as clocks of classes have it
+    :ivar moves: the server in whose name this one takes another host, None of
+        servers themselves
+    :ivar why_not: why reservations let it go nowhere, '' if they do
     """
 
     boot: Boot
@@ -131,9 +132,9 @@ class Server:
         return self.kind.terms
 
     def record(self, now_us: int, *, is_active: bool) -> Record:
-        """Return Nova's record of a preemptible server.
+        """Return Nova's record of it, for a preemptible one.
 
-        :param is_active: whether the server is active, not building
+        :param is_active: whether it runs, or is still being built
         """
         name = self.current_host.name
         terms = self.terms
@@ -151,11 +152,11 @@ class Server:
 
 
 class SimulationError(Exception):
-    """A trace refers to something that the setting does not have."""
+    """A trace asks for what the setting does not have."""
 
 
 class Kinds:
-    """Cache of the Kinds of servers of a simulation."""
+    """Kinds of servers of a simulation, worked out once for all alike."""
 
     def __init__(self, setting: Setting, options: Options) -> None:
         self._setting = setting
@@ -163,9 +164,9 @@ class Kinds:
         self._kinds: dict[Any, Kind] = {}
 
     def of(self, boot: Boot) -> Kind:
-        """Return the Kind of a server.
+        """Return that of a server.
 
-        :raises SimulationError: unknown flavor
+        :raises SimulationError: its flavor is not known
         """
         resources = boot.resources
         key = (boot.flavor, boot.class_name,
@@ -187,7 +188,7 @@ class Kinds:
         return kind
 
     def _of_class(self, terms: Terms | None) -> Terms | None:
-        """Apply the terms of a known class, as the service does."""
+        """Let servers of known classes return, as the service does."""
         known = self._classes is not None and terms is not None and (
             self._classes.table.classes.find(terms.class_name) is not None)
         return terms and actions.of_class(

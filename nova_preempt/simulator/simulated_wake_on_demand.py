@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wakes hosts for normal requests, see [energy]demand_wakes."""
+"""Normal servers that wait for hosts to wake, see [energy]demand_wakes."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _Wait:
-    """A waiting server and the memory of its controller."""
+    """A server, and what it remembers while it waits."""
 
     server: Server
     memory: wake_demand.Waiting
 
 
 class WakeOnDemand:
-    """Promises sleeping hosts to requests, and retries when they are on.
+    """Promises hosts to servers, and tells when those are there.
 
     :param power: a simulated_power.SimulatedPower
-    :param again: called with a server to schedule again
-    :param give_up: called with a server whose wait has failed
+    :param again: called with a server that is to be decided anew
+    :param give_up: called with one for which nothing has come of it
     """
 
     def __init__(self, world: SimulationState,
@@ -61,9 +61,9 @@ class WakeOnDemand:
 
     def wait(self, server: Server, where: Mask | None, *, may_wait: bool
              ) -> bool:
-        """Let a server without a host wait; return whether it does.
+        """Have a server wait for which there is no host; whether it does.
 
-        :param where: a mask of the allowed hosts, None for all
+        :param where: a mask of the hosts that it may go to, None for all
         """
         options = self._power.options
         if server.kind.terms is not None or not options.demand_wakes:
@@ -72,7 +72,7 @@ class WakeOnDemand:
         wait = self._waits.get(uuid) or _Wait(
             server, wake_demand.Waiting(poll_backoff.Wait(
                 self._now_s, options.demand_wait_s, 1)))
-        # Reservations allow the server no host at all.
+        # No host would be any good to one that is refused for a reason.
         names = [] if server.why_not else self._promise(wait, where)
         if not names or not may_wait or wait.memory.limit.is_over(self._now_s):
             self.over(server)
@@ -88,7 +88,7 @@ class WakeOnDemand:
         return True
 
     def _promise(self, wait: _Wait, where: Mask | None) -> list[str]:
-        """Wake hosts for a server; return their names."""
+        """Names of hosts that will be on for it; they begin to wake."""
         uuid = wait.server.boot.id
         now_us = self._world.events.now_us
         sleepers = energy_controller.sleepers(
@@ -103,7 +103,7 @@ class WakeOnDemand:
         return names
 
     def _rooms(self, wait: _Wait, where: Mask | None) -> dict[str, int]:
-        """Return {name of a waking or sleeping host: servers that fit}."""
+        """{name of a host that will be on: how many such servers fit}."""
         request = wait.server.kind.request
         return {
             name: room for state in power_steps.COMING
@@ -121,18 +121,18 @@ class WakeOnDemand:
         return [item for _, found in self._promises.values() for item in found]
 
     def promised_hosts(self) -> list[str]:
-        """Return the promised hosts in the order in which they are to wake."""
+        """Return them in the order in which they are to wake."""
         return list(dict.fromkeys(item.host for item in self._promised()))
 
     def forget(self, names: frozenset[str]) -> None:
-        """Remove the promises of these hosts."""
+        """Nobody waits for these any more: they are of no use."""
         self._promises = {
             uuid: (at_us, left) for uuid, (at_us, found)
             in self._promises.items()
             if (left := [item for item in found if item.host not in names])}
 
     def look(self) -> None:
-        """Retry servers whose hosts are up or have failed to wake."""
+        """Decide those anew whose hosts are up, or are not coming."""
         for wait in list(self._waits.values()):
             self._look(wait)
 
@@ -144,21 +144,21 @@ class WakeOnDemand:
         outcome, wait.memory = wake_demand.step(
             wait.memory, lambda name: self._power.states[name].state,
             self._now_s)
-        if outcome is wake_demand.Next.GIVE_UP:
+        if outcome is wake_demand.NextAction.GIVE_UP:
             self.over(server)
             self._give_up(server)
-        elif outcome is wake_demand.Next.RETRY:
+        elif outcome is wake_demand.NextAction.RETRY:
             self._again(server)
 
     def over(self, server: Server) -> None:
-        """End the wait of a server.
+        """Let a server wait no more.
 
-        Its promises are kept for a while, in case it is requested again.
+        What is promised to it is kept for a time, for whoever asks again.
         """
         self._waits.pop(server.boot.id, None)
 
     def served(self, server: Server) -> None:
-        """End the wait of a placed server, and report its length."""
+        """Report how long a server has waited that has got a host."""
         wait = self._waits.pop(server.boot.id, None)
         self._promises.pop(server.boot.id, None)
         if wait is not None:

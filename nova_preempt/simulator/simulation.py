@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discrete-event simulation of a cloud that replays a trace.
+"""A simulation: a trace comes to a cloud, and the core decides.
 
-Equal settings, options, traces and seeds give equal results, to the
-microsecond.
+Time jumps from event to event. Equal settings, options, traces and seeds give
+equal results, to the microsecond.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ SimulationError = simulated_servers.SimulationError
 
 
 class Simulation:
-    """Replays a trace on a simulated cloud.
+    """Runs a simulation.
 
-    :param seed: of the delays
+    :param seed: of all that is drawn
     :param write: takes the record of each event, see simulation_report.Report
-    :param series: collects figures over time, or None
+    :param series: grows with what happens, None if nobody wants it
     """
 
     def __init__(self, setting: Setting, options: Options, seed: int = 0,
                  write: Callable[[dict[str, Any]], None] | None = None,
                  series: Series | None = None) -> None:
         clock = events.EventQueue()
-        # Counts of preemptions belong to this simulation alone.
+        # What servers have been through counts for this simulation alone.
         preemptions: dict[str, int] = {}
         options = dataclasses.replace(options, policy=dataclasses.replace(
             options.policy, preemptions=preemptions, shortlist=1))
@@ -102,11 +102,11 @@ class Simulation:
 
     def run(self, trace: Iterable[trace_model.Event],
             until_us: int | None = None) -> dict[str, Any]:
-        """Replay a trace; return the summary.
+        """Let everything happen; return the summary.
 
         :param trace: in order of time
-        :param until_us: end of the simulation, by default the last event
-        :raises SimulationError: the trace does not match the setting
+        :param until_us: when it ends, with the last event by default
+        :raises SimulationError: the trace names what the setting has not
         """
         clock = self._world.events
         for event in trace:
@@ -125,12 +125,12 @@ class Simulation:
         return self.summary()
 
     def summary(self) -> dict[str, Any]:
-        """Return the summary up to now, see Report.summary()."""
+        """Return the figures up to now, see Report.summary()."""
         if self._classes is not None:
             self._classes.tell()
         return self._world.report.summary(self._world.cloud.total())
 
-    # -- requests of users -------------------------------------------------
+    # -- what users do -----------------------------------------------------
 
     def _reserve(self, event: trace_model.Reserve) -> None:
         if self._is_taken(event.id):
@@ -160,16 +160,16 @@ class Simulation:
         self._decide(server)
 
     def _begin(self, server: Server, host: str) -> None:
-        """Launch a queued server, on the chosen host if that is possible."""
+        """Start one that has waited, if there is a host for it."""
         found = self._world.cloud.by_name().get(host)
         if found is not None and self._may_take(found, server):
             self._place(server, found)
         else:
-            # Schedule it without a chosen host.
+            # As if none had been chosen.
             self._decide(server)
 
     def _may_take(self, host: memory_cloud.MemoryHost, server: Server) -> bool:
-        """Tell whether Nova would place a server there without preemption."""
+        """Whether Nova would place a server on a host without victims."""
         cloud = self._world.cloud
         where, _ = self._reservations.where(server)
         return host.has_room(server.kind.request) and (
@@ -180,7 +180,7 @@ class Simulation:
     def _delete(self, event: trace_model.End) -> None:
         server = self._world.servers.get(event.id)
         if server is None:
-            # A reservation, or a server that is unknown or gone.
+            # It is a reservation, has never been there, or is gone.
             self._reservations.cancel(event.id)
             return
         self._over(server, 'ended')
@@ -217,11 +217,11 @@ class Simulation:
         if state is State.NOTICE:
             self._evictions.gone(server)
 
-    # -- scheduling --------------------------------------------------------
+    # -- what is decided ---------------------------------------------------
 
     def _find(self, server: Server, attempt: Attempt
               ) -> tuple[str, Plan | None] | None:
-        """Schedule a server; return (uuid of the host, Plan), or None."""
+        """Ask the core for a host: (its uuid, who ends there)."""
         world = self._world
         kind = server.kind
         policy = world.options.policy
@@ -277,12 +277,12 @@ class Simulation:
                           victims=[each.uuid for each in plan.victims])
 
     def _refuse(self, server: Server) -> None:
-        """Handle a server without a host: it waits on, or is refused."""
+        """There is no host for it; who may wait, waits on."""
         if server.moves is not None:
             self._moves.refused(server)
             return
         if server.tries:
-            # A shelved victim, whose unshelve will be retried.
+            # It has been there before, and will be asked to come again.
             server.state = State.SHELVED
             self._world.report.mark(server, Kind.EVICTED)
             self._returns.keep(server)
@@ -318,7 +318,7 @@ class Simulation:
         self._decide(server, attempt)
 
     def _take(self, server: Server, host: memory_cloud.MemoryHost) -> None:
-        """Claim the resources of a server on a host."""
+        """A server takes its room."""
         server.host = host
         if not server.tries:
             server.launched_us = self._world.events.now_us
@@ -332,7 +332,7 @@ class Simulation:
             self._power.waking.served(server)
         self._world.report.hold(server, 1)
 
-    # -- life of a server --------------------------------------------------
+    # -- what follows ------------------------------------------------------
 
     def _start(self, server: Server) -> None:
         if server.moves is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the events of a simulation, and writes records of them."""
+"""Counts what happens in a simulation, and records single events."""
 
 import collections
 from collections.abc import Callable, Mapping
@@ -17,20 +17,18 @@ from nova_preempt.simulator import power_meter
 from nova_preempt.simulator.time_series import Point
 from nova_preempt.simulator.time_series import Series
 
-#: Buckets of a histogram per doubling of the value.
+#: How many buckets of a histogram there are up to twice a value.
 _FINE = 8
-#: {level: marks of servers that count for it}
+#: Of which marks servers are wanted, and are there.
 _WANTED = frozenset((Kind.QUEUED, Kind.ALLOCATING, Kind.RUNNING, Kind.EVICTED))
 _LEVELS = (('wanted', _WANTED), ('running', frozenset((Kind.RUNNING,))))
-#: Reported quantiles of waits.
+#: Of waits, what is said.
 _QUANTILES = {'median': 0.5, '95 %': 0.95}
 
 
 class WaitHistogram:
-    """Histogram of durations in constant memory.
-
-    Single values are not kept, so a quantile is up to 9 % too large.
-    """
+    """How long something took, in little memory: times as they were are not
+    kept, so a quantile is up to 9 % too large."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -46,7 +44,7 @@ class WaitHistogram:
                       if wait_us else -1] += 1
 
     def quantile_us(self, share: float) -> int:
-        """Return an upper bound of the quantile."""
+        """Return a time that at least this share was not above."""
         left = math.ceil(share * self.count)
         for bucket in sorted(self._buckets):
             left -= self._buckets[bucket]
@@ -56,7 +54,7 @@ class WaitHistogram:
         return 0
 
     def figures(self) -> dict[str, float]:
-        """Return mean, quantiles and maximum in seconds."""
+        """Return them in seconds."""
         mean_us = self.total_us / self.count if self.count else 0
         return {'mean': round(mean_us / SECOND, 3),
                 **{name: round(self.quantile_us(share) / SECOND, 3)
@@ -66,7 +64,7 @@ class WaitHistogram:
 
 @dataclasses.dataclass
 class _Integral:
-    """An amount, and its integral over time."""
+    """How much is held, and the sum of that over time."""
 
     amount: int = 0
     area: int = 0
@@ -79,11 +77,12 @@ class _Integral:
 
 
 class Report:
-    """Figures of a running simulation.
+    """Grows while a simulation runs.
 
-    :param now_us: returns the time
-    :param write: takes each record, {"t", "event", "id", ...}, or None
-    :param series: collects figures over time, or None
+    :param now_us: tells the time
+    :param write: takes each record, {"t", "event", "id", ...}; None if
+        nobody wants them
+    :param series: grows, too; None if nobody wants it
     """
 
     def __init__(self, now_us: Callable[[], int],
@@ -94,7 +93,7 @@ class Report:
         self.decisions: collections.Counter[str] = collections.Counter()
         self._waits: dict[str, WaitHistogram] = (
             collections.defaultdict(WaitHistogram))
-        # {(class, is normal, resource class): allocated amount}
+        # Nothing is held of anything until it changes for the first time.
         self._held: dict[tuple[str, bool, str], _Integral] = (
             collections.defaultdict(_Integral))
         self._levels: dict[str, _Integral] = collections.defaultdict(_Integral)
@@ -111,7 +110,7 @@ class Report:
         self._reservations: collections.Counter[str] = collections.Counter()
 
     def note(self, event: str, server: Any, **more: Any) -> None:
-        """Count an event of a server, and write its record."""
+        """Count an event of a server, and write it down."""
         if self.series is not None:
             self._sample()
         name = server.boot.class_name
@@ -121,15 +120,15 @@ class Report:
                          'id': server.boot.id, 'class': name, **more})
 
     def waited(self, server: Any, wait_us: int) -> None:
-        """Record the time from the request of a server until it was active."""
+        """A server was asked for so long before it was there."""
         self._waits[server.boot.class_name].add(wait_us)
 
     def lost(self, server: Any, ran_us: int) -> None:
-        """Record lost work: the run time of a deleted victim."""
+        """A server has run for so long, in vain."""
         self.counts[server.boot.class_name]['lost_us'] += ran_us
 
     def hold(self, server: Any, sign: int) -> None:
-        """Record that a server claims (1) or releases (-1) its resources."""
+        """A server takes what it has asked for, or gives it back."""
         now_us = self._now_us()
         if self.series is not None:
             self._sample()
@@ -140,9 +139,9 @@ class Report:
             self.reserved(server, sign)
 
     def mark(self, server: Any, kind: Kind) -> None:
-        """Record an event of the class clock of a server.
+        """A server has come so far, as the clocks of classes have it.
 
-        Calls ``marked``, too.
+        ``marked`` is told of it, too.
         """
         if server.moves is not None:
             return
@@ -157,28 +156,28 @@ class Report:
         server.mark = kind
 
     def level(self, name: str, change: int) -> None:
-        """Change the amount of a level."""
+        """Something has become more or less."""
         now_us = self._now_us()
         if self.series is not None:
             self._sample()
         self._levels[name].change(change, now_us)
 
     def host(self, state: str, name: str, why: str) -> None:
-        """Record a new power state of a host."""
+        """A host has come into a state."""
         self._moves[state] += 1
         if self._write is not None:
             self._write({'t': self._now_us() / SECOND, 'event': state,
                          'host': name, 'why': why})
 
     def reservation(self, event: str, id: str, **more: Any) -> None:
-        """Count an event of a reservation, and write its record."""
+        """Count an event of a reservation, and write it down."""
         self._reservations[event] += 1
         if self._write is not None:
             self._write({'t': self._now_us() / SECOND,
                          'event': f'reservation {event}', 'id': id, **more})
 
     def started(self, reservation: Any, late_s: float) -> None:
-        """Record that a reservation has started, and how late."""
+        """A reservation has its hosts for itself."""
         self.reservation('started', reservation.uuid,
                          on=list(reservation.held))
         if late_s >= 1:
@@ -186,7 +185,7 @@ class Report:
             self._reservations['late_ms'] += round(1000 * late_s)
 
     def delayed(self, server: Any, waited_s: float) -> None:
-        """Record how long a server has waited for hosts to wake."""
+        """A server has waited for hosts to wake."""
         self._delay_s += waited_s
         self._delays.append(power_savings.Delay(
             server.kind.resources.get('VCPU', 0), waited_s,
@@ -194,12 +193,12 @@ class Report:
 
     def promised(self, qos: availability_margin.QosClass,
                  times: server_clocks.Times) -> None:
-        """Record the final availability of a server of a class."""
+        """A server of a class is over, or the simulation is."""
         if times.total_us:
             self._promised.setdefault(qos, []).append(times.availability)
 
     def _sample(self) -> None:
-        """Add the due points of the series: nothing has changed since."""
+        """Add the points whose time has come: all was the same since."""
         series, now_us = self.series, self._now_us()
         assert series is not None
         while series.next_us < now_us:
@@ -251,7 +250,7 @@ class Report:
                    if total and now_us} for kind in ('normal', 'preemptible')}
 
     def _energy(self, now_us: int) -> dict[str, Any]:
-        """Return the energy figures, if power was metered."""
+        """What hosts drew, if anybody has looked at that."""
         if 'hosts on' not in self._levels:
             return {}
         for held in self._levels.values():
@@ -270,7 +269,7 @@ class Report:
         return {'energy': found}
 
     def _reserved(self, now_us: int) -> dict[str, Any]:
-        """Return the figures of reservations, if any was requested."""
+        """What has become of reservations, if anybody has asked for one."""
         if not self._reservations:
             return {}
         found: dict[str, Any] = dict(sorted(self._reservations.items()))
@@ -292,9 +291,9 @@ class Report:
 
 def _promises(found: Mapping[availability_margin.QosClass,
                              list[fractions.Fraction]]) -> dict[str, Any]:
-    """Return how promised availabilities were kept.
+    """Return what has become of promises.
 
-    :param found: {QosClass: availability of each server}
+    :param found: {QosClass: which part of its time each server has run}
     """
     return {qos.name: {
         'promised': float(qos.availability), 'servers': len(shares),

@@ -27,12 +27,12 @@ from nova_preempt.simulator.delays import Delays
 
 @dataclasses.dataclass(frozen=True)
 class HostKind:
-    """A number of equal hosts, NAME-1 and so on.
+    """So many equal hosts, NAME-1 and so on.
 
-    :param figures: computing power and watts of a host
-    :param asleep_watts: watts of a host while it is off
-    :param reservable: whether the hosts can be reserved, None for the default
-        of the options
+    :param figures: what one computes and draws
+    :param asleep_watts: what one draws while it is off
+    :param reservable: whether they can be reserved, None where the operator
+        says it of all
     """
 
     name: str
@@ -43,7 +43,7 @@ class HostKind:
     reservable: bool | None = None
 
     def hosts(self) -> Iterator[memory_cloud.MemoryHost]:
-        """Yield the hosts, without servers."""
+        """Yield them, empty."""
         width = len(str(self.count))
         for number in range(1, self.count + 1):
             name = f'{self.name}-{number:0{width}}'
@@ -52,7 +52,7 @@ class HostKind:
 
 @dataclasses.dataclass(frozen=True)
 class Terms:
-    """Terms of preemptible servers, as extra specs define them."""
+    """Terms of preemptible servers, as extra specs say them."""
 
     minimum_runtime_s: int = 0
     maximum_runtime_s: int | None = None
@@ -64,7 +64,7 @@ class Terms:
 
 @dataclasses.dataclass(frozen=True)
 class Flavor:
-    """A flavor; ``terms`` is None for normal servers."""
+    """A flavor; ``terms`` are None of normal servers."""
 
     resources: Mapping[str, int]
     terms: Terms | None = None
@@ -74,12 +74,12 @@ class Flavor:
 class Setting:
     """A cloud without servers.
 
-    :param classes: {name: Terms of its servers, None if normal}; unknown
-        classes are normal. Used for servers without a flavor.
-    :param waiting: classes whose servers are requested through the backlog,
+    :param classes: {name: Terms of its servers, None if they are normal}; of
+        one that is not here they are. They count where there is no flavor.
+    :param waiting: classes whose servers are asked for by way of the backlog,
         where that is enabled
-    :param spread: whether the host with the most free memory comes first, the
-        default of Nova's RAMWeigher, or the host with the least
+    :param spread: whether the host with the most free memory comes first, as
+        Nova's RAMWeigher has it by default, or that with the least
     """
 
     hosts: tuple[HostKind, ...]
@@ -91,7 +91,7 @@ class Setting:
     waiting: frozenset[str] = frozenset()
 
 
-#: Preemptible classes of the trace formats.
+#: The preemptible classes of the formats of traces.
 CLASSES: dict[str, Terms | None] = {name: Terms() for name in (
     'preemptible', 'bronze', 'free', 'best-effort')}
 
@@ -100,7 +100,7 @@ CLASSES: dict[str, Terms | None] = {name: Terms() for name in (
 class BacklogOptions:
     """Options of the backlog; see [backlog].
 
-    :param planner: places requests together, None for one by one
+    :param planner: places those together that fit, None: one by one
     """
 
     order: queue_order.Order
@@ -112,8 +112,8 @@ class BacklogOptions:
 class ClassOptions:
     """Options of classes of service; see [classes].
 
-    :param claims: a simulated_classes.Claims for the order of the backlog, or
-        None
+    :param claims: a simulated_classes.Claims that the order of the backlog
+        asks, None where it asks nobody
     """
 
     table: Table
@@ -124,9 +124,9 @@ class ClassOptions:
 class ReservationOptions:
     """Options of reservations; see [reservation].
 
-    :param guard: how long a host must stay unreserved for a server
+    :param guard: for how long servers must have their hosts
     :param limits: {name: number}, see core.reservation.reservation_limits
-    :param maximum_notice_s: the longest possible notice
+    :param maximum_notice_s: the longest notice that there is
     """
 
     guard: leases.Guard
@@ -139,25 +139,25 @@ class ReservationOptions:
         default_factory=lambda: dict.fromkeys(reservation_limits.LIMITS, -1))
 
     def lead_s(self, notice_s: int) -> int:
-        """Return how long before a start a notice of this length begins."""
+        """Return how long before a start a notice of this length is given."""
         return notice_period.lead_s(notice_s, self.guard.termination_timeout_s,
                                     self.guard.migrate_timeout_s)
 
     def leads_s(self) -> tuple[int, int]:
-        """Return the lead times of evacuations and of the longest notice."""
+        """Return how long before a start there is anything to do."""
         return self.evacuation_lead_s, self.lead_s(self.maximum_notice_s)
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Options of the operator, in addition to the core's Policy.
+    """Options of the operator, beside the core's Policy.
 
-    For each see the option of the same name; ``max_waiting_requests`` is the
-    sum of all workers, ``headroom`` the result of
-    core.headroom_account.parse(), and ``backlog``, ``power``, ``classes`` and
-    ``reservations`` are None where they are off.
-    ``may_unshelve``: whether a server of a class may preempt to be unshelved,
-    ``may_migrate``: whether a migration for a reservation may preempt.
+    For each see the option of the same name; ``max_waiting_requests`` are
+    those of all workers together, ``headroom`` is what
+    core.headroom_account.parse() makes of it, ``backlog``, ``power``,
+    ``classes`` and ``reservations`` are None where they are off.
+    ``may_unshelve``: whether servers of a class may end others to come back,
+    ``may_migrate``: whether those that make room for a reservation may.
     """
 
     policy: Policy

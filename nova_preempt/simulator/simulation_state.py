@@ -16,7 +16,7 @@ from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulation_settings import Options
 
 if typing.TYPE_CHECKING:
-    # It needs numpy, which commands can start without.
+    # It needs numpy, and who only starts a command may do without.
     from nova_preempt.simulator import indexed_cloud
 
 
@@ -24,9 +24,9 @@ if typing.TYPE_CHECKING:
 class SimulationState:
     """Shared state of a simulation.
 
-    :ivar servers: {id: Server} of the servers that still exist
-    :ivar groups: {id of a server: its server groups}
-    :ivar preemptions: {id of a server: number of its preemptions}
+    :ivar servers: {id: Server} of those that are not over
+    :ivar groups: {id: its server groups} of those that have one
+    :ivar preemptions: {id: how often it has been preempted}
     """
 
     events: EventQueue
@@ -41,7 +41,7 @@ class SimulationState:
 
     def later(self, server: Server, in_us: int, phase: Phase,
               happen: Callable[..., None], *arguments: Any) -> None:
-        """Schedule an event of a server, which a new epoch cancels."""
+        """Have something happen to a server, unless its epoch is over then."""
         self.events.add(self.events.now_us + in_us, phase, self._happen,
                         server, server.epoch, happen, arguments)
 
@@ -52,6 +52,6 @@ class SimulationState:
             happen(server, *arguments)
 
     def forget(self, server: Server) -> None:
-        """Forget a server that no longer exists."""
+        """Forget a server that is over."""
         self.servers.pop(server.boot.id, None)
         self.groups.pop(server.boot.id, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that compare summaries of simulations."""
+"""Summaries as tables, one beside the other."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -8,14 +8,14 @@ _EVENTS = ('asked', 'queued', 'placed', 'preempted', 'joined', 'woken',
            'refused', 'active', 'finished', 'ended', 'notice', 'kept',
            'deleted', 'shelved', 'stopped', 'expired', 'back', 'left', 'moved',
            'not moved', 'cleared')
-#: {figure of reservations that is no count: its label}
+#: Of reservations, what is no count.
 _OF_HOURS = {'late_s': 'late by, s', 'host_hours': 'host-hours',
              'host_hours_used': 'host-hours used'}
 _WAIT = ('mean', 'median', '95 %', 'most')
 
 
 def rows(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (label, value) of each figure of a summary."""
+    """Yield (what it is, how much) of a summary."""
     yield 'simulated', f'{summary["seconds"]:.0f} s'
     for kind, used in summary['used'].items():
         for name, share in used.items():
@@ -72,7 +72,7 @@ def table(titles: Sequence[str], summaries: Iterable[Mapping[str, Any]]
     :param titles: of the summaries
     """
     columns = [dict(rows(summary)) for summary in summaries]
-    # In the order of the first summary that has them.
+    # In the order of the first that has them.
     names = list(dict.fromkeys(name for column in columns for name in column))
     cells = [['', *titles]] if len(titles) > 1 else []
     cells += [[name, *(column.get(name, '0') for column in columns)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs independent simulations in parallel."""
+"""Many simulations that know nothing of one another, at once."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from nova_preempt.simulator.traces import trace_formats
 from nova_preempt.simulator.traces.trace_model import Scale
 from nova_preempt.simulator.traces.trace_model import TraceError
 
-#: Limit of attempts of a run whose process or worker dies.
+#: How often a run is begun at most, where who ran it has died.
 MOST_TRIES = 3
 
 
 class RunsLost(Exception):
-    """Runs have failed too often; the message says why."""
+    """Runs have come to nothing again and again; the message says why."""
 
 
 class NotInstalled(Exception):
-    """A package is missing; the message names the extra."""
+    """The message names the extra."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A simulation run. Its worker must have the files of the trace.
+    """One run. Whoever runs it has the files of the trace.
 
-    :param names: {"trace", "policy", "seed", ...}, which identify the run
+    :param names: {"trace", "policy", "seed", ...}, to tell it by
     """
 
     names: Mapping[str, Any]
@@ -49,9 +49,9 @@ class Job:
 
 
 def simulations_module() -> ModuleType:
-    """Import nova_preempt.simulator.simulation on demand.
+    """Import nova_preempt.simulator.simulation: not before it is needed.
 
-    :raises NotInstalled: numpy is missing, which is an extra
+    :raises NotInstalled: numpy is not, which is an extra
     """
     try:
         from nova_preempt.simulator import simulation as simulations
@@ -64,7 +64,7 @@ def simulations_module() -> ModuleType:
 def run(job: Job) -> dict[str, Any]:
     """Return the summary of a run.
 
-    :raises NotInstalled: numpy is missing
+    :raises NotInstalled: numpy is not
     :raises TraceError, OSError: of the trace
     """
     simulations = simulations_module()
@@ -81,16 +81,16 @@ def run(job: Job) -> dict[str, Any]:
 
 def in_processes(jobs: Sequence[Job], count: int
                  ) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Run jobs in processes; yield each with its summary when ready.
+    """Yield runs and their summaries as they are ready.
 
-    A run whose process has died is retried in another process.
+    A run whose process has died is begun again in another one.
 
     :param count: of processes
-    :raises RunsLost: a run has failed too often
+    :raises RunsLost: that has happened too often
     """
     left = dict(enumerate(jobs))
     for _ in range(MOST_TRIES):
-        # A fork would keep locks that other threads hold.
+        # What a thread of ours holds would be held for ever in a fork of us.
         context = multiprocessing.get_context('forkserver')
         context.set_forkserver_preload(['nova_preempt.simulator.simulation'])
         with concurrent.futures.ProcessPoolExecutor(
@@ -117,13 +117,14 @@ def in_processes(jobs: Sequence[Job], count: int
 
 def on_dask(jobs: Sequence[Job], address: str
             ) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Run jobs on a Dask cluster; yield each job and its summary when ready.
+    """Yield runs and their summaries as they are ready, of a Dask cluster.
 
-    A run whose worker dies is retried by another worker.
+    What a lost worker ran is run again by another one, and so is what has
+    failed with the worker, ``MOST_TRIES`` times in all.
 
     :param address: of its scheduler
-    :raises NotInstalled: distributed is missing
-    :raises OSError: the scheduler does not answer
+    :raises NotInstalled: distributed is not
+    :raises OSError: nobody answers there
     :raises RunsLost: a run has taken down one worker after the other
     """
     try:
@@ -133,7 +134,7 @@ def on_dask(jobs: Sequence[Job], address: str
                f'nova-preempt[dask] ({exc})')
         raise NotInstalled(msg) from exc
     with distributed.Client(address) as client:
-        # Jobs are never equal, so caching by argument is useless.
+        # Equal arguments are not run once for all: they are never equal.
         futures = client.map(run, jobs, pure=False)
         numbers = {future.key: number for number, future in enumerate(futures)}
         try:
@@ -148,9 +149,9 @@ def on_dask(jobs: Sequence[Job], address: str
 
 
 def mean(summaries: Sequence[Any]) -> Any:
-    """Return a summary of the mean figures.
+    """Return a summary whose figures are the means of those of others.
 
-    A figure missing from a summary counts as 0.
+    What some have not counts as 0 of them.
     """
     if any(isinstance(each, Mapping) for each in summaries):
         found = [each if isinstance(each, Mapping) else {}

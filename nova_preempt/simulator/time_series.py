@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures over time in bounded memory, for plots."""
+"""Figures over time, in little memory, for pictures."""
 
 from collections.abc import Iterator, Mapping
 import dataclasses
 
 from nova_preempt.core.model import SECOND
 
-#: Limit of points; beyond it every second point is dropped, and the interval
-#: doubles.
+#: So many points are kept; then every second one, at twice the distance.
 MOST_POINTS = 1024
 _FIRST_S = 60
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Point:
-    """Cumulative figures up to a time.
+    """What has come together up to a time.
 
     :param areas: {(kind of servers, resource class): amount times
         microseconds}
-    :param counts: {event: count or sum}
-    :param levels: {level: amount times microseconds}
+    :param counts: {what: how often, or how much}
+    :param levels: {what: how much there was, times microseconds}
     """
 
     at_us: int
@@ -37,7 +36,7 @@ class Series:
         self._interval_us = _FIRST_S * SECOND
 
     def add(self, point: Point) -> None:
-        """Add the point at ``next_us``."""
+        """Add one, at ``next_us``."""
         self.points.append(point)
         if len(self.points) > MOST_POINTS:
             self._interval_us *= 2
@@ -51,11 +50,11 @@ class Series:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """Figures between two points.
+    """What was between two points.
 
-    :param used: {(kind, resource class): mean share of the capacity}
-    :param counts: {event: count or sum}
-    :param levels: {level: mean amount}
+    :param used: {(kind, resource class): mean share of all there is}
+    :param counts: {what: how often, or how much}
+    :param levels: {what: how much there was, as a mean}
     """
 
     from_h: float
@@ -66,7 +65,7 @@ class Step:
 
 
 def steps(series: Series, capacity: Mapping[str, int]) -> Iterator[Step]:
-    """Yield the steps of a series.
+    """Yield them.
 
     :param capacity: of the cloud
     """

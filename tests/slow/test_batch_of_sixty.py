@@ -154,13 +154,13 @@ class TestSixty(test_backlog.BacklogTestCase):
             if item.apart and hosts:
                 self.assertEqual(3, len(set(hosts)))
                 apart += 1
-            there[group_placement.named(item)].update(hosts)
+            there[group_placement.group_hint(item)].update(hosts)
         self.assertLessEqual(1, apart)
         for group, (policy, most) in self.groups.items():
             # Of more than one request, or nothing is shown.
             self.assertLess(1, sum(
                 bool(item.servers) for item in requests.values()
-                if group_placement.named(item) == group))
+                if group_placement.group_hint(item) == group))
             if policy == group_placement.AFFINITY:
                 self.assertEqual(1, len(there[group]))
             else:
@@ -187,7 +187,8 @@ class TestSixty(test_backlog.BacklogTestCase):
                 for uuid, resources in claims.items():
                     if uuid not in own:
                         free.subtract(resources)
-                rooms.append(host_capacity.Room(host, dict(free), dict(free),
+                rooms.append(
+                    host_capacity.HostCapacity(host, dict(free), dict(free),
                                                 capacities[host]))
         requests = [self.fresh(self.get(uuid)) for uuid in uuids]
         return sum(start.count for start in base.decide(

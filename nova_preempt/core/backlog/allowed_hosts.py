@@ -16,7 +16,7 @@ HINTS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Places:
+class ReservationRules:
     """What is known of reservations in a pass."""
 
     view: leases.LeaseView
@@ -32,7 +32,8 @@ class Places:
             alternative.preemptible, alternative.minimum_run_s,
             alternative.notice_s, )
 
-    def answer(self, request: backlog_model.Request) -> leases.Answer | None:
+    def answer(self,
+            request: backlog_model.Request) -> leases.ReservedHosts | None:
         """Where its reservations lead a request, None if it names none."""
         ids = reservations(request.body)
         return self.view.answer(ids, request.project_id) if ids else None

@@ -18,10 +18,9 @@ CLEARED_S = 3600
 _THERE = (backlog_model.BUILDING, backlog_model.RUNNING, backlog_model.AWAY)
 
 
-def disagreement(
-    request: backlog_model.Request, seen: Iterable[ObservedServer],
-    victims: Mapping[str, str], now: datetime.datetime,
-    options: boot_outcome.Options, ) -> str:
+def inconsistency(request: backlog_model.Request, seen: Iterable[
+        ObservedServer], victims: Mapping[str, str], now: datetime.datetime,
+        options: boot_outcome.Options) -> str:
     """Say what whoever follows an open request would change, '' = nothing.
 
     It is what is wrong with one that nobody follows: placing for ever, active
@@ -36,9 +35,8 @@ def disagreement(
     return f"is {request.state} with other servers than Nova has"
 
 
-def doubled(
-    request: backlog_model.Request, tagged: Mapping[int, Iterable[str]],
-    now: datetime.datetime, ) -> list[str]:
+def surplus_servers(request: backlog_model.Request, tagged: Mapping[int,
+        Iterable[str]], now: datetime.datetime) -> list[str]:
     """Return the uuids of servers that are too many.
 
     More than were asked for with a boot, or of a boot that was given up so
@@ -66,7 +64,7 @@ def _is_forgotten(boot: backlog_model.Boot, now: datetime.datetime) -> bool:
             and age_s >= request_servers.LATE_S)
 
 
-def is_uncleared(request: backlog_model.Request,
+def has_stale_trust(request: backlog_model.Request,
                  now: datetime.datetime) -> bool:
     """Whether a closed request has a trust for too long."""
     age_s = (now - request.updated_at).total_seconds()

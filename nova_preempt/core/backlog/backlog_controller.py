@@ -76,11 +76,10 @@ class Followed:
     coming_back: frozenset[str]
 
 
-def follow(
-    requests: Collection[backlog_model.Request],
-    closed: Collection[backlog_model.Request],
-    seen: Mapping[str, request_servers.Seen], now_us: int,
-    options: boot_outcome.Options, ) -> Followed:
+def follow(requests: Collection[backlog_model.Request], closed: Collection[
+        backlog_model.Request], seen: Mapping[str,
+        request_servers.FoundServers], now_us: int,
+        options: boot_outcome.Options) -> Followed:
     """Return what has become of requests, given what Nova has.
 
     :param requests: those that are open
@@ -100,24 +99,19 @@ def follow(
         if verdict is not None:
             if verdict.changes(request) or verdict.deletes:
                 records.append(Record(request, verdict))
-            after = boot_outcome.after(request, verdict)
+            after = boot_outcome.with_verdict(request, verdict)
         if after.state in backlog_model.OPEN:
             followed.append(after)
         elif verdict is not None and not verdict.deletes:
             cleared.append(dataclasses.replace(after, updated_at=now))
-    return Followed(
-        tuple(records),
-        tuple(
-            Clear(request, *request_states.closing(
-                request,
-                seen.get(request.uuid, request_servers.Seen()).servers, now,
-                options)) for request in cleared
-            if request.uuid in seen or not (request.boots or request.servers)),
-        tuple(followed),
-        tuple(request for request in followed
-              if boot_outcome.is_startable(request, now)),
-        frozenset(uuid for request in followed
-                  for uuid in request_states.coming_back(request, now)))
+    return Followed(tuple(records), tuple(Clear(request,
+        *request_states.closing(request, seen.get(request.uuid,
+        request_servers.FoundServers()).servers, now,
+        options)) for request in cleared if request.uuid in seen or not (
+        request.boots or request.servers)), tuple(followed), tuple(
+        request for request in followed if boot_outcome.is_startable(request,
+        now)), frozenset(uuid for request in followed
+        for uuid in request_states.coming_back(request, now)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -191,13 +185,12 @@ def step(
     if observed.cloud is None:
         intents += _notes(ranked, dispatch.unknown_capacity(ranked, now))
     elif ranked:
-        decided = dispatch.decide(
-            ranked, observed.cloud, now, observed.options.dispatch,
-            request_servers.without_room(
-                observed.requests,
-                {uuid: room.host for room in observed.cloud.rooms
-                 for uuid in room.consumers}, observed.cloud.chosen),
-            memory.unseen, memory.turns)
+        decided = dispatch.decide(ranked, observed.cloud, now,
+            observed.options.dispatch, request_servers.unallocated(
+            observed.requests, {
+            uuid: room.host for room in observed.cloud.rooms
+            for uuid in room.consumers}, observed.cloud.chosen), memory.unseen,
+            memory.turns)
         memory = Memory(decided.turns, decided.unseen)
         intents = [
             *(Fault(by_uuid[uuid], exc)

@@ -79,7 +79,7 @@ class Verdict:
             for name, value in (*self.values.items(), ("state", self.state)))
 
 
-def after(request: backlog_model.Request,
+def with_verdict(request: backlog_model.Request,
           verdict: Verdict) -> backlog_model.Request:
     """Return the request as a verdict leaves it."""
     servers = {
@@ -94,7 +94,7 @@ def after(request: backlog_model.Request,
         boots=tuple(boots[number] for number in sorted(boots)), )
 
 
-class Taken(enum.Enum):
+class BootAnswer(enum.Enum):
     """How Nova has taken a boot."""
 
     ACCEPTED = "accepted"
@@ -104,7 +104,8 @@ class Taken(enum.Enum):
     UNKNOWN = "unknown"  # it may have made the servers
 
 
-def taken(status: int | None, kind: str, text: str, tries: int = 0) -> Taken:
+def classify_answer(status: int | None, kind: str, text: str,
+        tries: int = 0) -> BootAnswer:
     """Say how Nova has taken a boot.
 
     :param status: of HTTP, None if there was no answer
@@ -113,23 +114,23 @@ def taken(status: int | None, kind: str, text: str, tries: int = 0) -> Taken:
     :param tries: how often it was tried before
     """
     if status is None or status >= 500 or status < 200:
-        return Taken.UNKNOWN
+        return BootAnswer.UNKNOWN
     if status < 300:
-        return Taken.ACCEPTED
+        return BootAnswer.ACCEPTED
     words = text.lower()
     if status in (403, 413) and any(
         item in words for item in ("quota", "over limit", "maximum number of")
     ):
-        return Taken.QUOTA
+        return BootAnswer.QUOTA
     if status == 409:
-        return Taken.LATER if tries < _MOST_CONFLICTS else Taken.NO
+        return BootAnswer.LATER if tries < _MOST_CONFLICTS else BootAnswer.NO
     # What is in front of Nova may refuse for any reason, and for a while.
-    return Taken.NO if status in (400, 403, 404) and kind else Taken.LATER
+    return BootAnswer.NO if status in (400, 403,
+        404) and kind else BootAnswer.LATER
 
 
-def begun(
-    request: backlog_model.Request, boot: backlog_model.Boot,
-    forgotten: Sequence[int] = ()) -> backlog_model.Request:
+def with_boot(request: backlog_model.Request, boot: backlog_model.Boot,
+        forgotten: Sequence[int] = ()) -> backlog_model.Request:
     """Return the request as it is while Nova is asked for a boot.
 
     :param forgotten: the numbers of boots that it does without from now on
@@ -141,10 +142,9 @@ def begun(
                  if item.number not in forgotten), boot))
 
 
-def answered(
-    request: backlog_model.Request, boot: backlog_model.Boot, how: Taken,
-    text: str, server_uuid: str, now: datetime.datetime, options: Options,
-) -> Verdict:
+def judge_answer(request: backlog_model.Request, boot: backlog_model.Boot,
+        how: BootAnswer, text: str, server_uuid: str, now: datetime.datetime,
+        options: Options) -> Verdict:
     """Say what becomes of a request that is being placed.
 
     Nothing where that is unknown: a later look finds out.
@@ -153,20 +153,20 @@ def answered(
     :param text: Nova's words, if it has not accepted
     :param server_uuid: of the first server, if it has; '' if nobody knows
     """
-    if how is Taken.UNKNOWN:
+    if how is BootAnswer.UNKNOWN:
         return Verdict(backlog_model.PLACING, {})
-    if how is Taken.ACCEPTED:
+    if how is BootAnswer.ACCEPTED:
         first = backlog_model.OwnServer(
             server_uuid, boot.number, backlog_model.BUILDING, now)
         return Verdict(
             backlog_model.PLACING, {}, (first,) if server_uuid else (),
             boots=(dataclasses.replace(boot, state=backlog_model.ASKED),))
     refused = (dataclasses.replace(boot, state=backlog_model.REFUSED),)
-    if how is Taken.NO:
+    if how is BootAnswer.NO:
         return dataclasses.replace(
             refuse(request, text, now, options), boots=refused)
-    code = QUOTA if how is Taken.QUOTA else REFUSED
-    values = in_vain(request, code, text, now, options)
+    code = QUOTA if how is BootAnswer.QUOTA else REFUSED
+    values = retry_values(request, code, text, now, options)
     return Verdict(request.state, values, boots=refused)
 
 
@@ -194,7 +194,7 @@ def refuse(
     One that runs in part goes on with that.
     """
     if any(item.state == backlog_model.RUNNING for item in request.servers):
-        values = in_vain(request, REFUSED, text, now, options)
+        values = retry_values(request, REFUSED, text, now, options)
         return Verdict(request.state, {**values, "reason": text})
     return Verdict(backlog_model.FAILED, {"reason": text, **NOT_WAITING})
 
@@ -236,9 +236,8 @@ def expire(request: backlog_model.Request,
     return Verdict(backlog_model.EXPIRED, {"reason": reason, **NOT_WAITING})
 
 
-def in_vain(
-    request: backlog_model.Request, code: str, text: str,
-    now: datetime.datetime, options: Options, ) -> dict[str, Any]:
+def retry_values(request: backlog_model.Request, code: str, text: str,
+        now: datetime.datetime, options: Options) -> dict[str, Any]:
     """What changes of a request after a try that may go well later."""
     kept = request.waits_for.get("kept")
     return {

@@ -11,16 +11,16 @@ import sys
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
-from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
+from nova_preempt.core.backlog.expected_departures import DEFAULT_DEPARTURES
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.group_placement import Group
-from nova_preempt.core.backlog.host_capacity import Held
-from nova_preempt.core.backlog.host_capacity import Kind
-from nova_preempt.core.backlog.host_capacity import Room
-from nova_preempt.core.backlog.host_capacity import kind
-from nova_preempt.core.backlog.host_capacity import several
-from nova_preempt.core.backlog.suitable_hosts import Suited
-from nova_preempt.core.backlog.suitable_hosts import fewest
+from nova_preempt.core.backlog.host_capacity import CapacityKey
+from nova_preempt.core.backlog.host_capacity import HeldHosts
+from nova_preempt.core.backlog.host_capacity import HostCapacity
+from nova_preempt.core.backlog.host_capacity import capacity_key
+from nova_preempt.core.backlog.host_capacity import combined
+from nova_preempt.core.backlog.suitable_hosts import SuitableHosts
+from nova_preempt.core.backlog.suitable_hosts import fewest_hosts
 from nova_preempt.core.backlog.suitable_hosts import spread
 from nova_preempt.core.model import Resources
 from nova_preempt.core.reservation import leases
@@ -36,22 +36,21 @@ class CapacityTracker:
     of server is not looked at again for that kind.
 
     :param rooms: those of all hosts
-    :param lead_s: see suitable_hosts.Suited
-    :param stays: for how long servers keep their places
+    :param lead_s: see suitable_hosts.SuitableHosts
+    :param departures: for how long servers keep their places
     :ivar rooms: what is left of them, by the number of the host
-    :ivar seats: where the servers of groups are
+    :ivar group_hosts: where the servers of groups are
     """
 
-    def __init__(
-        self, rooms: Iterable[Room],
-        lead_s: Callable[[backlog_model.Alternative], float] = lambda _: 0,
-        stays: ExpectedDepartures = AS_FLAVORS_SAY, ) -> None:
+    def __init__(self, rooms: Iterable[HostCapacity], lead_s: Callable[[
+            backlog_model.Alternative], float] = lambda _: 0,
+            departures: ExpectedDepartures = DEFAULT_DEPARTURES) -> None:
         self.rooms = sorted(rooms, key=lambda room: room.host)
         self._lead_s = lead_s
-        self._stays = stays
+        self._stays = departures
         self._number = {
             room.host: number for number, room in enumerate(self.rooms)}
-        self._suited: dict[Kind, Suited] = {}
+        self._suited: dict[CapacityKey, SuitableHosts] = {}
         # Held for one that is to start there once that is possible: when that
         # is, None if nobody knows, how much, and for which affinity group.
         self._held: dict[int, tuple[int | None, Resources, str]] = {}
@@ -59,11 +58,11 @@ class CapacityTracker:
         self._shrunk: list[str] = []
         # Which host is the first that may have room, and how many servers find
         # some at most.
-        self._searched: dict[tuple[Kind, str], tuple[int, int]] = {}
+        self._searched: dict[tuple[CapacityKey, str], tuple[int, int]] = {}
         # The hosts that had room for so many when so much had been taken.
         self._hosts: dict[
-            tuple[Kind, str, int], tuple[int, frozenset[str]]] = {}
-        self.seats = group_placement.Seats([room.members
+            tuple[CapacityKey, str, int], tuple[int, frozenset[str]]] = {}
+        self.group_hosts = group_placement.GroupHosts([room.members
                                             for room in self.rooms])
 
     def copy(self) -> CapacityTracker:
@@ -71,18 +70,20 @@ class CapacityTracker:
         other = copy.copy(self)
         for name in ("rooms", "_held", "_shrunk", "_searched", "_hosts"):
             setattr(other, name, getattr(self, name).copy())
-        other.seats = self.seats.copy()
+        other.group_hosts = self.group_hosts.copy()
         return other
 
-    def suited(self, alternative: backlog_model.Alternative) -> Suited:
+    def suitable(self,
+            alternative: backlog_model.Alternative) -> SuitableHosts:
         """Return the hosts for such servers, whatever is in use of them."""
-        key = kind(alternative)
+        key = capacity_key(alternative)
         if key not in self._suited:
-            self._suited[key] = Suited.of(
+            self._suited[key] = SuitableHosts.of(
                 alternative, self.rooms, self._lead_s)
         return self._suited[key]
 
-    def left(self, wanted: Iterable[backlog_model.Alternative]) -> list[Room]:
+    def left(self, wanted: Iterable[backlog_model.Alternative]) -> list[
+            HostCapacity]:
         """Return the rooms, with what is free and not held of each.
 
         Nothing is of those that some of these may not have, which are there
@@ -91,7 +92,7 @@ class CapacityTracker:
         wanted = list(wanted)
         lead_s = max(map(self._lead_s, wanted), default=0)
         wakes = not any(item.preemptible for item in wanted)
-        members = self.seats.by_host()
+        members = self.group_hosts.by_host()
         found = []
         for number, room in enumerate(self.rooms):
             free: Resources = {}
@@ -131,24 +132,21 @@ class CapacityTracker:
         """
         at_once = least if group_placement.is_together(group) else 1
         key = *_key(alternative, group), at_once
-        suited = self.suited(alternative)
+        suitable = self.suitable(alternative)
         looked: Iterable[str] = self._number
         found = frozenset(looked)
         if key in self._hosts:
             known, found = self._hosts[key]
             looked = self._shrunk[known:]
-        gone = {
-            host for host in looked
-            if not self.seats.most(group, self._number[host], 1)
-            or at_once > self._times(
-                self._number[host], alternative, at_once, suited)}
+        gone = {host for host in looked if not self.group_hosts.most(group,
+            self._number[host], 1) or at_once > self._times(self._number[host],
+            alternative, at_once, suitable)}
         found -= gone
         self._hosts[key] = len(self._shrunk), found
         return found
 
-    def is_ever(
-        self, alternative: backlog_model.Alternative, least: int,
-        group: Group | None = None, ) -> bool:
+    def fits_if_empty(self, alternative: backlog_model.Alternative, least: int,
+            group: Group | None = None) -> bool:
         """Whether so many would find room if hosts were empty.
 
         Its own servers may leave an anti-affinity group; where those of an
@@ -156,12 +154,13 @@ class CapacityTracker:
 
         :param group: they are of it
         """
-        suited, hosts = self.suited(alternative), self.seats.only(group)
+        suitable, hosts = self.suitable(alternative), self.group_hosts.only(
+            group)
         if group is not None and group.elsewhere:
             return True
         if hosts is not None:
-            return any(suited.ever[number] >= least for number in hosts)
-        return fewest(suited.largest, least, group) > 0
+            return any(suitable.ever[number] >= least for number in hosts)
+        return fewest_hosts(suitable.largest, least, group) > 0
 
     def take_at(
         self, alternative: backlog_model.Alternative, hosts: Mapping[str, int],
@@ -173,7 +172,7 @@ class CapacityTracker:
         numbers = {self._number[host]: n for host, n in hosts.items()}
         for number, times in numbers.items():
             self._take(number, alternative, times)
-        self.seats.add(group, numbers, is_sure)
+        self.group_hosts.add(group, numbers, is_sure)
 
     def take(
         self, alternative: backlog_model.Alternative, count: int,
@@ -205,18 +204,17 @@ class CapacityTracker:
             number = self._number.get(host)
             if number is not None:
                 some = self._times(number, alternative, min(count, times),
-                                   self.suited(alternative))
+                                   self.suitable(alternative))
                 self._take(number, alternative, some)
                 count -= some
-                self.seats.add(group, {number: times}, is_sure=True)
+                self.group_hosts.add(group, {number: times}, is_sure=True)
         self.take(alternative, self.count(alternative, count))
         if count:
-            self.seats.add(group, {}, is_sure=False)
+            self.group_hosts.add(group, {}, is_sure=False)
 
-    def hold(
-        self, alternative: backlog_model.Alternative, count: int,
-        group: Group | None = None, most_hosts: int = sys.maxsize,
-    ) -> Held | None:
+    def hold(self, alternative: backlog_model.Alternative, count: int,
+            group: Group | None = None,
+            most_hosts: int = sys.maxsize) -> HeldHosts | None:
         """Keep hosts for servers that will start there; others keep off.
 
         Those that are nearest to having room for one; several servers are on
@@ -232,48 +230,44 @@ class CapacityTracker:
             if any(together == each[2] for each in self._held.values()):
                 return None
             # One host for all of them.
-            alternative, count = several(alternative, count), 1
-        suited = self.suited(alternative)
-        most = {
-            number: min(self.seats.most(group, number, count),
-                        suited.ever[number])
-            for number in sorted(suited.open) if number not in self._held}
-        nearest = sorted(
-            (number for number, n in most.items() if n),
-            key=lambda number: self.rooms[number].far(alternative))
+            alternative, count = combined(alternative, count), 1
+        suitable = self.suitable(alternative)
+        most = {number: min(self.group_hosts.most(group, number, count),
+            suitable.ever[number]) for number in sorted(
+            suitable.open) if number not in self._held}
+        nearest = sorted((number for number, n in most.items() if n),
+            key=lambda number: self.rooms[number].distance(alternative))
         found = spread(count, most, nearest[:most_hosts]) or spread(
             count, most, sorted(
                 nearest, key=lambda number: -most[number])[:most_hosts])
         if not found:
             return None
-        times, far = [], 0
+        times, distance = [], 0
         for number, some in found.items():
-            wanted, room = several(alternative, some), self.rooms[number]
-            in_s = room.settled_s(wanted)
+            wanted, room = combined(alternative, some), self.rooms[number]
+            in_s = room.ready_in_s(wanted)
             self._held[number] = in_s, wanted.resources, together
             times.append(in_s)
-            far += room.far(wanted)[0]
+            distance += room.distance(wanted)[0]
         hosts = tuple(self.rooms[number].host for number in found)
         self._shrunk += hosts
         known = [in_s for in_s in times if in_s is not None]
-        return Held(
-            hosts, max(known) if len(known) == len(times) else None, far)
+        return HeldHosts(
+            hosts, max(known) if len(known) == len(times) else None, distance)
 
     def kept_off(self, alternative: backlog_model.Alternative) -> int:
         """Return how many hosts have room that is kept from such a server."""
-        suited = self.suited(alternative)
-        return sum(
-            not self.rooms[number].lack(alternative)
-            and not self._times(number, alternative, 1, suited)
-            for number in suited.open & self._held.keys())
+        suitable = self.suitable(alternative)
+        return sum(not self.rooms[number].lack(alternative)
+            and not self._times(number, alternative, 1, suitable)
+            for number in suitable.open & self._held.keys())
 
     # -- hosts -------------------------------------------------------------
 
-    def _times(
-        self, number: int, alternative: backlog_model.Alternative, most: int,
-        suited: Suited, ) -> int:
+    def _times(self, number: int, alternative: backlog_model.Alternative,
+            most: int, suitable: SuitableHosts) -> int:
         """Return how many servers find room on a host, of so many."""
-        if number not in suited.open:
+        if number not in suitable.open:
             return 0
         left = self.rooms[number].view(alternative)
         if number in self._held:
@@ -299,13 +293,12 @@ class CapacityTracker:
         if group_placement.is_together(group):
             return self._find_one(alternative, most, group)
         found: dict[int, int] = {}
-        suited = self.suited(alternative)
+        suitable = self.suitable(alternative)
         for number in range(self._first(alternative, group), len(self.rooms)):
             if not most:
                 break
-            times = self._times(
-                number, alternative, self.seats.most(group, number, most),
-                suited)
+            times = self._times(number, alternative, self.group_hosts.most(
+                group, number, most), suitable)
             if times:
                 found[number] = times
             most -= times
@@ -315,11 +308,12 @@ class CapacityTracker:
         self, alternative: backlog_model.Alternative, most: int, group: Group
     ) -> dict[int, int]:
         found: dict[int, int] = {}
-        hosts, suited = self.seats.only(group), self.suited(alternative)
+        hosts, suitable = self.group_hosts.only(group), self.suitable(
+            alternative)
         for number in range(
             self._first(alternative), len(self.rooms)
         ) if hosts is None else sorted(hosts):
-            times = self._times(number, alternative, most, suited)
+            times = self._times(number, alternative, most, suitable)
             if times > sum(found.values()):
                 found = {number: times}
             if times == most:
@@ -332,17 +326,15 @@ class CapacityTracker:
         """The first host that may have room for such a server."""
         key = _key(alternative, group)
         number, most = self._searched.get(key, _NEVER)
-        suited = self.suited(alternative)
-        while number < len(self.rooms) and not (
-            self.seats.most(group, number, 1)
-            and self._times(number, alternative, 1, suited)):
+        suitable = self.suitable(alternative)
+        while number < len(self.rooms) and not (self.group_hosts.most(group,
+                number, 1) and self._times(number, alternative, 1, suitable)):
             number += 1
         self._searched[key] = number, most
         return number
 
 
-def _key(
-    alternative: backlog_model.Alternative, group: Group | None
-) -> tuple[Kind, str]:
+def _key(alternative: backlog_model.Alternative, group: Group | None) -> tuple[
+        CapacityKey, str]:
     """Return a key, equal for servers that fit on the same hosts."""
-    return kind(alternative), "" if group is None else group.uuid
+    return capacity_key(alternative), "" if group is None else group.uuid

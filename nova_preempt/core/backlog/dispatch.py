@@ -26,10 +26,10 @@ from nova_preempt.core.backlog.pass_plans import Start
 from nova_preempt.core.backlog.pass_values import Cloud
 from nova_preempt.core.backlog.pass_values import Note
 from nova_preempt.core.backlog.pass_values import Options
-from nova_preempt.core.backlog.pass_values import Pass
+from nova_preempt.core.backlog.pass_values import PassResult
 from nova_preempt.core.backlog.project_turns import Turn
-from nova_preempt.core.backlog.request_servers import OnTheirWay
-from nova_preempt.core.backlog.wait_estimate import to_s
+from nova_preempt.core.backlog.request_servers import PendingServers
+from nova_preempt.core.backlog.wait_estimate import seconds_until
 
 # Why a request waits, beside what passes.py, shortfalls.py and pause_switch.py
 # say.
@@ -38,23 +38,22 @@ ROOM_UNKNOWN = "room_unknown"  # nobody knows how much room there is
 FAULT = "fault"  # an exception was raised as it was looked at
 
 
-def decide(
-    ranked: Sequence[backlog_model.Request], cloud: Cloud,
-    now: datetime.datetime, options: Options,
-    on_their_way: Iterable[OnTheirWay] = (), unseen: Collection[str] = (),
-    turns: Mapping[str, Turn] | None = None, ) -> Pass:
+def decide(ranked: Sequence[backlog_model.Request], cloud: Cloud,
+        now: datetime.datetime, options: Options, pending: Iterable[
+        PendingServers] = (), unseen: Collection[str] = (), turns: Mapping[str,
+        Turn] | None = None) -> PassResult:
     """Decide who starts.
 
     :param ranked: those with servers to start, in order
     :param now: naive, in UTC
-    :param on_their_way: the servers that still take their part of the rooms,
+    :param pending: the servers that still take their part of the rooms,
         see servers.without_room()
     :param unseen: the uuids of those that the last pass did not get to, which
         come first now
     :param turns: those that the last pass has left
     """
     return _Pass(
-        ranked, cloud, now, options, on_their_way, turns or {}).decide(unseen)
+        ranked, cloud, now, options, pending, turns or {}).decide(unseen)
 
 
 def unknown_capacity(
@@ -65,14 +64,10 @@ def unknown_capacity(
     Only of those that would come into question now: who is not to start yet
     waits for that. Positions stay as they were.
     """
-    return {
-        request.uuid: Note(
-            request.position, {**_UNKNOWN, **kept_hosts.remembered(request)},
-            None, )
-        for request in waiting
-        if not to_s(request.not_before, now)
-        and not to_s(request.next_try_at, now)
-    }
+    return {request.uuid: Note(request.position, {**_UNKNOWN,
+        **kept_hosts.remembered(request)}, None) for request in waiting
+        if not seconds_until(request.not_before, now) and not seconds_until(
+        request.next_try_at, now)}
 
 
 class _Pass:
@@ -81,11 +76,9 @@ class _Pass:
     :ivar faults: {uuid: exception} of requests that could not be looked at
     """
 
-    def __init__(
-        self, requests: Sequence[backlog_model.Request], cloud: Cloud,
-        now: datetime.datetime, options: Options,
-        on_their_way: Iterable[OnTheirWay], turns: Mapping[str, Turn],
-    ) -> None:
+    def __init__(self, requests: Sequence[backlog_model.Request], cloud: Cloud,
+            now: datetime.datetime, options: Options, pending: Iterable[
+            PendingServers], turns: Mapping[str, Turn]) -> None:
         lead_s = cloud.places.lead_s if cloud.places else lambda _: 0.0
         # What is chosen for one depends on who started before in this pass.
         self._cloud = cloud = dataclasses.replace(
@@ -96,20 +89,21 @@ class _Pass:
         self._starts: list[Start] = []
         self._of_project: dict[str, int] = {}
         self.faults: dict[str, Exception] = {}
-        self._ledger = CapacityTracker(cloud.rooms, lead_s, cloud.departures)
-        for alternative, count, hosts, key in on_their_way:
-            self._ledger.expect(
+        self._tracker = CapacityTracker(cloud.rooms, lead_s, cloud.departures)
+        for alternative, count, hosts, key in pending:
+            self._tracker.expect(
                 alternative, count, hosts, cloud.known_groups.get(key))
-        self._pauses = refusal_backoff.Pauses(self._ledger, cloud, now)
+        self._pauses = refusal_backoff.RefusalBackoff(self._tracker, cloud,
+            now)
         for request in requests:
             self._call(request, self.check)
         self._requests = [request for request in requests
                           if request.uuid not in self.faults]
-        self.keeping = kept_hosts.Keeping(
-            self._requests, cloud, now, options, self._ledger, turns)
-        self._shortfalls = shortfalls.Shortfalls(self._ledger, self.keeping)
+        self.keeping = kept_hosts.HostKeeper(
+            self._requests, cloud, now, options, self._tracker, turns)
+        self._shortfalls = shortfalls.Shortfalls(self._tracker, self.keeping)
 
-    def decide(self, unseen: Collection[str]) -> Pass:
+    def decide(self, unseen: Collection[str]) -> PassResult:
         """Look at all requests, or as many as there is time for."""
         ranked = self.keeping.ranked(self._requests, unseen)
         self._plans = self._plan(ranked)
@@ -135,9 +129,8 @@ class _Pass:
                     position, waits_for,
                     self._estimate_s(request, waits_for, ahead))
         notes.update(dict.fromkeys(self.faults, Note(None, _FAULT, None)))
-        return Pass(
-            tuple(self._starts), notes, self.keeping.held, frozenset(left),
-            self.faults, chosen, self.keeping.turns.known,
+        return PassResult(tuple(self._starts), notes, self.keeping.held,
+            frozenset(left), self.faults, chosen, self.keeping.turns.known,
             tuple(self.keeping.quotas))
 
     def _call(
@@ -170,31 +163,30 @@ class _Pass:
         wait_s = None if pace is None else pace.wait_s(
             {name: ahead[name] for name in wanted})
         return None if wait_s is None else max(
-            wait_s, to_s(request.not_before, self._now))
+            wait_s, seconds_until(request.not_before, self._now))
 
     def _plan(self, ranked: Sequence[backlog_model.Request]) -> Plans:
         """Place requests together for which that is possible.
 
         What the rung of a ladder is depends on who has started before.
         """
-        return Plans(
-            self._cloud.planner, self._ledger,
+        return Plans(self._cloud.planner, self._tracker,
             [] if self._cloud.planner is None else [
-                request for request in ranked if not request.ladder
-                and self._cloud.not_yet(request, self._now) is None
-                and not to_s(request.next_try_at, self._now)],
-            self._options.most_starts, self._cloud.group, )
+            request for request in ranked if not request.ladder
+            and self._cloud.why_not_yet(request, self._now) is None
+            and not seconds_until(request.next_try_at, self._now)],
+            self._options.most_starts, self._cloud.group)
 
     def check(self, request: backlog_model.Request) -> None:
         """Evaluate what is asked about it before its turn comes."""
-        self._cloud.not_yet(request, self._now)
+        self._cloud.why_not_yet(request, self._now)
         self._cloud.alternatives(request)
         self._cloud.group(request)
 
     def look(self, request: backlog_model.Request) -> Mapping[str, Any] | None:
         """Start it, or say why it waits."""
-        waits_for, seen = self._cloud.not_yet(request, self._now), None
-        if waits_for is None and to_s(request.next_try_at, self._now):
+        waits_for, seen = self._cloud.why_not_yet(request, self._now), None
+        if waits_for is None and seconds_until(request.next_try_at, self._now):
             waits_for, seen = self._pauses.why(request)
         if waits_for is None:
             waits_for = self._start(request)
@@ -212,14 +204,15 @@ class _Pass:
     def _start(self, request: backlog_model.Request) -> Mapping[str,
                                                                 Any] | None:
         group = self._cloud.group(request)
-        if self._ledger.seats.is_astray(group):
-            return {"code": shortfalls.GROUP, "text": group_placement.ASTRAY}
+        if self._tracker.group_hosts.is_host_unknown(group):
+            return {"code": shortfalls.GROUP,
+                "text": group_placement.HOST_UNKNOWN}
         start = self._find(request, group)
         if start is None:
             waits_for = self._shortfalls.why(
                 request, self._cloud.alternatives(request), group)
             if request.uuid in self.keeping.held:
-                self._plans.upset()
+                self._plans.discard()
             if self._cloud.answer(request) is None:
                 return waits_for
             return {**waits_for, "text": waits_for["text"] + _RESERVED}
@@ -239,7 +232,7 @@ class _Pass:
         """Take room for as many of its servers as there is room for."""
         place = self._plans.place(request)
         if place is not None:
-            self._ledger.take_at(place.alternative, place.hosts, group)
+            self._tracker.take_at(place.alternative, place.hosts, group)
             count = sum(place.hosts.values())
             self._cloud.start(request, place.alternative, count)
             return Start(request.uuid, place.alternative.flavor_id, count,
@@ -265,18 +258,17 @@ class _Pass:
         """
         missing, least = backlog_model.missing(request), backlog_model.least(
             request)
-        count = self._ledger.count(alternative, missing, group, least)
+        count = self._tracker.count(alternative, missing, group, least)
         if not count:
             return {}
-        behind = self._plans.behind
-        if (
-            behind is None or behind.count(alternative, missing, group) < count
-        ):
-            hosts = self._ledger.take(alternative, count, group)
-            self._plans.upset()
+        unplanned = self._plans.unplanned
+        if (unplanned is None or unplanned.count(alternative, missing,
+                group) < count):
+            hosts = self._tracker.take(alternative, count, group)
+            self._plans.discard()
         else:
-            hosts = behind.take(alternative, count, group)
-            self._ledger.take_at(alternative, hosts, group, is_sure=False)
+            hosts = unplanned.take(alternative, count, group)
+            self._tracker.take_at(alternative, hosts, group, is_sure=False)
         return hosts
 
 

@@ -61,4 +61,4 @@ class ExpectedDepartures:
 
 
 #: Where the operator says nothing, and ends come without a notice.
-AS_FLAVORS_SAY = ExpectedDepartures()
+DEFAULT_DEPARTURES = ExpectedDepartures()

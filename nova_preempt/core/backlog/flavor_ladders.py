@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog.host_capacity import Room
+from nova_preempt.core.backlog.host_capacity import HostCapacity
 from nova_preempt.core.classes import core_allocation
 from nova_preempt.core.model import Resources
 
@@ -60,10 +60,9 @@ class Ladders:
     :param lead_s: see capacity_tracker.CapacityTracker
     """
 
-    def __init__(
-        self, rooms: Sequence[Room], waiting: Iterable[backlog_model.Request],
-        lead_s: Callable[[backlog_model.Alternative], float] = lambda _: 0,
-    ) -> None:
+    def __init__(self, rooms: Sequence[HostCapacity], waiting: Iterable[
+            backlog_model.Request], lead_s: Callable[[
+            backlog_model.Alternative], float] = lambda _: 0) -> None:
         self._rooms = rooms
         self._lead_s = lead_s
         smallest = min((_cores(room.capacity) for room in rooms), default=0)

@@ -47,7 +47,7 @@ def is_together(group: Group | None) -> TypeGuard[Group]:
     return group is not None and group.policy == AFFINITY
 
 
-def named(request: backlog_model.Request) -> str:
+def group_hint(request: backlog_model.Request) -> str:
     """Return the uuid of the group that it names, '' if it names none."""
     found = allowed_hosts.hints(request.body).get("group")
     return found if isinstance(found, str) else ""
@@ -55,10 +55,10 @@ def named(request: backlog_model.Request) -> str:
 
 def key(request: backlog_model.Request) -> str:
     """Return by what its group is found among others, '' if it has none."""
-    return request.uuid if request.apart else named(request)
+    return request.uuid if request.apart else group_hint(request)
 
 
-def of(request: backlog_model.Request,
+def group_of(request: backlog_model.Request,
        known: Mapping[str, Group]) -> Group | None:
     """Return the group of its servers, None if none is known.
 
@@ -68,11 +68,11 @@ def of(request: backlog_model.Request,
     """
     found = known.get(key(request))
     if found is None:
-        return own(request) if request.apart else None
+        return own_group(request) if request.apart else None
     return found if found.project_id in ("", request.project_id) else None
 
 
-def own(request: backlog_model.Request) -> Group:
+def own_group(request: backlog_model.Request) -> Group:
     """Return the group of a request whose servers are to be apart."""
     return Group(
         request.uuid, ANTI_AFFINITY,
@@ -80,13 +80,13 @@ def own(request: backlog_model.Request) -> Group:
 
 
 #: Why others of an affinity group wait until it has a host.
-ASTRAY = (
+HOST_UNKNOWN = (
     "Others of its server group are started first: it has to be on the same "
     "host, and nobody knows yet which one that is."
 )
 
 
-def why(group: Group, is_settled: bool, has_some: bool) -> str:
+def why_no_host(group: Group, is_settled: bool, has_some: bool) -> str:
     """Say why there is no host for servers of a group, though there is room.
 
     :param is_settled: whether it has servers on a host that is in use
@@ -113,7 +113,7 @@ def why(group: Group, is_settled: bool, has_some: bool) -> str:
     )
 
 
-def too_large(group: Group, is_settled: bool) -> str:
+def why_too_large(group: Group, is_settled: bool) -> str:
     """Say why there never is a host for servers of a group.
 
     :param is_settled: whether it has servers on a host that is in use
@@ -135,9 +135,8 @@ def too_large(group: Group, is_settled: bool) -> str:
     )
 
 
-def on_hosts(
-    known: Iterable[Group], consumers: Mapping[str, Collection[str]]
-) -> dict[str, dict[str, int]]:
+def members_by_host(known: Iterable[Group], consumers: Mapping[str, Collection[
+        str]]) -> dict[str, dict[str, int]]:
     """Return {host: {uuid of a group: how many of its servers}}.
 
     :param consumers: {host: the uuids of who uses something of it}
@@ -158,7 +157,7 @@ def on_hosts(
 _NOWHERE: Mapping[int, int] = {}
 
 
-class Seats:
+class GroupHosts:
     """Where the servers of groups are, while a pass gives room away.
 
     None as a group are servers of no group.
@@ -174,9 +173,9 @@ class Seats:
             for uuid, count in some.items():
                 self._there.setdefault(uuid, {})[number] = count
 
-    def copy(self) -> Seats:
+    def copy(self) -> GroupHosts:
         """Return another with the same."""
-        other = Seats(())
+        other = GroupHosts(())
         other._there = {
             uuid: dict(hosts) for uuid, hosts in self._there.items()}
         other._astray = set(self._astray)
@@ -211,7 +210,7 @@ class Seats:
         """Whether the group has servers on a host that is in use."""
         return group is not None and bool(self._there.get(group.uuid))
 
-    def is_astray(self, group: Group | None) -> bool:
+    def is_host_unknown(self, group: Group | None) -> bool:
         """Whether its host is being chosen, and nobody knows it yet."""
         return (group is not None and group.uuid in self._astray
                 and not self.is_settled(group))

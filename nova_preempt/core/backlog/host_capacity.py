@@ -23,7 +23,7 @@ from nova_preempt.core.reservation import leases
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class End:
+class Departure:
     """Space that a preemptible server frees when it ends.
 
     :param in_s: in how many seconds, after its notice; None if nobody knows
@@ -36,7 +36,7 @@ class End:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Room:
+class HostCapacity:
     """What a host has.
 
     :param free: what nobody uses
@@ -57,7 +57,7 @@ class Room:
     free: Resources
     reclaimable: Resources
     capacity: Resources
-    ends: tuple[End, ...] = ()
+    ends: tuple[Departure, ...] = ()
     traits: frozenset[str] = frozenset()
     consumers: frozenset[str] = frozenset()
     free_s: float = math.inf
@@ -87,13 +87,13 @@ class Room:
             return self.host in alternative.hosts
         return leases.is_long_enough(self.free_s, lead_s)
 
-    def has_kind(self, alternative: backlog_model.Alternative) -> bool:
+    def has_resources(self, alternative: backlog_model.Alternative) -> bool:
         """Whether it is for such servers, and has some of each resource."""
         return self.is_for(alternative) and all(
             self.capacity.get(name, 0) > 0
             for name, amount in alternative.resources.items() if amount > 0)
 
-    def times_ever(self, alternative: backlog_model.Alternative) -> int:
+    def times_if_empty(self, alternative: backlog_model.Alternative) -> int:
         """Return how many would find room if it were empty."""
         if not self.is_for(alternative):
             return 0
@@ -109,7 +109,8 @@ class Room:
         return dict(sorted(capacity.shortfall(
             alternative.resources, self.view(alternative)).items()))
 
-    def far(self, alternative: backlog_model.Alternative) -> tuple[int, str]:
+    def distance(self, alternative: backlog_model.Alternative) -> tuple[int,
+            str]:
         """How far it is from having room: millionths of what it has."""
         return max((
             amount * 10**6 // max(1, self.capacity.get(name, 0))
@@ -117,9 +118,9 @@ class Room:
         ), default=0), self.host
 
     def without(self, alternative: backlog_model.Alternative,
-                count: int) -> Room:
+                count: int) -> HostCapacity:
         """Return what is left of it beside so many more servers."""
-        taken = several(alternative, count).resources
+        taken = combined(alternative, count).resources
         return dataclasses.replace(
             self,
             free={name: max(0, amount) for name, amount
@@ -127,7 +128,7 @@ class Room:
             reclaimable=self.reclaimable if alternative.preemptible
             else capacity.subtract(self.reclaimable, taken))
 
-    def settled_s(self, alternative: backlog_model.Alternative) -> int | None:
+    def ready_in_s(self, alternative: backlog_model.Alternative) -> int | None:
         """Return in how many seconds enough will have ended, None: unknown."""
         left = self.view(alternative)
         if capacity.fits(alternative.resources, left):
@@ -141,7 +142,7 @@ class Room:
         return None
 
 
-def several(alternative: backlog_model.Alternative,
+def combined(alternative: backlog_model.Alternative,
             count: int) -> backlog_model.Alternative:
     """So many servers on a host, as if they were one."""
     return dataclasses.replace(alternative, resources={
@@ -149,9 +150,8 @@ def several(alternative: backlog_model.Alternative,
     })
 
 
-def with_ends(
-    room: Room, off: host_candidates.Off | None, wakes: bool,
-    ends: Iterable[End]) -> Room | None:
+def with_departures(room: HostCapacity, off: host_candidates.OffHost | None,
+        wakes: bool, ends: Iterable[Departure]) -> HostCapacity | None:
     """Return the room of a host, with what its preemptible servers leave.
 
     :param off: None: it is on
@@ -171,38 +171,39 @@ def with_ends(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Held:
+class HeldHosts:
     """Hosts that are kept for a request.
 
     :param hosts: their names
     :param in_s: in how many seconds all of its servers can start there, None
         if nobody knows
-    :param far: how far they are from having room: the sum of what each lacks,
-        in millionths of what it has
+    :param distance: the sum of their shortfalls, in millionths of their
+        capacity
     """
 
     hosts: tuple[str, ...]
     in_s: int | None
-    far: int
+    distance: int
 
 
-def with_members(rooms: Iterable[Room], known: Iterable[Group]) -> list[Room]:
+def with_members(rooms: Iterable[HostCapacity],
+        known: Iterable[Group]) -> list[HostCapacity]:
     """Return the rooms, each with how many servers of groups are there.
 
     By who uses something of them: also those that are being built.
     """
     rooms = list(rooms)
-    members = group_placement.on_hosts(
+    members = group_placement.members_by_host(
         known, {room.host: room.consumers for room in rooms})
     return [
         dataclasses.replace(room, members=members[room.host])
         if room.host in members else room for room in rooms]
 
 
-Kind = tuple[object, ...]
+CapacityKey = tuple[object, ...]
 
 
-def kind(alternative: backlog_model.Alternative) -> Kind:
+def capacity_key(alternative: backlog_model.Alternative) -> CapacityKey:
     """What is the same of alternatives that find room alike."""
     return (
         alternative.preemptible, alternative.run_s, alternative.required,

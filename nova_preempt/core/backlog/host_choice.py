@@ -20,7 +20,7 @@ CREATE = "create"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Boot:
+class BootRequest:
     """What Nova is asked for.
 
     :param flavor_id: as users see it
@@ -34,7 +34,7 @@ class Boot:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Choice(Boot):
+class Choice(BootRequest):
     """Where the servers of a boot are to start.
 
     :param number: of the boot, of this request
@@ -50,7 +50,8 @@ class Choice(Boot):
     used: bool = False
 
 
-def refusal(choice: Choice | None, asked: Boot, now: datetime.datetime) -> str:
+def refusal(choice: Choice | None, asked: BootRequest,
+        now: datetime.datetime) -> str:
     """Say why a request does not get the hosts, '' if it does.
 
     :param choice: what its secret stands for, None if that is nothing
@@ -61,13 +62,13 @@ def refusal(choice: Choice | None, asked: Boot, now: datetime.datetime) -> str:
         return "it was used before"
     if choice.expires_at <= now:
         return f"it was to be used before {choice.expires_at}"
-    for field in dataclasses.fields(Boot):
+    for field in dataclasses.fields(BootRequest):
         if getattr(choice, field.name) != getattr(asked, field.name):
             return f"it is for another {field.name}"
     return ""
 
 
-class Left:
+class RemainingServers:
     """How many servers are still to be put on each of the chosen hosts.
 
     :param hosts: {host: how many}

@@ -41,12 +41,12 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import request_rules
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
-from nova_preempt.core.backlog.host_capacity import Held
+from nova_preempt.core.backlog.host_capacity import HeldHosts
 from nova_preempt.core.backlog.pass_values import Cloud
 from nova_preempt.core.backlog.pass_values import Options
 from nova_preempt.core.backlog.project_turns import Turn
 from nova_preempt.core.backlog.project_turns import Turns
-from nova_preempt.core.backlog.suitable_hosts import fewest
+from nova_preempt.core.backlog.suitable_hosts import fewest_hosts
 
 #: One in so many hosts in use may be kept for all requests together, one in so
 #: many of those, and of ``most_holds``, for one project.
@@ -69,93 +69,91 @@ _UNKNOWN_QUOTA = "Nova is being asked for the quota of its user."
 _TOO_MANY = "it needs more than may be kept for one project."
 
 #: Given the hosts that are for a flavor, tells how many of them may be kept.
-Most = Callable[[frozenset[str]], int]
+HostLimit = Callable[[frozenset[str]], int]
 
 
-class Trial:
+class TrialHolds:
     """Tries for how many requests hosts can be kept, and keeps none.
 
-    :param ledger: the room that there is
+    :param tracker: the room that there is
     :param cloud: as the pass sees it
     """
 
-    def __init__(
-        self, ledger: CapacityTracker, cloud: Cloud, now: datetime.datetime
-    ) -> None:
-        self._ledger = ledger.copy()
+    def __init__(self, tracker: CapacityTracker, cloud: Cloud,
+            now: datetime.datetime) -> None:
+        self._tracker = tracker.copy()
         self._cloud = cloud
         self._now = now
         self._left = _MOST_TRIALS
 
-    def could(self, request: backlog_model.Request, most: Most) -> bool:
+    def could(self, request: backlog_model.Request, most: HostLimit) -> bool:
         """Tell whether so many hosts would do if they were empty."""
         return self._left > 0 and any(self._fitting(request, most))
 
     def hold(self, request: backlog_model.Request,
-             most: Most) -> Collection[str]:
+             most: HostLimit) -> Collection[str]:
         """Return the hosts that would be kept beside those before."""
         count, group = backlog_model.least(request), self._cloud.group(request)
         for item, hosts in self._fitting(request, most):
             if not self._left:
                 break
             self._left -= 1
-            held = self._ledger.hold(item, count, group, hosts)
+            held = self._tracker.hold(item, count, group, hosts)
             if held is not None:
                 return held.hosts
         return ()
 
-    def is_too_many(self, request: backlog_model.Request, most: Most) -> bool:
+    def is_too_many(self, request: backlog_model.Request,
+            most: HostLimit) -> bool:
         """Tell whether each flavor would take more hosts than it may have."""
         found = self._fewest(request, most)
         return bool(found) and all(
             needed > hosts for _item, needed, hosts in found)
 
     def _fitting(
-        self, request: backlog_model.Request, most: Most
+        self, request: backlog_model.Request, most: HostLimit
     ) -> Iterator[tuple[backlog_model.Alternative, int]]:
         """Go through its flavors for which empty hosts would do.
 
         :returns: each with how many hosts may be kept
         """
-        if self._cloud.not_yet(request, self._now) is not None:
+        if self._cloud.why_not_yet(request, self._now) is not None:
             return
         count, group = backlog_model.least(request), self._cloud.group(request)
         for item, needed, hosts in self._fewest(request, most):
-            if needed <= hosts and self._ledger.is_ever(item, count, group):
+            if needed <= hosts and self._tracker.fits_if_empty(item, count,
+                group):
                 yield item, hosts
 
-    def _fewest(
-        self, request: backlog_model.Request, most: Most
-    ) -> list[tuple[backlog_model.Alternative, int, int]]:
+    def _fewest(self, request: backlog_model.Request, most: HostLimit) -> list[
+            tuple[backlog_model.Alternative, int, int]]:
         """Return its flavors that enough empty hosts have room for.
 
         :returns: each with how many hosts that are, and how many may be kept
         """
         count, group = backlog_model.least(request), self._cloud.group(request)
-        suited = self._ledger.suited
-        return [
-            (item, found, most(suited(item).names))
-            for item in self._cloud.alternatives(request)
-            if (found := fewest(suited(item).largest_open, count, group))]
+        suitable = self._tracker.suitable
+        return [(item, found, most(suitable(item).names))
+            for item in self._cloud.alternatives(request) if (
+            found := fewest_hosts(suitable(item).largest_open, count, group))]
 
 
-class Keeping:
+class HostKeeper:
     """Chooses in a pass for which requests hosts are kept.
 
     :param requests: all that wait
     :param cloud: as the pass sees it
     :param now: naive, in UTC
-    :param ledger: the room that there is
+    :param tracker: the room that there is
     :param turns: the last ones of projects
     :ivar turns: the Turns of this pass
     :ivar quotas: the uuids of those that would be chosen if their quotas, by
         which the next pass goes, allow it
     """
 
-    def __init__(
-        self, requests: Collection[backlog_model.Request], cloud: Cloud,
-        now: datetime.datetime, options: Options, ledger: CapacityTracker,
-        turns: Mapping[str, Turn], ) -> None:
+    def __init__(self, requests: Collection[backlog_model.Request],
+            cloud: Cloud, now: datetime.datetime, options: Options,
+            tracker: CapacityTracker, turns: Mapping[str, Turn]) -> None:
         self._now = now
         self._options = options
         self.turns = Turns(turns, {request.uuid for request in requests}, now)
@@ -166,10 +164,10 @@ class Keeping:
         self.quotas: list[str] = []
         self._own: set[str] = set()
         self._reasons: dict[str, str] = {}
-        self._given = _Given(len(cloud.rooms))
-        self._choose(requests, cloud, Trial(ledger, cloud, now))
+        self._given = _KeptHosts(len(cloud.rooms))
+        self._choose(requests, cloud, TrialHolds(tracker, cloud, now))
         # From now on those that are kept, not those that would be.
-        self._given = _Given(len(cloud.rooms))
+        self._given = _KeptHosts(len(cloud.rooms))
         self._kept: dict[str, int] = {}
 
     @property
@@ -207,7 +205,7 @@ class Keeping:
         """Return why none are, '' if it has not waited for long enough."""
         return self._reasons.get(request.uuid, "")
 
-    def keep(self, request: backlog_model.Request, held: Held) -> None:
+    def keep(self, request: backlog_model.Request, held: HeldHosts) -> None:
         """Note that hosts are kept for a request."""
         self._kept[request.uuid] = len(held.hosts)
         is_shared = request.uuid not in self._own
@@ -236,9 +234,8 @@ class Keeping:
             found[REFUSED] = refused
         return found
 
-    def _choose(
-        self, requests: Collection[backlog_model.Request], cloud: Cloud,
-        trial: Trial, ) -> None:
+    def _choose(self, requests: Collection[backlog_model.Request],
+            cloud: Cloud, trial: TrialHolds) -> None:
         of_project: collections.Counter[str] = collections.Counter()
         most_of_project = _part(self._options.most_holds, KEPT_PER_PROJECT)
         for request in sorted(
@@ -284,7 +281,7 @@ class Keeping:
                 self._reasons[request.uuid] = (
                     f" No hosts are kept free for it: {reason}")
 
-    def _most(self, project: str, own: int | None) -> Most | None:
+    def _most(self, project: str, own: int | None) -> HostLimit | None:
         """Return what tells how many hosts may be kept for one more request.
 
         :param own: how many the reservation has that it names, None: it names
@@ -317,7 +314,7 @@ class Keeping:
             request) in ("", boot_outcome.NO_HOST)
 
 
-class _Given:
+class _KeptHosts:
     """Hosts that are kept, by project.
 
     :param hosts: how many are in use

@@ -11,20 +11,20 @@ from nova_preempt.core import capacity
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.group_placement import Group
-from nova_preempt.core.backlog.host_capacity import Room
-from nova_preempt.core.backlog.host_capacity import kind
-from nova_preempt.core.backlog.host_capacity import several
+from nova_preempt.core.backlog.host_capacity import HostCapacity
+from nova_preempt.core.backlog.host_capacity import capacity_key
+from nova_preempt.core.backlog.host_capacity import combined
 
 #: A pass plans no more often; who comes then is looked for one by one.
 _MOST_PLANS = 16
 
 # Why Nova chooses the hosts of one that starts.
 LADDER = "Which flavor of its ladder it gets depends on who starts before it."
-UPSET = "What was planned for it went to others."
+TAKEN = "What was planned for it went to others."
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class PlannedHosts:
     """Where servers of a request start.
 
     :param alternative: which of its flavors they get
@@ -52,9 +52,8 @@ class Start:
     reason: str = ""
 
 
-def uses(
-    rooms: Sequence[Room], starts: Iterable[Start],
-    requests: Mapping[str, backlog_model.Request], ) -> list[dict[str, Any]]:
+def host_usage(rooms: Sequence[HostCapacity], starts: Iterable[Start],
+        requests: Mapping[str, backlog_model.Request]) -> list[dict[str, Any]]:
     """Return what is used of hosts before and after starts, by name.
 
     Of starts for which no hosts are chosen nobody knows where they will be.
@@ -68,7 +67,7 @@ def uses(
         for host, count in start.hosts.items():
             left[host] = dataclasses.replace(
                 left[host], free=capacity.subtract(left[host].free,
-                several(of[start.flavor_id], count).resources))
+                combined(of[start.flavor_id], count).resources))
     return [
         {"name": room.host, "resources": {
             name: {"capacity": amount,
@@ -86,9 +85,8 @@ class Planner(Protocol):
     behind it, that is what it gets, and these are planned anew.
     """
 
-    def plan(
-        self, requests: Sequence[backlog_model.Request], rooms: Sequence[Room]
-    ) -> Mapping[str, Place | str]:
+    def plan(self, requests: Sequence[backlog_model.Request], rooms: Sequence[
+            HostCapacity]) -> Mapping[str, PlannedHosts | str]:
         """Return where servers start.
 
         :param requests: in order
@@ -101,21 +99,19 @@ class Planner(Protocol):
 class Plans:
     """What is planned for those whose turn has not come yet.
 
-    :param ledger: the room without regard to plans
+    :param tracker: the room without regard to plans
     :param requests: those that may be planned, in order
     :param window: so many are planned at once
     :param group_of: returns the server group of a request, None for none
-    :ivar behind: what is left beside all that is planned; None: nothing is
+    :ivar unplanned: what is left beside all that is planned; None: nothing is
     """
 
-    def __init__(
-        self, planner: Planner | None, ledger: CapacityTracker,
-        requests: Sequence[backlog_model.Request], window: int,
-        group_of: Callable[[backlog_model.Request],
-                           Group | None] = lambda _: None,
-    ) -> None:
+    def __init__(self, planner: Planner | None, tracker: CapacityTracker,
+            requests: Sequence[backlog_model.Request], window: int,
+            group_of: Callable[[backlog_model.Request],
+            Group | None] = lambda _: None) -> None:
         self._planner = planner
-        self._ledger = ledger
+        self._tracker = tracker
         self._requests = requests if planner is not None else ()
         self._window = window
         self._group_of = group_of
@@ -123,19 +119,19 @@ class Plans:
             request.uuid: number
             for number, request in enumerate(self._requests)
         }
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, PlannedHosts] = {}
         self._why: dict[str, str] = {}
         # Up to which request it is planned, and what is left beside that.
         self._planned = 0
-        self.behind: CapacityTracker | None = None
+        self.unplanned: CapacityTracker | None = None
         self._plans = 0
 
-    def place(self, request: backlog_model.Request) -> Place | None:
+    def place(self, request: backlog_model.Request) -> PlannedHosts | None:
         """Return where it is to start, None if it has to be looked for."""
         number = self._at.get(request.uuid)
         if number is None:
             return None
-        if self.behind is None or number >= self._planned:
+        if self.unplanned is None or number >= self._planned:
             self._plan(number)
         return self._places.pop(request.uuid, None)
 
@@ -145,33 +141,29 @@ class Plans:
             return ""
         if request.uuid not in self._at:
             return LADDER
-        return self._why.get(request.uuid, UPSET)
+        return self._why.get(request.uuid, TAKEN)
 
-    def upset(self) -> None:
+    def discard(self) -> None:
         """Forget all plans: what they are about has been taken, or kept."""
         self._places.clear()
-        self.behind = None
+        self.unplanned = None
 
     def _plan(self, number: int) -> None:
-        self.upset()
+        self.discard()
         if self._planner is None or self._plans >= _MOST_PLANS:
             return
         self._plans += 1
         some = self._requests[number: number + self._window]
         self._planned = number + len(some)
-        found = self._planner.plan(
-            some,
-            self._ledger.left({
-                kind(item): item
-                for request in some for item in request.alternatives
-            }.values()),
-        )
-        self.behind = self._ledger.copy()
+        found = self._planner.plan(some, self._tracker.left({capacity_key(
+            item): item
+            for request in some for item in request.alternatives}.values()))
+        self.unplanned = self._tracker.copy()
         for request in some:
             place = found.get(request.uuid)
-            if isinstance(place, Place):
+            if isinstance(place, PlannedHosts):
                 self._places[request.uuid] = place
-                self.behind.take_at(
+                self.unplanned.take_at(
                     place.alternative, place.hosts, self._group_of(request))
             elif place:
                 self._why[request.uuid] = place

@@ -10,16 +10,16 @@ from typing import Any
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
-from nova_preempt.core.backlog.allowed_hosts import Places
-from nova_preempt.core.backlog.expected_departures import AS_FLAVORS_SAY
+from nova_preempt.core.backlog.allowed_hosts import ReservationRules
+from nova_preempt.core.backlog.expected_departures import DEFAULT_DEPARTURES
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.flavor_ladders import Ladders
-from nova_preempt.core.backlog.host_capacity import Room
+from nova_preempt.core.backlog.host_capacity import HostCapacity
 from nova_preempt.core.backlog.pass_plans import Planner
 from nova_preempt.core.backlog.pass_plans import Start
 from nova_preempt.core.backlog.project_turns import Turn
 from nova_preempt.core.backlog.wait_estimate import Pace
-from nova_preempt.core.backlog.wait_estimate import to_s
+from nova_preempt.core.backlog.wait_estimate import seconds_until
 from nova_preempt.core.reservation import leases
 
 # Why a request comes into question for no pass yet.
@@ -69,11 +69,11 @@ class Cloud:
         request is looked at in any case
     """
 
-    rooms: Sequence[Room]
+    rooms: Sequence[HostCapacity]
     known_groups: Mapping[str, group_placement.Group] = dataclasses.field(
         default_factory=dict)
-    places: Places | None = None
-    departures: ExpectedDepartures = AS_FLAVORS_SAY
+    places: ReservationRules | None = None
+    departures: ExpectedDepartures = DEFAULT_DEPARTURES
     planner: Planner | None = None
     pace: Pace | None = None
     chosen: Mapping[tuple[str, int], Mapping[str, int]] = dataclasses.field(
@@ -85,9 +85,10 @@ class Cloud:
     def group(self,
               request: backlog_model.Request) -> group_placement.Group | None:
         """Return the server group of a request, None if none is known."""
-        return group_placement.of(request, self.known_groups)
+        return group_placement.group_of(request, self.known_groups)
 
-    def answer(self, request: backlog_model.Request) -> leases.Answer | None:
+    def answer(self,
+            request: backlog_model.Request) -> leases.ReservedHosts | None:
         """Return where its reservations lead, None if it names none."""
         return None if self.places is None else self.places.answer(request)
 
@@ -111,11 +112,10 @@ class Cloud:
         if self.ladders is not None:
             self.ladders.start(request, wanted, count)
 
-    def not_yet(
-        self, request: backlog_model.Request, now: datetime.datetime
-    ) -> Mapping[str, Any] | None:
+    def why_not_yet(self, request: backlog_model.Request,
+            now: datetime.datetime) -> Mapping[str, Any] | None:
         """Say why a request cannot start whatever room there is, if so."""
-        if to_s(request.not_before, now):
+        if seconds_until(request.not_before, now):
             return {
                 "code": WINDOW,
                 "text": f"It is not to start before {request.not_before}.",
@@ -142,7 +142,7 @@ class Note:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pass:
+class PassResult:
     """Decisions of a pass.
 
     :param notes: of those that do not start, by uuid

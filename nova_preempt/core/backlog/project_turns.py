@@ -16,7 +16,7 @@ import dataclasses
 import datetime
 import math
 
-from nova_preempt.core.backlog.host_capacity import Held
+from nova_preempt.core.backlog.host_capacity import HeldHosts
 
 #: A turn lasts for so long after the last progress, in seconds. Most servers
 #: that end within a day end within hours.
@@ -117,9 +117,8 @@ class Turns:
         return any(self.rests_until(project) and not turn.hosts.isdisjoint(
             hosts) for project, turn in self.known.items())
 
-    def keep(
-        self, project: str, uuid: str, held: Held, is_shared: bool, place: int,
-    ) -> None:
+    def keep(self, project: str, uuid: str, held: HeldHosts, is_shared: bool,
+            place: int) -> None:
         """Note that hosts are kept for a request.
 
         :param is_shared: whether others might have them
@@ -128,13 +127,13 @@ class Turns:
         if not self.is_on(project):
             self.known[project] = Turn(self._now, self._now, place=place)
         turn = self.known[project]
-        best = turn.far.get(uuid, held.far)
-        is_nearer = held.far < best or self._is_late(turn, held.in_s)
+        best = turn.far.get(uuid, held.distance)
+        is_nearer = held.distance < best or self._is_late(turn, held.in_s)
         self.known[project] = dataclasses.replace(
             turn, nearer_at=self._now if is_nearer else turn.nearer_at,
             hosts=frozenset(held.hosts if is_shared else ()).union(
                 turn.hosts if project in self._kept else ()),
-            far={**turn.far, uuid: min(held.far, best)})
+            far={**turn.far, uuid: min(held.distance, best)})
         self._kept.add(project)
 
     def _is_late(self, turn: Turn, in_s: int | None) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from nova_preempt.core import capacity
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog.host_capacity import Room
+from nova_preempt.core.backlog.host_capacity import HostCapacity
 from nova_preempt.core.model import Resources
 
 
@@ -46,9 +46,8 @@ class Options:
     claims: Any = None
 
 
-def shares(
-    requests: Iterable[backlog_model.Request], rooms: Iterable[Room]
-) -> Shares:
+def shares(requests: Iterable[backlog_model.Request], rooms: Iterable[
+        HostCapacity]) -> Shares:
     """Return what the servers of requests use, and what all hosts have."""
     used: dict[str, list[Resources]] = {}
     for request in requests:

@@ -52,7 +52,7 @@ def without_secrets(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def of_closed(body: Mapping[str, Any]) -> dict[str, Any]:
+def for_closed_request(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is kept of the body of a request that is closed."""
     return {"server": {
         name: value
@@ -61,7 +61,7 @@ def of_closed(body: Mapping[str, Any]) -> dict[str, Any]:
     }}
 
 
-def of_pass(body: Mapping[str, Any]) -> dict[str, Any]:
+def for_pass(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a pass needs of a body, which may be large.
 
     Of hints that it does not know it needs only whether there are any.
@@ -85,7 +85,7 @@ def _is_plain(name: str, value: object) -> bool:
     return name in _PLAIN and isinstance(value, _PLAIN[name])
 
 
-def outline(body: object) -> object:
+def for_log(body: object) -> object:
     """Return the body for a log: stars for all that may hold a secret.
 
     The body may be malformed in any way.

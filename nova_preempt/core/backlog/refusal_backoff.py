@@ -13,7 +13,7 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.backlog.pass_values import Cloud
-from nova_preempt.core.backlog.wait_estimate import to_s
+from nova_preempt.core.backlog.wait_estimate import seconds_until
 
 RETRY = "retry"  # Nova has refused; it is tried again later
 
@@ -29,18 +29,17 @@ _AT_ONCE = 3
 _PARTS = 8
 
 
-class Pauses:
+class RefusalBackoff:
     """Tells which requests pause in a pass.
 
-    :param ledger: the room that is left
+    :param tracker: the room that is left
     :param cloud: as the pass sees it
     :param now: naive, in UTC
     """
 
-    def __init__(
-        self, ledger: CapacityTracker, cloud: Cloud, now: datetime.datetime
-    ) -> None:
-        self._ledger = ledger
+    def __init__(self, tracker: CapacityTracker, cloud: Cloud,
+            now: datetime.datetime) -> None:
+        self._tracker = tracker
         self._cloud = cloud
         self._now = now
         self._bitmaps: dict[frozenset[str], int] = {}
@@ -96,7 +95,7 @@ class Pauses:
         if request.tries <= _AT_ONCE:
             return self._now
         return self._now + datetime.timedelta(
-            seconds=to_s(request.next_try_at, self._now) // _PARTS)
+            seconds=seconds_until(request.next_try_at, self._now) // _PARTS)
 
     def _rooms(
         self, request: backlog_model.Request
@@ -113,8 +112,8 @@ class Pauses:
         group, least = self._cloud.group(request), backlog_model.least(request)
         missing = backlog_model.missing(request)
         return frozenset().union(*(
-            self._ledger.hosts(item, group, least) for item in wanted
-            if self._ledger.count(item, missing, group, least)))
+            self._tracker.hosts(item, group, least) for item in wanted
+            if self._tracker.count(item, missing, group, least)))
 
     def _bitmap(self, hosts: frozenset[str]) -> int:
         if hosts not in self._bitmaps:

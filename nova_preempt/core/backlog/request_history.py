@@ -108,9 +108,8 @@ def _ranked(ordered: Sequence[int], percent: int) -> int:
     return ordered[-(-len(ordered) * percent // 100) - 1]
 
 
-def tries_in_vain(
-    changes: Sequence[backlog_model.Change], before: datetime.datetime
-) -> list[int]:
+def failed_tries(changes: Sequence[backlog_model.Change],
+        before: datetime.datetime) -> list[int]:
     """Return the indexes of what may be forgotten of a history.
 
     A try that was over before then, and left the request as it was. What it
@@ -169,7 +168,7 @@ def _sums(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Course:
+class RunTimes:
     """How much the requests of a class ran, all in all and part by part."""
 
     requests: int
@@ -177,10 +176,9 @@ class Course:
     parts: Sequence[server_clocks.Times]
 
 
-def courses(
-    histories: Iterable[History], since: datetime.datetime,
-    until: datetime.datetime, parts: int, ) -> Mapping[str, Course]:
-    """Return the Course of each class between two times.
+def run_times(histories: Iterable[History], since: datetime.datetime,
+        until: datetime.datetime, parts: int) -> Mapping[str, RunTimes]:
+    """Return the RunTimes of each class between two times.
 
     The parts are of the same length but for a microsecond.
     """
@@ -206,7 +204,7 @@ def courses(
                     break
                 found[number][kind] += (
                     min(end, edges[number + 1]) - max(start, edges[number]))
-    return {name: Course(
+    return {name: RunTimes(
         requests[name], _times(sum(found, collections.Counter())),
         [_times(each) for each in found]) for name, found in sums.items()}
 

@@ -15,7 +15,7 @@ from nova_preempt.core.classes import class_of_server
 from nova_preempt.core.reservation import reservation_model
 
 
-class Refused(Exception):
+class InvalidRequest(Exception):
     """Says what is wrong with which field."""
 
     def __init__(self, field: str, text: str) -> None:
@@ -46,7 +46,7 @@ def counts(
 
     :param server: Nova's, with or without min_count and max_count
     :param max_count: what the operator allows
-    :raises Refused:
+    :raises InvalidRequest:
     """
     fewest = _number(server, "min_count")
     most = count or _number(server, "max_count") or fewest or least_count or 1
@@ -54,9 +54,10 @@ def counts(
         some for some in (least_count, fewest, count, 1) if some is not None)
     field = "count" if count else "body.server.max_count"
     if most > max_count:
-        raise Refused(field, f"{most} is more than {max_count}, the most")
+        raise InvalidRequest(field,
+            f"{most} is more than {max_count}, the most")
     if least > most:
-        raise Refused(
+        raise InvalidRequest(
             "least_count" if least_count else "body.server.min_count",
             f"{least} is more than {most}, what is asked for")
     return Counts(most, least)
@@ -76,9 +77,9 @@ def _number(server: Mapping[str, Any], name: str) -> int | None:
             if isinstance(value, str) else found != value):
             raise ValueError(value)
     except (TypeError, ValueError, OverflowError):
-        raise Refused(field, f"{value!r} is not an integer") from None
+        raise InvalidRequest(field, f"{value!r} is not an integer") from None
     if found < 1:
-        raise Refused(field, f"{found} is less than 1")
+        raise InvalidRequest(field, f"{found} is less than 1")
     return found
 
 
@@ -89,20 +90,23 @@ def flavors(
 
     Those of the request; the one in Nova's body where it has none.
 
-    :raises Refused: there is none, or one twice, or the one in the body is
-        not among them
+    :raises InvalidRequest: there is none, or one twice, or the flavor in the
+        body is not among them
     """
     own = server.get("flavorRef")
     own = None if own is None else str(own)
     if own is not None and len(own) > _MAX_ID:
-        raise Refused("body.server.flavorRef", f"it is longer than {_MAX_ID}")
+        raise InvalidRequest("body.server.flavorRef",
+            f"it is longer than {_MAX_ID}")
     found = tuple(wanted or ()) or ((own,) if own else ())
     if not found:
-        raise Refused("flavors", "neither it nor body.server.flavorRef is set")
+        raise InvalidRequest("flavors",
+            "neither it nor body.server.flavorRef is set")
     if len(set(found)) < len(found):
-        raise Refused("flavors", "one of them is there twice")
+        raise InvalidRequest("flavors", "one of them is there twice")
     if own is not None and own not in found:
-        raise Refused("body.server.flavorRef", f"{own} is not among flavors")
+        raise InvalidRequest("body.server.flavorRef",
+            f"{own} is not among flavors")
     return found
 
 
@@ -112,18 +116,19 @@ def check_ladder(
     """Refuse what a ladder decides, where it is said as well.
 
     :param others: what else the request says, by field
-    :raises Refused:
+    :raises InvalidRequest:
     """
     if not ladder:
         return
     if priorities is None:
-        raise Refused("ladder", "it needs priorities")
+        raise InvalidRequest("ladder", "it needs priorities")
     said = [field for field in ("flavors", "count", "least_count")
             if others.get(field) is not None]
     said += [f"body.server.{name}" for name in (
         "flavorRef", "min_count", "max_count") if name in server]
     if said:
-        raise Refused(said[0], "with a ladder it follows from priorities")
+        raise InvalidRequest(said[0],
+            "with a ladder it follows from priorities")
 
 
 def check_change(request: backlog_model.Request,
@@ -133,7 +138,7 @@ def check_change(request: backlog_model.Request,
     How many servers it is, and on which hosts, is settled with the request.
 
     :param values: those that are new, by name
-    :raises Refused:
+    :raises InvalidRequest:
     """
     if not values.keys() & {"priorities", "count", "least_count"}:
         return
@@ -145,8 +150,7 @@ def check_change(request: backlog_model.Request,
     for name in ("redundancy", "reputation"):
         now = getattr(before, name)
         if getattr(priorities, name) != now:
-            raise Refused(
-                f"priorities.{name}",
+            raise InvalidRequest(f"priorities.{name}",
                 f"with a ladder it cannot be changed, and is {now}")
 
 
@@ -154,13 +158,12 @@ def check_group(ladder: str, body: Mapping[str, Any]) -> None:
     """Refuse a server group where the request has one of its own.
 
     :param body: Nova's, with its hints beside the server
-    :raises Refused:
+    :raises InvalidRequest:
     """
     for name, hints in body.items():
         if ladder and name != "server" and isinstance(
             hints, Mapping) and "group" in hints:
-            raise Refused(
-                f"body.{name}.group",
+            raise InvalidRequest(f"body.{name}.group",
                 "with a ladder the servers have a group of their own")
 
 
@@ -168,13 +171,13 @@ def check_reservations(body: Mapping[str, Any]) -> None:
     """Refuse a hint that names no reservations, whatever there are.
 
     :param body: Nova's, with its hints beside the server
-    :raises Refused:
+    :raises InvalidRequest:
     """
     for name in allowed_hosts.HINTS:
         try:
             reservation_model.ids_in_hints(body.get(name))
         except reservation_model.InvalidHint as exc:
-            raise Refused(
+            raise InvalidRequest(
                 f"body.{name}.{reservation_model.HINT}", str(exc)) from None
 
 
@@ -183,44 +186,40 @@ def check_server(server: Mapping[str, Any], count: int) -> None:
 
     Or what Nova refuses where there are several servers.
 
-    :raises Refused:
+    :raises InvalidRequest:
     """
     if server.get("return_reservation_id"):
-        raise Refused(
-            "body.server.return_reservation_id",
+        raise InvalidRequest("body.server.return_reservation_id",
             "a request has an id of its own, and shows its servers")
     if count == 1:
         return
     if server.get("hostname"):
-        raise Refused(
+        raise InvalidRequest(
             "body.server.hostname", f"{count} servers cannot share one")
     networks = server.get("networks")
     for network in networks if isinstance(networks, list) else ():
         for name in ("port", "fixed_ip"):
             if isinstance(network, Mapping) and network.get(name):
-                raise Refused(
-                    "body.server.networks",
+                raise InvalidRequest("body.server.networks",
                     f"{count} servers cannot share one {name}")
 
 
-def check_wishes(
-    values: Mapping[str, Any], now: datetime.datetime,
-    classes: Collection[str], changed: Collection[str] | None = None,
-) -> None:
+def check_constraints(values: Mapping[str, Any], now: datetime.datetime,
+        classes: Collection[str], changed: Collection[
+        str] | None = None) -> None:
     """Refuse wishes that make no sense together, or not any more.
 
     :param values: of a backlog_model.Request, as it would be, by name
     :param classes: those that may be asked for
     :param changed: those values that are new, None for all: what was right
         once may stay
-    :raises Refused:
+    :raises InvalidRequest:
     """
     name = values.get("class_name")
     new = set(values if changed is None else changed)
     if name and "class_name" in new and name not in classes:
         known = ", ".join(sorted(classes))
-        raise Refused(
-            "class",
+        raise InvalidRequest("class",
             f"{name!r} is none that may be asked for, but these are: {known}"
             if known
             else f"{name!r} may not be asked for, nor any other class")
@@ -228,9 +227,9 @@ def check_wishes(
     for field in ("not_after", "back_until"):
         at = values.get(field)
         if at is not None and field in new and at <= now:
-            raise Refused(field, f"{at.isoformat()}Z is in the past")
+            raise InvalidRequest(field, f"{at.isoformat()}Z is in the past")
     if not_before and not_after and not_after <= not_before:
-        raise Refused(
+        raise InvalidRequest(
             "not_after", f"{not_after.isoformat()}Z is not after not_before, "
             f"{not_before.isoformat()}Z")
     longest_s = values.get("longest_wait_s")
@@ -238,14 +237,14 @@ def check_wishes(
             and new & {"longest_wait_s", "not_before"}
             and (not_before - values.get("created_at", now)).total_seconds()
             >= longest_s):
-        raise Refused(
+        raise InvalidRequest(
             "longest_wait_s",
             f"{longest_s} s after it is made are over before not_before, "
             f"{not_before.isoformat()}Z")
     if not values.get("comes_back"):
         for field in ("back_until", "most_returns"):
             if values.get(field) is not None:
-                raise Refused(field, "it needs comes_back to be true")
+                raise InvalidRequest(field, "it needs comes_back to be true")
 
 
 def class_of(
@@ -257,23 +256,25 @@ def class_of(
     membership has it for each server.
 
     :param known: the classes that there are
-    :raises Refused: its flavors are of another class, or of several, or not
-        preemptible
+    :raises InvalidRequest: its flavors are of another class, of several
+        classes, or not preemptible
     """
     found = set()
     for item in alternatives:
         own = class_of_server.class_of(item.class_name, "", known)
         if name and not item.preemptible:
-            raise Refused(
+            raise InvalidRequest(
                 "class",
                 f"servers of {name!r} are preemptible, and those of flavor "
                 f"{item.name} are not")
         if name and own not in ("", name):
-            raise Refused("class", f"flavor {item.name} is of class {own!r}")
+            raise InvalidRequest("class",
+                f"flavor {item.name} is of class {own!r}")
         found.add(class_of_server.class_of(item.class_name, name, known))
     if len(found) > 1:
         classes = ", ".join(each or "none" for each in sorted(found))
-        raise Refused("flavors", f"they are of several classes: {classes}")
+        raise InvalidRequest("flavors",
+            f"they are of several classes: {classes}")
     return found.pop() if found else ""
 
 

@@ -40,7 +40,7 @@ _LOST_VICTIM = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Seen:
+class FoundServers:
     """The servers of a request as they were found.
 
     :ivar victims: {uuid: status} of those that have given way
@@ -102,13 +102,12 @@ def forgotten_boots(
         and (now - boot.asked_at).total_seconds() >= LATE_S]
 
 
-OnTheirWay = tuple[backlog_model.Alternative, int, Mapping[str, int], str]
+PendingServers = tuple[backlog_model.Alternative, int, Mapping[str, int], str]
 
 
-def without_room(
-    requests: Iterable[backlog_model.Request], placed: Mapping[str, str],
-    chosen: Mapping[tuple[str, int], Mapping[str, int]] | None = None,
-) -> list[OnTheirWay]:
+def unallocated(requests: Iterable[backlog_model.Request], placed: Mapping[str,
+        str], chosen: Mapping[tuple[str, int], Mapping[str,
+        int]] | None = None) -> list[PendingServers]:
     """Return how many servers of which flavors have nothing yet.
 
     Nova was asked for them, and has not allocated anything: what they need
@@ -121,7 +120,7 @@ def without_room(
     :returns: (flavor, how many, the hosts that were chosen for the boot
         without those of its servers that are there, group_placement.key())
     """
-    found: list[OnTheirWay] = []
+    found: list[PendingServers] = []
     for request in requests:
         of = {item.flavor_id: item for item in request.alternatives}
         for boot in request.boots:
@@ -194,8 +193,7 @@ def server_state(
     if seen.vm_state == "error" and before in (*_ON_ITS_WAY,
                                                backlog_model.ERROR):
         came_to_nothing = (before != backlog_model.ERROR
-                           and seen.launched_at is None
-                           and is_for_now(seen.fault))
+            and seen.launched_at is None and is_transient(seen.fault))
         return (backlog_model.UNPLACED if came_to_nothing
                 else backlog_model.ERROR)
     if seen.vm_state in _KEPT and victim in _KEPT_VICTIM:
@@ -203,12 +201,12 @@ def server_state(
     return backlog_model.RUNNING
 
 
-def may_have_given_way(seen: ObservedServer | None) -> bool:
+def may_be_evicted(seen: ObservedServer | None) -> bool:
     """Whether it takes more than what is seen to tell why a server stopped."""
     return seen is None or seen.vm_state in (*_DELETED, *_KEPT)
 
 
-def is_for_now(fault: str) -> bool:
+def is_transient(fault: str) -> bool:
     """Whether what Nova says may be otherwise the next time.
 
     No host, builds that failed on each host that was tried, and a quota that

@@ -241,17 +241,16 @@ class _Judgement:
         if state == backlog_model.LOST:
             code, text = boot_outcome.NO_ANSWER, "Nova has not answered."
         elif backlog_model.UNPLACED in own:
-            failed = [
-                seen.fault for seen in self._there.values()
+            failed = [seen.fault for seen in self._there.values()
                 if self._boot(seen) == boot.number and seen.vm_state == "error"
-                and request_servers.is_for_now(seen.fault)]
+                and request_servers.is_transient(seen.fault)]
             code, text = boot_outcome.NO_HOST, next(
                 filter(None, failed), _NO_FAULT if failed else _TOO_LONG)
         else:
             if backlog_model.RUNNING in own:
                 self._values.update(tries=0, next_try_at=None)
             return
-        self._values.update(boot_outcome.in_vain(
+        self._values.update(boot_outcome.retry_values(
             self._request, code, text, self._now, self._options))
 
     def _age_s(self, boot: backlog_model.Boot) -> float:

@@ -11,9 +11,9 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog import kept_hosts
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
-from nova_preempt.core.backlog.host_capacity import Kind
-from nova_preempt.core.backlog.host_capacity import kind
-from nova_preempt.core.backlog.suitable_hosts import fewest
+from nova_preempt.core.backlog.host_capacity import CapacityKey
+from nova_preempt.core.backlog.host_capacity import capacity_key
+from nova_preempt.core.backlog.suitable_hosts import fewest_hosts
 from nova_preempt.core.model import Resources
 
 # Why a request waits.
@@ -30,13 +30,13 @@ _Wanted = Sequence[backlog_model.Alternative]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Lack:
+class Shortfall:
     """Reason why a request waits.
 
     :param amounts: what the host lacks that is nearest to having room
     :param hosts: how many hosts lack each of the classes
     :param ever: whether an empty host would have room
-    :param suited: how many hosts have the traits that are asked for, and are
+    :param suitable: how many hosts have the traits that are asked for, and are
         of the reservation that is named
     :param reserved: how many of them are for others
     """
@@ -44,21 +44,21 @@ class Lack:
     amounts: Resources
     hosts: Mapping[str, int]
     ever: bool
-    suited: int
+    suitable: int
     reserved: int = 0
 
 
-def lack(ledger: CapacityTracker,
-         alternative: backlog_model.Alternative) -> Lack:
+def shortfall(tracker: CapacityTracker,
+         alternative: backlog_model.Alternative) -> Shortfall:
     """Return what keeps a server from starting."""
-    suited, count, reserved = ledger.suited(alternative), 0, 0
+    suitable, count, reserved = tracker.suitable(alternative), 0, 0
     hosts = dict.fromkeys(sorted(alternative.resources), 0)
     nearest: tuple[tuple[int, str], Resources] | None = None
-    for number, room in enumerate(ledger.rooms):
+    for number, room in enumerate(tracker.rooms):
         if not room.is_for(alternative):
             continue
         count += 1
-        if number not in suited.open:
+        if number not in suitable.open:
             # Of its own reservation those are none that others leave.
             reserved += alternative.hosts is None and not (
                 room.off and alternative.preemptible)
@@ -66,27 +66,27 @@ def lack(ledger: CapacityTracker,
         found = room.lack(alternative)
         for name in found:
             hosts[name] += 1
-        if found and suited.ever[number]:
-            here = room.far(alternative), found
+        if found and suitable.ever[number]:
+            here = room.distance(alternative), found
             nearest = min(nearest or here, here, key=lambda item: item[0])
-    return Lack(nearest[1] if nearest else {}, hosts,
-                fewest(suited.largest, 1) > 0, count, reserved)
+    return Shortfall(nearest[1] if nearest else {}, hosts,
+                fewest_hosts(suitable.largest, 1) > 0, count, reserved)
 
 
 class Shortfalls:
     """Says why there is no room.
 
-    :param ledger: the room that is left; hosts are kept there
+    :param tracker: the room that is left; hosts are kept there
     :param keeper: says for whom
     """
 
     def __init__(
-        self, ledger: CapacityTracker, keeper: kept_hosts.Keeping) -> None:
-        self._ledger = ledger
+        self, tracker: CapacityTracker, keeper: kept_hosts.HostKeeper) -> None:
+        self._tracker = tracker
         self._keeping = keeper
         # Room only shrinks in a pass, so each is asked for once a kind.
-        self._lacks: dict[Kind, Lack] = {}
-        self._kept_off: dict[Kind, int] = {}
+        self._lacks: dict[CapacityKey, Shortfall] = {}
+        self._kept_off: dict[CapacityKey, int] = {}
 
     def why(
         self, request: backlog_model.Request, wanted: _Wanted,
@@ -107,19 +107,18 @@ class Shortfalls:
             request)
         # In which as many as start together would find room on empty hosts.
         ever = [item for item in wanted
-                if self._ledger.is_ever(item, least, group)]
-        if group is not None and not request.apart and any(
-            self._ledger.count(item, missing, least=least) for item in wanted
-        ):
+                if self._tracker.fits_if_empty(item, least, group)]
+        if group is not None and not request.apart and any(self._tracker.count(
+                item, missing, least=least) for item in wanted):
             if not ever:
                 return self._too_large(group)
-            text = group_placement.why(group, self._ledger.seats.is_settled(
-                group), any(
-                    self._ledger.count(item, 1, group) for item in wanted))
+            text = group_placement.why_no_host(group,
+                self._tracker.group_hosts.is_settled(group), any(
+                self._tracker.count(item, 1, group) for item in wanted))
             return {"code": GROUP,
                     "text": text + self._hold(request, wanted, ever, group)}
         found = self._lack(wanted)
-        if not found.suited:
+        if not found.suitable:
             return {"code": NO_HOST, "text": _NO_TRAITS}
         if not found.ever:
             return {"code": TOO_LARGE, "text": _TOO_LARGE}
@@ -136,19 +135,17 @@ class Shortfalls:
 
     def _too_large(self, group: group_placement.Group | None) -> Mapping[str,
                                                                          Any]:
-        return {
-            "code": TOO_LARGE,
-            "text": _TOO_MANY if group is None else group_placement.too_large(
-                group, self._ledger.seats.is_settled(group)),
-        }
+        return {"code": TOO_LARGE, "text": group_placement.why_too_large(group,
+            self._tracker.group_hosts.is_settled(
+            group)) if group else _TOO_MANY}
 
-    def _lack(self, wanted: _Wanted) -> Lack:
+    def _lack(self, wanted: _Wanted) -> Shortfall:
         """As it was when the first of its kind was looked at."""
         found = []
         for item in wanted:
-            key = kind(item)
+            key = capacity_key(item)
             if key not in self._lacks:
-                self._lacks[key] = lack(self._ledger, item)
+                self._lacks[key] = shortfall(self._tracker, item)
             found.append(self._lacks[key])
         return next((item for item in found if item.ever), found[0])
 
@@ -164,9 +161,9 @@ class Shortfalls:
         """
         text = self._keeping.why_none(request)
         for item in ever if self._keeping.is_chosen(request) else ():
-            held = self._ledger.hold(
-                item, backlog_model.least(request), group,
-                self._keeping.most(request, self._ledger.suited(item).names))
+            held = self._tracker.hold(item, backlog_model.least(request),
+                group, self._keeping.most(request, self._tracker.suitable(
+                item).names))
             if held is not None:
                 self._keeping.keep(request, held)
                 self._kept_off.clear()
@@ -187,13 +184,13 @@ class Shortfalls:
         return {"kept_from": hosts} if hosts else {}
 
     def _from(self, wanted: backlog_model.Alternative) -> int:
-        key = kind(wanted)
+        key = capacity_key(wanted)
         if key not in self._kept_off:
-            self._kept_off[key] = self._ledger.kept_off(wanted)
+            self._kept_off[key] = self._tracker.kept_off(wanted)
         return self._kept_off[key]
 
 
-def _text(found: Lack) -> str:
+def _text(found: Shortfall) -> str:
     text = "No host has room for one of its servers now."
     if not found.amounts:
         text = "There is not room for enough of its servers now."

@@ -9,11 +9,11 @@ import dataclasses
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog.group_placement import Group
-from nova_preempt.core.backlog.host_capacity import Room
+from nova_preempt.core.backlog.host_capacity import HostCapacity
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Suited:
+class SuitableHosts:
     """Hosts for servers of a kind; a host goes by its number.
 
     :ivar ever: how many servers each host would take if it were empty
@@ -31,9 +31,9 @@ class Suited:
     largest_open: tuple[int, ...]
 
     @classmethod
-    def of(
-        cls, alternative: backlog_model.Alternative, rooms: Sequence[Room],
-        lead_s: Callable[[backlog_model.Alternative], float], ) -> Suited:
+    def of(cls, alternative: backlog_model.Alternative, rooms: Sequence[
+            HostCapacity], lead_s: Callable[[backlog_model.Alternative],
+            float]) -> SuitableHosts:
         """Look at all hosts.
 
         :param lead_s: for how long a server of a flavor has to have its host
@@ -43,16 +43,14 @@ class Suited:
         is_open = frozenset(
             number for number, room in enumerate(rooms)
             if room.is_for(alternative) and room.is_open(alternative, needs_s))
-        ever = [room.times_ever(alternative) for room in rooms]
-        return cls(
-            tuple(ever), is_open,
-            frozenset(rooms[number].host for number in is_open
-                      if rooms[number].has_kind(alternative)),
-            tuple(sorted(ever, reverse=True)),
-            tuple(sorted((ever[number] for number in is_open), reverse=True)))
+        ever = [room.times_if_empty(alternative) for room in rooms]
+        return cls(tuple(ever), is_open, frozenset(rooms[
+            number].host for number in is_open if rooms[number].has_resources(
+            alternative)), tuple(sorted(ever, reverse=True)), tuple(sorted((
+            ever[number] for number in is_open), reverse=True)))
 
 
-def fewest(
+def fewest_hosts(
     largest: Sequence[int], count: int, group: Group | None = None) -> int:
     """Return how many hosts so many servers need at least.
 

@@ -58,7 +58,7 @@ class Pace:
         return longest if longest <= MOST_S else None
 
 
-def to_s(at: datetime.datetime | None, now: datetime.datetime) -> int:
+def seconds_until(at: datetime.datetime | None, now: datetime.datetime) -> int:
     """Whole seconds until then, rounded up; 0 if it is over."""
     if at is None or at <= now:
         return 0

@@ -16,8 +16,8 @@ from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog.group_placement import Group
-from nova_preempt.core.backlog.host_capacity import Room
-from nova_preempt.core.backlog.pass_plans import Place
+from nova_preempt.core.backlog.host_capacity import HostCapacity
+from nova_preempt.core.backlog.pass_plans import PlannedHosts
 from nova_preempt.core.batch import batch_model
 from nova_preempt.core.batch.solver_choice import Placer
 
@@ -51,15 +51,13 @@ class Planner:
         self._next_placer = next_placer
         self._known = known or {}
 
-    def plan(
-        self, requests: Sequence[backlog_model.Request], rooms: Sequence[Room],
-    ) -> Mapping[str, Place | str]:
+    def plan(self, requests: Sequence[backlog_model.Request], rooms: Sequence[
+            HostCapacity]) -> Mapping[str, PlannedHosts | str]:
         """Return {uuid: where, and in which flavor, or why nowhere}."""
         parts = frozenset[str]().union(*(room.parts for room in rooms))
-        planned: dict[str, Place | str] = {
+        planned: dict[str, PlannedHosts | str] = {
             request.uuid: self._why_alone(request, parts)
-            for request in requests
-        }
+            for request in requests}
         left = [item for item in requests if not planned[item.uuid]]
         planned.update(dict.fromkeys((item.uuid for item in left), NO_ROOM))
         batch = _Batch(self._known, rooms)
@@ -85,7 +83,7 @@ class Planner:
         """Say why it is not for a batch, '' if it is."""
         server = request.body.get("server", {})
         hints = set(allowed_hosts.hints(request.body))
-        if group_placement.of(request, self._known) is not None:
+        if group_placement.group_of(request, self._known) is not None:
             hints.discard("group")
         if hints or any(
             server.get(name)
@@ -104,8 +102,8 @@ class Planner:
 class _Batch:
     """What is left of the rooms, and where servers of groups are."""
 
-    def __init__(
-        self, known: Mapping[str, Group], rooms: Sequence[Room]) -> None:
+    def __init__(self, known: Mapping[str, Group], rooms: Sequence[
+            HostCapacity]) -> None:
         self._known = known
         self._rooms = {room.host: room for room in rooms}
         # {uuid of a group: {host: how many}}
@@ -147,10 +145,9 @@ class _Batch:
                 found[request.uuid] = request, count
         return {uuid: item for uuid, item in found.items() if item[1]}
 
-    def place(
-        self, placer: Placer,
-        wanted: Mapping[str, tuple[backlog_model.Request, int]], number: int,
-    ) -> dict[str, Place]:
+    def place(self, placer: Placer, wanted: Mapping[str, tuple[
+            backlog_model.Request, int]], number: int) -> dict[str,
+            PlannedHosts]:
         """Place them by one of their alternatives."""
         totals = collections.Counter[str]()
         for request, count in wanted.values():
@@ -168,7 +165,7 @@ class _Batch:
         for uuid, hosts in found.placed.items():
             request, _count = wanted[uuid]
             alternative = request.alternatives[number]
-            planned[uuid] = Place(alternative, hosts)
+            planned[uuid] = PlannedHosts(alternative, hosts)
             self._take(alternative, hosts)
             group = self._group(request)
             if group is not None:
@@ -178,7 +175,7 @@ class _Batch:
         return planned
 
     def _group(self, request: backlog_model.Request) -> Group | None:
-        return group_placement.of(request, self._known)
+        return group_placement.group_of(request, self._known)
 
     def _only(self, group: Group) -> Collection[str] | None:
         """Return the hosts that an affinity group has to be on, if any."""
@@ -208,7 +205,7 @@ class _Batch:
         """
         asked = request.alternatives[number]
         near = ""
-        apart: tuple[batch_model.Apart, ...] = ()
+        apart: tuple[batch_model.AntiAffinity, ...] = ()
         hosts: frozenset[str] | None = None
         group = self._group(request)
         there = self._members.get(group.uuid, {}) if group is not None else {}
@@ -216,7 +213,7 @@ class _Batch:
             pass
         elif group.policy == group_placement.ANTI_AFFINITY:
             if there or totals[group.uuid] > group.most:
-                apart = (batch_model.Apart(group.uuid, group.most),)
+                apart = (batch_model.AntiAffinity(group.uuid, group.most),)
         elif there or totals[group.uuid] > 1:
             near = group.uuid
             hosts = frozenset(there) or None
@@ -227,7 +224,7 @@ class _Batch:
             forbidden=frozenset(asked.forbidden), together=near, apart=apart, )
 
 
-def _most(rooms: Iterable[Room]) -> dict[str, int]:
+def _most(rooms: Iterable[HostCapacity]) -> dict[str, int]:
     """Return the most of each resource class that a host has free."""
     most: dict[str, int] = {}
     for room in rooms:
@@ -257,7 +254,7 @@ class GroupRequest:
 class HostRooms:
     """What is free of hosts, for many groups one after the other."""
 
-    def __init__(self, rooms: Sequence[Room]) -> None:
+    def __init__(self, rooms: Sequence[HostCapacity]) -> None:
         self._rooms = rooms
         self._number = {room.host: n for n, room in enumerate(rooms)}
         self._free: dict[str, Array] = {}

@@ -36,7 +36,7 @@ MOST_SCORE = 2**40
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Apart:
+class AntiAffinity:
     """A group (anti-affinity) of which a host takes no more than ``most``."""
 
     group: str
@@ -75,7 +75,7 @@ class Request:
     traits: frozenset[str] = frozenset()
     forbidden: frozenset[str] = frozenset()
     together: str = ""
-    apart: tuple[Apart, ...] = ()
+    apart: tuple[AntiAffinity, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= self.least <= self.count:

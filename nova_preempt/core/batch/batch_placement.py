@@ -13,12 +13,12 @@ from nova_preempt.core.batch import batch_model
 from nova_preempt.core.batch import exact_solver
 from nova_preempt.core.batch import greedy_solver
 from nova_preempt.core.batch import request_kinds
-from nova_preempt.core.batch.free_capacity import Table
-from nova_preempt.core.batch.free_capacity import make_table
-from nova_preempt.core.batch.greedy_solver import Found
+from nova_preempt.core.batch.free_capacity import FreeCapacity
+from nova_preempt.core.batch.free_capacity import make
+from nova_preempt.core.batch.greedy_solver import Solution
 from nova_preempt.core.batch.greedy_solver import Unit
 from nova_preempt.core.batch.request_kinds import Bundle
-from nova_preempt.core.batch.request_kinds import Class
+from nova_preempt.core.batch.request_kinds import RequestKind
 
 #: A part has no more pairs of a class and a host, so that its arrays are of
 #: some ten megabytes each.
@@ -26,8 +26,8 @@ _MOST_PAIRS = 4_000_000
 
 Members: TypeAlias = Mapping[str, Mapping[str, int]]
 #: Places units, and takes them from the table; what is left is in seconds.
-Search: TypeAlias = Callable[
-    [Table, Sequence[Unit], batch_model.Options, Callable[[], float]], Found]
+Search: TypeAlias = Callable[[FreeCapacity, Sequence[Unit],
+    batch_model.Options, Callable[[], float]], Solution]
 
 
 class Batch:
@@ -102,7 +102,7 @@ class _Run:
     def cut(self, bundles: Iterable[Bundle]) -> Iterator[list[Bundle]]:
         """Yield the bundles of each part."""
         part: list[Bundle] = []
-        servers, classes = 0, set[Class]()
+        servers, classes = 0, set[RequestKind]()
         most = _MOST_PAIRS // max(1, len(self._left))
         for bundle in bundles:
             if part and (
@@ -119,10 +119,10 @@ class _Run:
     def place(
         self, part: Sequence[Bundle], left_s: Callable[[], float]) -> None:
         """Place a part."""
-        wanted = collections.Counter[Class]()
+        wanted = collections.Counter[RequestKind]()
         for bundle in part:
             wanted[bundle.kind] += bundle.count
-        table = make_table(
+        table = make(
             wanted, self._left.values(), self._options.score, self._there)
         class_of = {
             kind: f for f, kind in enumerate(table.problem.classes)}
@@ -154,9 +154,8 @@ class _Run:
                 self.placed.setdefault(member.uuid, {})[name] = some
 
 
-def _search(
-    table: Table, units: Sequence[Unit], options: batch_model.Options,
-    left_s: Callable[[], float], ) -> Found:
+def _search(table: FreeCapacity, units: Sequence[Unit],
+        options: batch_model.Options, left_s: Callable[[], float]) -> Solution:
     servers = sum(unit.size for unit in units)
     if (options.mode == batch_model.GREEDY
             or servers > batch_model.MOST_AT_ONCE):

@@ -22,10 +22,10 @@ import numpy as np
 from nova_preempt.core import capacity
 from nova_preempt.core.batch import batch_model
 from nova_preempt.core.batch import greedy_solver
-from nova_preempt.core.batch.free_capacity import NO
-from nova_preempt.core.batch.free_capacity import Table
-from nova_preempt.core.batch.free_capacity import Where
-from nova_preempt.core.batch.greedy_solver import Found
+from nova_preempt.core.batch.free_capacity import IMPOSSIBLE
+from nova_preempt.core.batch.free_capacity import FreeCapacity
+from nova_preempt.core.batch.free_capacity import Placed
+from nova_preempt.core.batch.greedy_solver import Solution
 from nova_preempt.core.batch.greedy_solver import Unit
 from nova_preempt.core.batch.integer_program import Program
 
@@ -34,9 +34,8 @@ _COUNTS_SHARE = 0.5
 _QUESTION_SHARE = 0.25
 
 
-def place(
-    table: Table, units: Sequence[Unit], options: batch_model.Options,
-    left_s: Callable[[], float], ) -> Found:
+def place(table: FreeCapacity, units: Sequence[Unit],
+        options: batch_model.Options, left_s: Callable[[], float]) -> Solution:
     """Place units, and take them from the table.
 
     :param left_s: how long the solver may still take
@@ -49,18 +48,17 @@ def place(
 class _Search:
     """What is known so far of one part."""
 
-    def __init__(
-        self, table: Table, units: Sequence[Unit], left_s: Callable[[], float],
-    ) -> None:
+    def __init__(self, table: FreeCapacity, units: Sequence[Unit],
+            left_s: Callable[[], float]) -> None:
         self._table = table
         self._units = units
         self._left_s = left_s
         self._limit_s = left_s()
         self._best = greedy_solver.place(table.copy(), units)
 
-    def run(self, gap: float) -> Found:
+    def run(self, gap: float) -> Solution:
         """Return the best placement that there is time for."""
-        can = np.flatnonzero((self._table.scores > NO).any(axis=1))
+        can = np.flatnonzero((self._table.scores > IMPOSSIBLE).any(axis=1))
         # Of one server at most there is nothing to choose.
         is_proven = sum(
             unit.size for unit in self._units if unit.f in can) <= 1
@@ -73,9 +71,9 @@ class _Search:
             is_proven = is_proven and answer.proven
         return dataclasses.replace(self._best, optimal=is_proven)
 
-    def _keep(self, placed: tuple[bool, ...], where: Where) -> None:
+    def _keep(self, placed: tuple[bool, ...], where: Placed) -> None:
         """Keep the better one: by who is placed in order, then by score."""
-        found = Found(
+        found = Solution(
             placed, where, self._table.score(where), batch_model.PROGRAM)
         self._best = max(
             self._best, found, key=lambda one: (one.placed, one.score))
@@ -122,7 +120,7 @@ class _Search:
                 settled[number] = True
         return None
 
-    def _grow(self, where: Where, placed: tuple[bool, ...]) -> None:
+    def _grow(self, where: Placed, placed: tuple[bool, ...]) -> None:
         """Keep this, with whoever else has room then."""
         trial = self._table.copy()
         trial.move(where)

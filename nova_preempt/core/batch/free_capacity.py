@@ -22,14 +22,14 @@ import numpy.typing as npt
 
 from nova_preempt.core.batch import batch_model
 from nova_preempt.core.batch import host_scores
-from nova_preempt.core.batch.request_kinds import Class
+from nova_preempt.core.batch.request_kinds import RequestKind
 
 Array: TypeAlias = npt.NDArray[Any]
 #: (class, host) -> how many
-Where: TypeAlias = Mapping[tuple[int, int], int]
+Placed: TypeAlias = Mapping[tuple[int, int], int]
 
 #: The score of what is not possible.
-NO = -(2**62)
+IMPOSSIBLE = -(2**62)
 _LARGEST = 2**62
 
 
@@ -46,7 +46,7 @@ class Problem:
     :param scorer: what is placed well
     """
 
-    classes: tuple[Class, ...]
+    classes: tuple[RequestKind, ...]
     hosts: tuple[batch_model.HostState, ...]
     demand: Array
     layers: tuple[tuple[Array, Array], ...]
@@ -54,7 +54,7 @@ class Problem:
     scorer: host_scores.Scorer
 
 
-class Table:
+class FreeCapacity:
     """What each class may have where.
 
     :ivar free: [j, k]
@@ -68,16 +68,16 @@ class Table:
         self.free = free
         self.scores = self._scores(slice(None)) if scores is None else scores
 
-    def copy(self) -> Table:
+    def copy(self) -> FreeCapacity:
         """Return another that has the same left."""
-        return Table(self.problem, self.free.copy(), self.scores.copy())
+        return FreeCapacity(self.problem, self.free.copy(), self.scores.copy())
 
     def take(self, f: int, j: int, count: int = 1) -> None:
         """Place so many of a class on a host; less than 0 gives back."""
         self.free[j] -= self.problem.demand[f] * count
         self.scores[:, [j]] = self._scores([j])
 
-    def move(self, where: Where) -> None:
+    def move(self, where: Placed) -> None:
         """Place several at once."""
         if where:
             f, j = map(list, zip(*where, strict=True))
@@ -90,14 +90,14 @@ class Table:
         """Say whether nothing is overdrawn."""
         return bool((self.free >= 0).all())
 
-    def score(self, where: Where) -> int:
+    def score(self, where: Placed) -> int:
         """Return the sum of scores, as they are now."""
         return sum(
             int(self.scores[key]) * count for key, count in where.items())
 
     def times(self, f: int, most: int) -> Array:
         """Return how many of a class fit on each host, up to ``most``."""
-        found: Array = np.where(self.scores[f] > NO, most, 0)
+        found: Array = np.where(self.scores[f] > IMPOSSIBLE, most, 0)
         for k in np.flatnonzero(self.problem.demand[f]):
             found = np.minimum(
                 found, self.free[:, k] // self.problem.demand[f, k])
@@ -108,12 +108,12 @@ class Table:
         possible = problem.allowed[:, columns].copy()
         for resources, amounts in problem.layers:
             possible &= amounts[:, None] <= free.T[resources]
-        return np.where(possible, problem.scorer.of(free, columns), NO)
+        return np.where(possible, problem.scorer.of(free, columns), IMPOSSIBLE)
 
 
-def make_table(
-    wanted: Mapping[Class, int], hosts: Iterable[batch_model.HostState],
-    score: str, members: Mapping[str, Mapping[str, int]], ) -> Table:
+def make(
+    wanted: Mapping[RequestKind, int], hosts: Iterable[batch_model.HostState],
+    score: str, members: Mapping[str, Mapping[str, int]], ) -> FreeCapacity:
     """Return the table of a batch before anything is placed.
 
     :param wanted: how many of each class, in any order
@@ -155,23 +155,20 @@ def make_table(
         for name, count in members.get(group, {}).items():
             if name in number_of:
                 free[number_of[name], k] = max(0, most[group] - count)
-    return Table(Problem(
-        classes, states, demand, _layers(demand),
-        _allowed(classes, states, number_of),
-        host_scores.make(score, demand[:, :len(names)], largest, rest, states),
-    ), free)
+    return FreeCapacity(Problem(classes, states, demand, _layers(demand),
+        _allowed(classes, states, number_of), host_scores.make(score, demand[:,
+        :len(names)], largest, rest, states)), free)
 
 
-def _class_key(item: Class) -> tuple[Any, ...]:
+def _class_key(item: RequestKind) -> tuple[Any, ...]:
     """An order in which classes always come."""
     return (
         item.demand, item.hosts is not None, sorted(item.hosts or ()),
         sorted(item.traits), sorted(item.forbidden), item.apart)
 
 
-def _check_sum(
-    name: str, unit: int, amounts: Mapping[Class, int],
-    wanted: Mapping[Class, int], ) -> None:
+def _check_sum(name: str, unit: int, amounts: Mapping[RequestKind, int],
+        wanted: Mapping[RequestKind, int]) -> None:
     total = sum(amount * wanted[item] for item, amount in amounts.items())
     if total // unit >= _LARGEST:
         msg = (
@@ -206,9 +203,8 @@ def _layers(demand: Array) -> tuple[tuple[Array, Array], ...]:
     return tuple(found)
 
 
-def _allowed(
-    classes: Sequence[Class], states: Sequence[batch_model.HostState],
-    number_of: Mapping[str, int], ) -> Array:
+def _allowed(classes: Sequence[RequestKind], states: Sequence[
+        batch_model.HostState], number_of: Mapping[str, int]) -> Array:
     """[f, j]: whether a host matches all that is not an amount."""
     kinds: dict[frozenset[str], int] = {}
     kind_of = np.array([

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 import dataclasses
 
 from nova_preempt.core.batch import batch_model
-from nova_preempt.core.batch.free_capacity import NO
-from nova_preempt.core.batch.free_capacity import Table
-from nova_preempt.core.batch.free_capacity import Where
+from nova_preempt.core.batch.free_capacity import IMPOSSIBLE
+from nova_preempt.core.batch.free_capacity import FreeCapacity
+from nova_preempt.core.batch.free_capacity import Placed
 from nova_preempt.core.batch.request_kinds import Bundle
-from nova_preempt.core.batch.request_kinds import Class
+from nova_preempt.core.batch.request_kinds import RequestKind
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Unit:
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class Solution:
     """A placement.
 
     :param placed: of each unit, whether it is
@@ -44,7 +44,7 @@ class Found:
     """
 
     placed: tuple[bool, ...]
-    where: Where
+    where: Placed
     score: int
     method: str
     optimal: bool = False
@@ -71,8 +71,8 @@ class Found:
         return given
 
 
-def make_units(
-    bundles: Sequence[Bundle], class_of: Mapping[Class, int]) -> list[Unit]:
+def make_units(bundles: Sequence[Bundle], class_of: Mapping[RequestKind,
+        int]) -> list[Unit]:
     """Return the units of some bundles, in order."""
     units: list[Unit] = []
     for number, bundle in enumerate(bundles):
@@ -82,8 +82,8 @@ def make_units(
     return units
 
 
-def place(
-    table: Table, units: Sequence[Unit], skip: Sequence[bool] = ()) -> Found:
+def place(table: FreeCapacity, units: Sequence[Unit], skip: Sequence[
+        bool] = ()) -> Solution:
     """Place units in order, each with regard to those before it.
 
     Takes them from the table. Nobody who is placed later has room that one
@@ -91,7 +91,7 @@ def place(
 
     :param skip: of each unit, whether it is placed already
     """
-    before = Table(table.problem, table.free, table.scores.copy())
+    before = FreeCapacity(table.problem, table.free, table.scores.copy())
     where = collections.Counter[tuple[int, int]]()
     placed = list(skip) or [False] * len(units)
     # Of a class, from which size on there is no room any more.
@@ -106,16 +106,17 @@ def place(
                 where.update((unit.f, j) for j in hosts)
             else:
                 closed[unit.f] = unit.size
-    return Found(tuple(placed), where, before.score(where), batch_model.GREEDY)
+    return Solution(tuple(placed), where, before.score(where),
+        batch_model.GREEDY)
 
 
-def _hosts_for(table: Table, unit: Unit) -> list[int]:
+def _hosts_for(table: FreeCapacity, unit: Unit) -> list[int]:
     """Take the best hosts for a unit, or none if not all of it has room."""
     taken: list[int] = []
     while len(taken) < unit.size and table.scores.shape[1]:
         # Of equal ones the first by name.
         j = int(table.scores[unit.f].argmax())
-        if table.scores[unit.f, j] == NO:
+        if table.scores[unit.f, j] == IMPOSSIBLE:
             for number in taken:
                 table.take(unit.f, number, -1)
             return []

@@ -25,9 +25,9 @@ import numpy.typing as npt
 import scipy.optimize
 import scipy.sparse
 
-from nova_preempt.core.batch.free_capacity import NO
-from nova_preempt.core.batch.free_capacity import Table
-from nova_preempt.core.batch.free_capacity import Where
+from nova_preempt.core.batch.free_capacity import IMPOSSIBLE
+from nova_preempt.core.batch.free_capacity import FreeCapacity
+from nova_preempt.core.batch.free_capacity import Placed
 from nova_preempt.core.batch.greedy_solver import Unit
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -53,7 +53,7 @@ _SHORTEST_S = 1e-3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
+class SolverResult:
     """What the solver has found.
 
     :param where: None if it has found nothing
@@ -64,7 +64,7 @@ class Answer:
     :param bound: nothing is below it
     """
 
-    where: Where | None = None
+    where: Placed | None = None
     placed: tuple[bool, ...] = ()
     proven: bool = False
     value: float = np.inf
@@ -86,22 +86,22 @@ class Program:
     """The program of one part of a batch.
 
     Only hosts that are among the N best of some class for N servers are in
-    it, see worth_it().
+    it, see useful_columns().
 
     :param table: left as it is
     """
 
-    def __init__(self, table: Table, units: Sequence[Unit]) -> None:
+    def __init__(self, table: FreeCapacity, units: Sequence[Unit]) -> None:
         self._table = table
         self._units = units
         self._counters = _counters(units)
         wanted = np.zeros(len(table.scores), dtype=np.int64)
         for unit in units:
             wanted[unit.f] += unit.size
-        some = np.where(wanted[:, None] > 0, table.scores, NO)
-        columns = worth_it(some, int(wanted.sum()))
+        some = np.where(wanted[:, None] > 0, table.scores, IMPOSSIBLE)
+        columns = useful_columns(some, int(wanted.sum()))
         # Pairs of the same host one after another.
-        j, self._f = np.nonzero(some[:, columns].T > NO)
+        j, self._f = np.nonzero(some[:, columns].T > IMPOSSIBLE)
         self._j = columns[j]
         self._pairs = len(self._f)
         most = np.array([
@@ -109,9 +109,8 @@ class Program:
         self._most = most[self._f, self._j]
         self._matrix, self._low, self._high = self._constraints()
 
-    def ask(
-        self, must: Sequence[bool], may: Sequence[bool], time_limit_s: float
-    ) -> Answer:
+    def ask(self, must: Sequence[bool], may: Sequence[bool],
+            time_limit_s: float) -> SolverResult:
         """Look for any placement.
 
         :param must: of each unit, whether it has to be placed
@@ -120,9 +119,8 @@ class Program:
         low, high = self._bounds(must, may)
         return self._milp(np.zeros(len(low)), low, high, time_limit_s, 1.0)
 
-    def best_scores(
-        self, placed: Sequence[bool], left_s: Callable[[], float], gap: float
-    ) -> Answer:
+    def best_scores(self, placed: Sequence[bool], left_s: Callable[[], float],
+            gap: float) -> SolverResult:
         """Look for a placement of these units of the largest sum of scores.
 
         Few of the variables matter. What one would cost beyond what it adds
@@ -140,8 +138,8 @@ class Program:
         goal /= max(1.0, np.abs(goal).max(initial=0))
         relaxed = self._relaxed(goal, low, high, left_s())
         if relaxed.status != _OPTIMAL:
-            return Answer(proven=relaxed.status == _INFEASIBLE)
-        best, bound, cut = Answer(), -np.inf, _FIRST_CUT
+            return SolverResult(proven=relaxed.status == _INFEASIBLE)
+        best, bound, cut = SolverResult(), -np.inf, _FIRST_CUT
         rounds_left = _CUT_ROUNDS
         while (seconds := left_s()) > 0:
             extra = np.abs(relaxed.lower.marginals)
@@ -205,9 +203,8 @@ class Program:
             np.column_stack([low, high]), method="highs",
             options={"time_limit": max(_SHORTEST_S, seconds)}, )
 
-    def _milp(
-        self, goal: Array, low: Array, high: Array, seconds: float, gap: float
-    ) -> Answer:
+    def _milp(self, goal: Array, low: Array, high: Array, seconds: float,
+            gap: float) -> SolverResult:
         found = scipy.optimize.milp(
             goal, integrality=np.ones(len(low)),
             bounds=scipy.optimize.Bounds(low, high),
@@ -218,7 +215,7 @@ class Program:
         )
         proven = found.status in (_OPTIMAL, _INFEASIBLE)
         if found.x is None:
-            return Answer(proven=proven)
+            return SolverResult(proven=proven)
         # Check in whole numbers what was found in others.
         x = np.rint(found.x).astype(np.int64)
         where = {(int(self._f[n]), int(self._j[n])): int(x[n])
@@ -226,14 +223,14 @@ class Program:
         trial = self._table.copy()
         trial.move(where)
         if not trial.is_possible():
-            return Answer()
+            return SolverResult()
         placed = [False] * len(self._units)
         for count, counter in zip(
             x[self._pairs:], self._counters, strict=True):
             # Of those that are alike the first.
             for u in counter.units[:count]:
                 placed[u] = True
-        return Answer(where, tuple(placed), proven, float(found.fun),
+        return SolverResult(where, tuple(placed), proven, float(found.fun),
                       float(found.mip_dual_bound))
 
     def _constraints(self) -> tuple[Any, Array, Array]:
@@ -287,14 +284,14 @@ class Program:
         return [row], [column[kept]], [value / largest[row]], high / largest
 
 
-def worth_it(scores: Array, count: int) -> Array:
+def useful_columns(scores: Array, count: int) -> Array:
     """Return the columns that are among the ``count`` best of some class.
 
     An optimum uses no others: of its best columns a class finds one empty,
     for the other servers take ``count - 1`` at most.
     """
     if count >= scores.shape[1]:
-        return np.flatnonzero((scores > NO).any(axis=0))
+        return np.flatnonzero((scores > IMPOSSIBLE).any(axis=0))
     used = np.zeros(scores.shape[1], dtype=bool)
     for row in scores:
         # All that are better than the last, and of equal ones the first.
@@ -302,7 +299,7 @@ def worth_it(scores: Array, count: int) -> Array:
         used |= row > last
         equal = np.flatnonzero(row == last)
         used[equal[: count - np.count_nonzero(row > last)]] = True
-    return np.flatnonzero(used & (scores > NO).any(axis=0))
+    return np.flatnonzero(used & (scores > IMPOSSIBLE).any(axis=0))
 
 
 def cuts(

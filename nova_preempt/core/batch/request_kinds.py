@@ -16,7 +16,7 @@ from nova_preempt.core.batch import batch_model
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Class:
+class RequestKind:
     """What is the same of requests that may change places.
 
     :param demand: amounts by resource class, none of them 0
@@ -38,7 +38,7 @@ class Bundle:
     """
 
     members: tuple[batch_model.Request, ...]
-    kind: Class
+    kind: RequestKind
     count: int
     least: int
 
@@ -64,13 +64,12 @@ def bundles(requests: Iterable[batch_model.Request]) -> list[Bundle]:
             most[item.group] = min(item.most, most.get(item.group, item.most))
         alone = "" if request.together else request.uuid
         found.setdefault((request.together, alone), []).append(request)
-    kinds: dict[Class, Class] = {}
+    kinds: dict[RequestKind, RequestKind] = {}
     return [_bundle(members, most, kinds) for members in found.values()]
 
 
-def _bundle(
-    members: Sequence[batch_model.Request], most: Mapping[str, int],
-    kinds: dict[Class, Class], ) -> Bundle:
+def _bundle(members: Sequence[batch_model.Request], most: Mapping[str, int],
+        kinds: dict[RequestKind, RequestKind]) -> Bundle:
     first = members[0]
     # All servers of those that are together are one.
     times = {member.uuid: member.count if member.together else 1
@@ -83,13 +82,11 @@ def _bundle(
         {item.group: times[member.uuid]}
         for member in members for item in member.apart)
     hosts = [member.hosts for member in members if member.hosts is not None]
-    kind = Class(
-        tuple(sorted(demand.items())),
-        frozenset.intersection(*hosts) if hosts else None,
-        frozenset().union(*(member.traits for member in members)),
-        frozenset().union(*(member.forbidden for member in members)),
-        tuple((group, most[group], counts[group]) for group in sorted(counts)),
-    )
+    kind = RequestKind(tuple(sorted(demand.items())), frozenset.intersection(
+        *hosts) if hosts else None, frozenset().union(*(
+        member.traits for member in members)), frozenset().union(*(
+        member.forbidden for member in members)), tuple((group, most[group],
+        counts[group]) for group in sorted(counts)))
     return Bundle(
         tuple(members), kinds.setdefault(kind, kind),
         1 if first.together else first.count,

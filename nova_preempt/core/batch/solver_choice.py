@@ -63,19 +63,17 @@ def make(
     return batch_placement.Batch(options, monotonic)
 
 
-def place_alike(
-    placer: Placer, wanted: Resources, count: int,
-    hosts: Iterable[batch_model.HostState], policy: str = "", most: int = 1,
-) -> Mapping[str, int]:
+def place_identical(placer: Placer, wanted: Resources, count: int,
+        hosts: Iterable[batch_model.HostState], policy: str = "",
+        most: int = 1) -> Mapping[str, int]:
     """Return {host: how many of some servers}, {} if not all have room.
 
     :param wanted: by each
     :param policy: of their server group, as Nova calls it
     :param most: of anti-affinity: on a host
     """
-    found = placer.place([batch_model.Request(
-        _UUID, 0, wanted, count, count,
-        together=_GROUP if policy == AFFINITY else "",
-        apart=(batch_model.Apart(_GROUP, most),) if policy == ANTI_AFFINITY
-        else (), )], hosts)
+    found = placer.place([batch_model.Request(_UUID, 0, wanted, count, count,
+        together=_GROUP if policy == AFFINITY else "", apart=(
+        batch_model.AntiAffinity(_GROUP, most),) if policy == ANTI_AFFINITY
+        else ())], hosts)
     return found.placed.get(_UUID, {})

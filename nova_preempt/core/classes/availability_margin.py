@@ -312,7 +312,7 @@ class Overheads:
 
 
 @dataclasses.dataclass(slots=True)
-class Kept:
+class PromiseStatus:
     """How well the promise of a class is kept now.
 
     ``servers``: how many are in which of STATES; ``times``: the sum over
@@ -326,14 +326,13 @@ class Kept:
     below: int = 0
 
 
-def kept(
-    classes: Classes, servers: Iterable[tuple[QosClass, Clocks]], now_us: int
-) -> dict[str, Kept]:
+def promise_status(classes: Classes, servers: Iterable[tuple[QosClass,
+        Clocks]], now_us: int) -> dict[str, PromiseStatus]:
     """Return {class name: Kept} of all classes.
 
     :param servers: of a class each; of those that have ended nothing counts
     """
-    found = {qos.name: Kept() for qos in classes}
+    found = {qos.name: PromiseStatus() for qos in classes}
     for qos, clocks in servers:
         state = _STATES.get(clocks.kind) if clocks.kind is not None else None
         if state is None:

@@ -27,9 +27,9 @@ from nova_preempt.core import lazy_ordering
 from nova_preempt.core.classes.availability_margin import Classes
 from nova_preempt.core.classes.availability_margin import QosClass
 from nova_preempt.core.classes.availability_margin import Standing
-from nova_preempt.core.classes.class_policies import Held
 from nova_preempt.core.classes.class_policies import Key
-from nova_preempt.core.classes.class_policies import Rule
+from nova_preempt.core.classes.class_policies import RankedRequest
+from nova_preempt.core.classes.class_policies import SchedulingRule
 from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.model import Resources
 
@@ -83,8 +83,8 @@ class Placement:
     victims: tuple[str, ...] = ()
 
 
-def one_round(waiting: Collection[Claimant], hosts: Collection[RoundHost],
-              classes: Classes, rule: Rule,
+def dispatch(waiting: Collection[Claimant], hosts: Collection[RoundHost],
+              classes: Classes, rule: SchedulingRule,
               now_us: int) -> tuple[Placement, ...]:
     """Return who gets which host now, in the order of the decisions.
 
@@ -100,8 +100,9 @@ def one_round(waiting: Collection[Claimant], hosts: Collection[RoundHost],
     requests, H hosts and k claimants on each.
     """
 
-    def hold(claimant: Claimant) -> Held:
-        return Held(claimant.stand(classes, now_us), claimant.resources, rule)
+    def hold(claimant: Claimant) -> RankedRequest:
+        return RankedRequest(claimant.stand(classes, now_us),
+            claimant.resources, rule)
 
     there = [
         _Host(host, map(hold, host.claimants))
@@ -120,8 +121,8 @@ def one_round(waiting: Collection[Claimant], hosts: Collection[RoundHost],
     return tuple(placed)
 
 
-def foremost(waiting: Iterable[Claimant], classes: Classes, rule: Rule,
-             now_us: int, most: int) -> list[Claimant]:
+def first_requests(waiting: Iterable[Claimant], classes: Classes,
+        rule: SchedulingRule, now_us: int, most: int) -> list[Claimant]:
     """Return those that may be among the first so many that get a host.
 
     Where so many that are alike come first one more of them is not looked at:
@@ -143,7 +144,7 @@ def foremost(waiting: Iterable[Claimant], classes: Classes, rule: Rule,
 class _Host:
     """A host during a pass."""
 
-    def __init__(self, host: RoundHost, held: Iterable[Held]) -> None:
+    def __init__(self, host: RoundHost, held: Iterable[RankedRequest]) -> None:
         self.uuid = host.uuid
         self.held = {each.standing.uuid: each for each in held}
         self._capacity = host.capacity
@@ -151,7 +152,8 @@ class _Host:
             host.capacity,
             capacity.total(each.resources for each in self.held.values()))
 
-    def replace(self, victims: Iterable[Held], newcomer: Held) -> None:
+    def replace(self, victims: Iterable[RankedRequest],
+            newcomer: RankedRequest) -> None:
         """Put somebody here, in the place of others."""
         for victim in victims:
             del self.held[victim.standing.uuid]
@@ -166,7 +168,7 @@ class _Host:
         free = capacity.total((self.free, *freed))
         return allocation_score(resources, free, self._capacity)
 
-    def preemptible(self, one: Held) -> list[Held]:
+    def preemptible(self, one: RankedRequest) -> list[RankedRequest]:
         """Return who may be preempted for a request."""
         may_preempt, standing = one.rule.may_preempt, one.standing
         return [
@@ -202,10 +204,10 @@ def _score(amounts: tuple[tuple[int, int, int], ...]) -> fractions.Fraction:
     return 5 * (mean + 1 - (max(left) - min(left)))
 
 
-_Found: TypeAlias = "tuple[_Host, Sequence[Held]] | None"
+_Found: TypeAlias = "tuple[_Host, Sequence[RankedRequest]] | None"
 
 
-def _roomiest(hosts: Iterable[_Host], one: Held) -> _Found:
+def _roomiest(hosts: Iterable[_Host], one: RankedRequest) -> _Found:
     """Return the best of the hosts with room."""
     best = max(
         (host for host in hosts if capacity.fits(one.resources, host.free)),
@@ -213,15 +215,15 @@ def _roomiest(hosts: Iterable[_Host], one: Held) -> _Found:
     return None if best is None else (best, ())
 
 
-def _cheapest(hosts: Iterable[_Host], one: Held) -> _Found:
+def _cheapest(hosts: Iterable[_Host], one: RankedRequest) -> _Found:
     """Return the best of the hosts where others may end."""
-    preemptible: dict[str, list[Held]] = {}
+    preemptible: dict[str, list[RankedRequest]] = {}
 
     def bound(host: _Host) -> Key | None:
         held = preemptible[host.uuid] = host.preemptible(one)
         return (one.rule.floor(held),) if held else None
 
-    def exact(host: _Host) -> tuple[Key, Sequence[Held]] | None:
+    def exact(host: _Host) -> tuple[Key, Sequence[RankedRequest]] | None:
         missing = _missing(one.resources, host.free)
         victims = one.rule.victims(preemptible[host.uuid], missing)
         if victims is None:

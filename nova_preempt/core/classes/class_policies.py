@@ -21,12 +21,12 @@ Key: TypeAlias = tuple[Any, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Held:
+class RankedRequest:
     """Who has a host, or is to get one, during a pass."""
 
     standing: Standing
     resources: Resources
-    rule: Rule
+    rule: SchedulingRule
 
     @functools.cached_property
     def price(self) -> int:
@@ -34,7 +34,7 @@ class Held:
         return self.rule.price(self.standing)
 
 
-class Rule(Protocol):
+class SchedulingRule(Protocol):
     """What schedulers differ in."""
 
     def price(self, standing: Standing) -> int:
@@ -46,20 +46,19 @@ class Rule(Protocol):
     def may_preempt(self, one: Standing, other: Standing) -> bool:
         """Tell whether a request may end another; a strict order."""
 
-    def victims(
-        self, held: Sequence[Held], missing: Resources
-    ) -> Sequence[Held] | None:
+    def victims(self, held: Sequence[RankedRequest],
+            missing: Resources) -> Sequence[RankedRequest] | None:
         """Return who gives way on a host, None if not all make room."""
 
-    def cost(self, victims: Iterable[Held]) -> Key:
+    def cost(self, victims: Iterable[RankedRequest]) -> Key:
         """Return what hosts are compared by."""
 
-    def floor(self, held: Sequence[Held]) -> Key:
+    def floor(self, held: Sequence[RankedRequest]) -> Key:
         """Return what one or more of these cost at least, () if unknown."""
 
 
 @dataclasses.dataclass(frozen=True)
-class ByPromise:
+class PromiseRule:
     """Whoever is nearest to a broken promise is next.
 
     ``exact``: the best victims of a host, and the host where they are best,
@@ -70,7 +69,7 @@ class ByPromise:
     exact: bool = True
 
     def price(self, standing: Standing) -> int:
-        return victim_harm.folded(self.classes, standing)
+        return victim_harm.harm_cost(self.classes, standing)
 
     def order(self, standing: Standing) -> Key:
         return standing.order
@@ -78,9 +77,8 @@ class ByPromise:
     def may_preempt(self, one: Standing, other: Standing) -> bool:
         return availability_margin.may_preempt(one, other)
 
-    def victims(
-        self, held: Sequence[Held], missing: Resources
-    ) -> Sequence[Held] | None:
+    def victims(self, held: Sequence[RankedRequest],
+            missing: Resources) -> Sequence[RankedRequest] | None:
         if not self.exact:
             return reprieve(held, missing, self.order)
         found = searches.cheapest_victims(
@@ -91,21 +89,20 @@ class ByPromise:
         chosen = {each.uuid for each in found.victims}
         return [each for each in held if each.standing.uuid in chosen]
 
-    def cost(self, victims: Iterable[Held]) -> Key:
+    def cost(self, victims: Iterable[RankedRequest]) -> Key:
         if self.exact:
             return (sum(each.price for each in victims),)
-        return victim_harm.published(
+        return victim_harm.published_cost(
             self.classes, (each.standing for each in victims))
 
-    def floor(self, held: Sequence[Held]) -> Key:
+    def floor(self, held: Sequence[RankedRequest]) -> Key:
         if self.exact:
             return (min(each.price for each in held),)
         return ()
 
 
-def reprieve(
-    held: Sequence[Held], missing: Resources, order: Callable[[Standing], Key]
-) -> Sequence[Held] | None:
+def reprieve(held: Sequence[RankedRequest], missing: Resources,
+        order: Callable[[Standing], Key]) -> Sequence[RankedRequest] | None:
     """Return the victims on a host by the published search, see harm.py."""
     found = victim_harm.reprieve(
         [(each.standing, each.resources) for each in held], missing, order)

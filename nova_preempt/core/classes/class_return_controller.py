@@ -59,7 +59,7 @@ class Observed:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Terms:
+class Options:
     """The operator's table of classes.
 
     :ivar period_s: how often others may end for those that wait
@@ -69,9 +69,8 @@ class Terms:
     period_s: int
 
 
-def step(
-    terms: Terms, observed: Observed, memory: int | None, now_us: int
-) -> Step[class_dispatch.Placement, int | None]:
+def step(terms: Options, observed: Observed, memory: int | None,
+        now_us: int) -> Step[class_dispatch.Placement, int | None]:
     """Return the placements of those that are to be asked to come, in order.
 
     Who gets what is free, and once a period also who gets what others hold.
@@ -103,18 +102,18 @@ def _is_time(passed_us: int | None, period_s: int, now_us: int) -> bool:
         0 <= now_us - passed_us < period_s * SECOND)
 
 
-def _round(terms: Terms, observed: Observed, waiting: Iterable[ShelvedVictim],
-           hosts: Mapping[str, class_dispatch.RoundHost],
-           now_us: int) -> tuple[class_dispatch.Placement, ...]:
-    rule = class_policies.ByPromise(terms.classes)
+def _round(terms: Options, observed: Observed, waiting: Iterable[
+        ShelvedVictim], hosts: Mapping[str, class_dispatch.RoundHost],
+        now_us: int) -> tuple[class_dispatch.Placement, ...]:
+    rule = class_policies.PromiseRule(terms.classes)
     claimants = observed.claimants
     # Some may be forgotten meanwhile.
     known = [
         dataclasses.replace(claimants[each.uuid], resources=each.resources)
         for each in waiting if each.uuid in claimants]
-    first = class_dispatch.foremost(known, terms.classes, rule, now_us,
+    first = class_dispatch.first_requests(known, terms.classes, rule, now_us,
                                     observed.most)
-    return class_dispatch.one_round(
+    return class_dispatch.dispatch(
         first, [*hosts.values()], terms.classes, rule, now_us)
 
 

@@ -63,13 +63,13 @@ class Promises:
     def cost(self, server: Server, cost_us: int) -> int:
         """Return the cost of a server that costs so much otherwise.
 
-        What its end does to promises comes first, see victim_harm.folded().
+        What its end does to promises comes first, see victim_harm.harm_cost().
         Sums compare like that too.
         """
         standing = self._standing(server.uuid)
         cost_us = min(cost_us, _MOST_OTHER)
         if standing is not None:
-            folded = victim_harm.folded(self.table, standing)
+            folded = victim_harm.harm_cost(self.table, standing)
             return folded << _OTHER_BITS | cost_us
         return self._unknown(server) << _OTHER_BITS | cost_us
 
@@ -86,7 +86,7 @@ class Promises:
         if claimant.clocks.kind is not Kind.RUNNING:
             until_us = self._now_us
         standing = claimant.stand(self.table, until_us)
-        return victim_harm.folded(self.table, standing) << _OTHER_BITS
+        return victim_harm.harm_cost(self.table, standing) << _OTHER_BITS
 
     def other_cost_us(self, cost: int) -> int:
         """Return what a sum of costs is without promises.
@@ -102,7 +102,7 @@ class Promises:
         qos = (
             self.table.find(server.class_name) if claimant is None
             else claimant.qos)
-        return 0 if qos is None else victim_harm.dearest(self.table, qos)
+        return 0 if qos is None else victim_harm.highest_cost(self.table, qos)
 
     def _standing(self, uuid: str) -> Standing | None:
         """Return where one stands, None if nothing certain is known."""

@@ -102,7 +102,7 @@ def _share(part: int, whole: int) -> fractions.Fraction:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Mark:
+class ClockState:
     """Where a request stands right after an event.
 
     ``kind`` is what it told, None before all. ``since_us``: when that began;
@@ -117,27 +117,24 @@ class Mark:
     last_us: int = 0
     gaps: int = 0
 
-    def after(self, event: Event) -> Mark:
+    def after(self, event: Event) -> ClockState:
         """Return where it stands after one more, which is not earlier."""
         if self.kind is None:
-            return Mark(
-                event.kind, Times(), event.at_us, event.at_us, event.at_us,
-                int(event.kind is not Kind.QUEUED))
+            return ClockState(event.kind, Times(), event.at_us, event.at_us,
+                event.at_us, int(event.kind is not Kind.QUEUED))
         if self.kind is Kind.ENDED:
             return self
         again = event.kind is self.kind
-        return Mark(
-            event.kind,
-            self.times.later(self.kind, event.at_us - self.last_us),
-            self.admitted_us, self.since_us if again else event.at_us,
-            event.at_us,
-            self.gaps + (not again and event.kind not in _NEXT[self.kind]))
+        return ClockState(event.kind, self.times.later(self.kind,
+            event.at_us - self.last_us), self.admitted_us,
+            self.since_us if again else event.at_us, event.at_us, self.gaps + (
+            not again and event.kind not in _NEXT[self.kind]))
 
 
-_NOTHING = Mark()
+_NOTHING = ClockState()
 
 
-def _fold(events: Iterable[Event], mark: Mark) -> Mark:
+def _fold(events: Iterable[Event], mark: ClockState) -> ClockState:
     """Return where a request stands after events, which are ascending.
 
     What is told of the same instant is taken in the order in which it can
@@ -175,8 +172,8 @@ class Clocks:
 
     __slots__ = ("_base", "_mark", "events")
 
-    def __init__(
-            self, events: Iterable[Event] = (), base: Mark = _NOTHING) -> None:
+    def __init__(self, events: Iterable[Event] = (),
+            base: ClockState = _NOTHING) -> None:
         self.events = tuple(sorted(set(events)))
         self._base = base
         self._mark = _fold(self.events, base)
@@ -184,7 +181,7 @@ class Clocks:
     # -- what is asked ----------------------------------------------------
 
     @property
-    def mark(self) -> Mark:
+    def mark(self) -> ClockState:
         """Where it stands: all that the clocks show follows from it."""
         return self._mark
 

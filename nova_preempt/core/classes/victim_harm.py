@@ -12,14 +12,14 @@ Two ways to choose victims on a host:
 
 * reprieve() is the published one. All who may be preempted are taken, and
   given back one by one, the most precious first, as long as the rest makes
-  room. Hosts are compared by published().
-* folded() makes one cost of the levels, for core.victims, which finds the best
-  of all sets. The published last level is no cost: the more victims with time
-  left, the better it is, and the best set would be everybody. So each victim
-  costs a horizon there, less its margin: fewer victims first, then the larger
-  margins. No level is negative then, and no sum of a level reaches the unit of
-  the next (see LEVEL_BITS), so that sums of the folded costs compare as the
-  sums of the levels do, one after the other, on a host and between hosts.
+  room. Hosts are compared by published_cost().
+* harm_cost() folds the levels into one cost, for core.victims, which finds
+  the best of all sets. The published last level is no cost: the more victims
+  with time left, the better it is, and the best set would be everybody. So
+  each victim costs a horizon there, less its margin: fewer victims first, then
+  the larger margins. No level is negative then, and no sum of a level reaches
+  the unit of the next (see LEVEL_BITS), so that sums of the costs compare as
+  the sums of the levels do, one after the other, on a host and between hosts.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ def fold(costs: Iterable[int]) -> int:
     return folded
 
 
-def folded(classes: Classes, standing: Standing) -> int:
+def harm_cost(classes: Classes, standing: Standing) -> int:
     """Return the cost of a victim, to be added up and compared."""
     return fold(levels(classes, standing))
 
 
-def dearest(classes: Classes, qos: QosClass) -> int:
+def highest_cost(classes: Classes, qos: QosClass) -> int:
     """Return the most that a victim of a class can cost."""
     costs = [0] * len(classes)
     costs[classes.rank(qos)] = HORIZON_US
     return fold((*costs, 2 * HORIZON_US))
 
 
-def published(classes: Classes, victims: Iterable[Standing]) -> Levels:
+def published_cost(classes: Classes, victims: Iterable[Standing]) -> Levels:
     """Return what hosts are compared by in the text: the smaller the better.
 
     Exact: in microseconds times the scale of the classes. The text has the

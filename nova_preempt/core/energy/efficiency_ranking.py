@@ -128,7 +128,7 @@ def fill_unknown(values: Sequence[float | None], *,
     return [unknown if value is None else value for value in values]
 
 
-def what_is_wrong(figures: Figures) -> dict[str, str]:
+def invalid_figures(figures: Figures) -> dict[str, str]:
     """Return what cannot be so: {figure: why}, such as "is below 0".
 
     It is asked of whatever somebody says of a host, in a file or by the API.

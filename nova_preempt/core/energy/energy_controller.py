@@ -150,10 +150,9 @@ def _begin(observed: Observed, memory: Memory,
     decide = bool(_failed(observed) - memory.failed) or _is_time(
         memory.decided_us, options.switch_interval_s, now_us)
     due, left = _due(observed, needed, now_us)
-    promised = wake_demand.sort_out(
-        observed.promised, lambda name: _state(observed, name),
-        lambda names: _switchable(observed, names),
-        lambda: observed.recent_hosts)
+    promised = wake_demand.classify_promises(observed.promised,
+        lambda name: _state(observed, name), lambda names: _switchable(
+        observed, names), lambda: observed.recent_hosts)
     intents: list[Intent] = [
         Wake(name, 'a reservation of it begins') for name in due]
     if promised.lost:
@@ -306,7 +305,7 @@ _ROUNDS = {Round.NOTE: _note, Round.DECIDE: _decide, Round.ADVANCE: _advance}
 # -- what others ask of hosts that are off -----------------------------------
 
 def off(observed: Observed, memory: Memory, now_us: int, name: str,
-        stopped: str = '') -> host_candidates.Off:
+        stopped: str = '') -> host_candidates.OffHost:
     """Tell whether a host that is not on will be in time.
 
     :param stopped: why no host is switched now, '' if hosts are
@@ -319,22 +318,18 @@ def off(observed: Observed, memory: Memory, now_us: int, name: str,
 
 
 def sleepers(observed: Observed, memory: Memory, now_us: int,
-             rooms: Mapping[str, int]) -> list[wake_demand.Sleeper]:
+             rooms: Mapping[str, int]) -> list[wake_demand.SleepingHost]:
     """Return the hosts that will be on for a request, see
     wake_demand.promise().
 
     :param rooms: how many servers of the request fit on hosts
     """
     efficiencies = observed.efficiencies
-    return [
-        wake_demand.Sleeper(
-            name, rooms[name],
-            observed.states[name].state == power_steps.WAKING,
-            bool(off(observed, memory, now_us, name).why_late),
-            efficiencies.get(name))
-        for name in _switchable(observed, [
-            name for name in rooms
-            if _state(observed, name) in power_steps.COMING])]
+    return [wake_demand.SleepingHost(name, rooms[name], observed.states[
+        name].state == power_steps.WAKING, bool(off(observed, memory, now_us,
+        name).why_late), efficiencies.get(name)) for name in _switchable(
+        observed, [name for name in rooms if _state(observed,
+        name) in power_steps.COMING])]
 
 
 def wakes(observed: Observed, now_us: int, names: Iterable[str]) -> list[Wake]:
@@ -382,8 +377,9 @@ def _switchable(observed: Observed, names: Collection[str]) -> list[str]:
             if name in hosts and not hosts[name].is_operators]
 
 
-def _start(observed: Observed, name: str, in_s: float) -> power_plan.Start:
-    return power_plan.Start(name, in_s,
+def _start(observed: Observed, name: str,
+        in_s: float) -> power_plan.ReservationStart:
+    return power_plan.ReservationStart(name, in_s,
                             observed.options.lead_s(observed.states.get(name)))
 
 

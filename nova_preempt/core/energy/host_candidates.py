@@ -19,7 +19,7 @@ HORIZON_S = 900
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Off:
+class OffHost:
     """A host that is off, or on its way, and will be on if it is needed.
 
     :param why_late: why nobody may count on it now, '' if it comes in time
@@ -31,7 +31,7 @@ class Off:
 
 
 def off(state: str, age_s: float, boots: int, *, lead_s: float,
-        queue_s: float, stopped: str = '') -> Off:
+        queue_s: float, stopped: str = '') -> OffHost:
     """Whether a host that is not on will be in time.
 
     A state that lasts longer than its steps take is one: its controller has
@@ -49,12 +49,12 @@ def off(state: str, age_s: float, boots: int, *, lead_s: float,
     }.get(state, power_steps.EMPTY_CHECKS_S + power_steps.POWER_OFF_TIMEOUT_S
           + power_steps.POWER_SWITCH_TIMEOUT_S + lead_s)
     if stopped or state == power_steps.FAILED:
-        return Off(stopped or 'it has failed to boot', patience_s)
+        return OffHost(stopped or 'it has failed to boot', patience_s)
     if state == power_steps.WAKING and 0 < boots < power_steps.BOOTS:
-        return Off('its first boot has failed', patience_s)
+        return OffHost('its first boot has failed', patience_s)
     if age_s > most_s:
-        return Off(f'it has been {state} for {age_s:.0f} s', patience_s)
-    return Off('', patience_s)
+        return OffHost(f'it has been {state} for {age_s:.0f} s', patience_s)
+    return OffHost('', patience_s)
 
 
 def is_usable(state: str, *, up: bool, disabled: bool) -> bool:
@@ -91,8 +91,8 @@ def is_busy(state: str, idle_intervals: int, *, servers: bool,
     return servers or looked_at
 
 
-def reserved(start: power_plan.Start | None, horizon_s: float, per_minute: int,
-             step_s: float, *, on: bool) -> tuple[bool, bool]:
+def reserved(start: power_plan.ReservationStart | None, horizon_s: float,
+        per_minute: int, step_s: float, *, on: bool) -> tuple[bool, bool]:
     """Whether a host is reserved, and whether it is due; see PowerHost.
 
     :param start: of its next reservation

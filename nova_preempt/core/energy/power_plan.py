@@ -89,7 +89,7 @@ class Switches:
 
 
 @dataclasses.dataclass(frozen=True)
-class Start:
+class ReservationStart:
     """A reservation of a host that is asleep.
 
     :param in_s: in how many seconds it begins
@@ -110,7 +110,7 @@ def queue_s(number: int, per_minute: int, step_s: float) -> float:
     return number // per_minute * (60 + step_s)
 
 
-def due(starts: Iterable[Start], per_minute: int,
+def due(starts: Iterable[ReservationStart], per_minute: int,
         step_s: float) -> tuple[str, ...]:
     """Names of hosts that have to wake now for all to be up in time.
 
@@ -184,7 +184,7 @@ def decide(hosts: Collection[PowerHost], forecast: float,
 
 def _wake(hosts: Collection[PowerHost], required: int,
           policy: Policy) -> tuple[str, ...]:
-    on = _On(hosts, policy)
+    on = _PoweredOn(hosts, policy)
     asleep = sorted((host for host in hosts
                      if not host.on and not host.excluded),
                     key=lambda host: (not host.reserved, *_best_first(host)))
@@ -202,7 +202,7 @@ def _wake(hosts: Collection[PowerHost], required: int,
 
 def _sleep(hosts: Collection[PowerHost], required: int,
            policy: Policy) -> tuple[str, ...]:
-    on = _On(hosts, policy)
+    on = _PoweredOn(hosts, policy)
     idle = sorted((host for host in hosts if _may_sleep(host, policy)),
                   key=_worst_first)
     put: list[str] = []
@@ -238,7 +238,7 @@ def _worst_first(host: PowerHost) -> tuple[float, str]:
     return _efficiency(host), host.name
 
 
-class _On:
+class _PoweredOn:
     """How many hosts are on, in all and by aggregate."""
 
     def __init__(self, hosts: Iterable[PowerHost], policy: Policy) -> None:

@@ -54,7 +54,7 @@ class Power(enum.Enum):
     OFF = 'off'
 
 
-class Act(enum.Enum):
+class Action(enum.Enum):
     """What is to be done now."""
 
     WAIT = 'nothing'
@@ -76,7 +76,7 @@ class Step:
     :param boots: how many boots were begun, in that state
     """
 
-    act: Act
+    act: Action
     state: str = ''
     reason: str = ''
     enable: bool = False
@@ -85,7 +85,7 @@ class Step:
 
 
 @dataclasses.dataclass(frozen=True)
-class Facts:
+class HostFacts:
     """What is known of a host.
 
     :param age_s: how long it has been in its state
@@ -123,12 +123,12 @@ class Facts:
         return self.disabled and not self.ours
 
 
-_WAIT = Step(Act.WAIT)
-_ASK = Step(Act.ASK_POWER)
-_LOOK = Step(Act.LOOK)
+_WAIT = Step(Action.WAIT)
+_ASK = Step(Action.ASK_POWER)
+_LOOK = Step(Action.LOOK)
 
 
-def next_step(facts: Facts, boot_timeout_s: float) -> Step:
+def next_step(facts: HostFacts, boot_timeout_s: float) -> Step:
     """Return what to do with a host now; see the module.
 
     :param boot_timeout_s: how long it may need to boot
@@ -137,7 +137,7 @@ def next_step(facts: Facts, boot_timeout_s: float) -> Step:
     return rule(facts, boot_timeout_s) if rule else _WAIT
 
 
-def is_limited(step: Step, facts: Facts) -> bool:
+def is_limited(step: Step, facts: HostFacts) -> bool:
     """Whether a step counts among the wakes that a minute allows.
 
     A host that is on already draws no more by it.
@@ -156,16 +156,16 @@ def adopted(up: bool) -> str:
 
 def _move(state: str, reason: str, *, enable: bool = False,
           cycle: bool = False, boots: int = 0) -> Step:
-    return Step(Act.MOVE, state, reason, enable, cycle, boots)
+    return Step(Action.MOVE, state, reason, enable, cycle, boots)
 
 
-def _keep(facts: Facts, reason: str, error: str = '') -> Step:
+def _keep(facts: HostFacts, reason: str, error: str = '') -> Step:
     """Let servers come to it again."""
     return _move(ON, f'{reason}: {error}' if error else reason,
                  enable=facts.ours)
 
 
-def _empty(facts: Facts, boot_timeout_s: float) -> Step:
+def _empty(facts: HostFacts, boot_timeout_s: float) -> Step:
     """Disable its service; power it off if it stays empty."""
     if facts.is_operators or not facts.up:
         return _keep(facts, 'its service was disabled or is down')
@@ -184,7 +184,7 @@ def _empty(facts: Facts, boot_timeout_s: float) -> Step:
     return _move(SLEEPING, '')
 
 
-def _disable(facts: Facts) -> Step:
+def _disable(facts: HostFacts) -> Step:
     """A host whose controller cannot help is not taken from anybody."""
     if facts.power is Power.NOT_ASKED:
         return _ASK
@@ -193,10 +193,10 @@ def _disable(facts: Facts) -> Step:
     if facts.power is Power.OFF:
         return _keep(facts, 'its controller says that it is off, and its '
                      'service reports: it may be that of another host')
-    return Step(Act.DISABLE)
+    return Step(Action.DISABLE)
 
 
-def _sleep(facts: Facts, boot_timeout_s: float) -> Step:
+def _sleep(facts: HostFacts, boot_timeout_s: float) -> Step:
     """Let it shut down; switch it off hard if it does not.
 
     Whatever has come to it meanwhile is looked for before each. It is too
@@ -217,10 +217,10 @@ def _sleep(facts: Facts, boot_timeout_s: float) -> Step:
         return _LOOK
     if not facts.empty:
         return _WAIT
-    return Step(Act.SWITCH_OFF if facts.shut_down else Act.SHUT_DOWN)
+    return Step(Action.SWITCH_OFF if facts.shut_down else Action.SHUT_DOWN)
 
 
-def _lost(facts: Facts, boot_timeout_s: float) -> Step:
+def _lost(facts: HostFacts, boot_timeout_s: float) -> Step:
     """Count on it no more where its controller has died meanwhile."""
     if facts.age_s < POWER_OFF_TIMEOUT_S + boot_timeout_s:
         return _WAIT
@@ -228,7 +228,7 @@ def _lost(facts: Facts, boot_timeout_s: float) -> Step:
                  f'controller does not answer: {facts.error}')
 
 
-def _is_stuck(facts: Facts, boot_timeout_s: float) -> bool:
+def _is_stuck(facts: HostFacts, boot_timeout_s: float) -> bool:
     """Whether it is on after all, as far as anybody can tell."""
     if facts.age_s < POWER_OFF_TIMEOUT_S + POWER_SWITCH_TIMEOUT_S:
         return False
@@ -237,7 +237,7 @@ def _is_stuck(facts: Facts, boot_timeout_s: float) -> bool:
         POWER_OFF_TIMEOUT_S + boot_timeout_s))
 
 
-def _asleep(facts: Facts, boot_timeout_s: float) -> Step:
+def _asleep(facts: HostFacts, boot_timeout_s: float) -> Step:
     """See whether somebody else needs it or has woken it."""
     if facts.power is Power.NOT_ASKED:
         return _ASK
@@ -254,7 +254,7 @@ def _asleep(facts: Facts, boot_timeout_s: float) -> Step:
     return _WAIT if facts.empty else _move(WAKING, 'a server has come to it')
 
 
-def _wake(facts: Facts, boot_timeout_s: float) -> Step:
+def _wake(facts: HostFacts, boot_timeout_s: float) -> Step:
     """Power it on, and let servers come once its service reports."""
     if facts.is_operators:
         return _move(ASLEEP, 'an operator has disabled its service')
@@ -263,7 +263,7 @@ def _wake(facts: Facts, boot_timeout_s: float) -> Step:
     if facts.power is Power.NOT_ASKED:
         return _ASK
     if facts.age_s < boot_timeout_s:
-        return Step(Act.POWER_ON) if facts.power is Power.OFF else _WAIT
+        return Step(Action.POWER_ON) if facts.power is Power.OFF else _WAIT
     if facts.power is Power.ON and facts.boots + 1 < BOOTS:
         if facts.running is None:
             return _LOOK
@@ -277,7 +277,7 @@ def _wake(facts: Facts, boot_timeout_s: float) -> Step:
                  f's: {why}')
 
 
-def _failed(facts: Facts, boot_timeout_s: float) -> Step:
+def _failed(facts: HostFacts, boot_timeout_s: float) -> Step:
     """Take it back if it came late; else try again much later."""
     if facts.is_operators:
         return _WAIT

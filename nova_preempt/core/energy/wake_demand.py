@@ -30,7 +30,7 @@ class Promise:
 
 
 @dataclasses.dataclass(frozen=True)
-class Sleeper:
+class SleepingHost:
     """A host that will be on if it is wanted.
 
     :param room: how many servers of the request fit on it
@@ -60,7 +60,7 @@ class Promised:
     lost: frozenset[str]
 
 
-def sort_out(names: Iterable[str], state: Callable[[str], str],
+def classify_promises(names: Iterable[str], state: Callable[[str], str],
              switchable: Callable[[list[str]], Collection[str]],
              readable: Callable[[], Collection[str]]) -> Promised:
     """Tell which promised hosts are to wake, to stay on, or to be forgotten.
@@ -93,7 +93,7 @@ def kept(request: str, promises: Iterable[Promise],
             if item.request == request and is_on(item.host)]
 
 
-def promise(request: str, servers: int, sleepers: Iterable[Sleeper],
+def promise(request: str, servers: int, sleepers: Iterable[SleepingHost],
             others: Iterable[Promise]) -> list[Promise]:
     """The hosts that a request is to wait for, in the order to wake them.
 
@@ -150,7 +150,7 @@ class Waiting:
         return dataclasses.replace(self, hosts=found, coming=found)
 
 
-class Next(enum.Enum):
+class NextAction(enum.Enum):
     """The next action of a waiting request."""
 
     WAIT = 'wait on'
@@ -159,7 +159,7 @@ class Next(enum.Enum):
 
 
 def step(waiting: Waiting, state: Callable[[str], str],
-         now_s: float) -> tuple[Next, Waiting]:
+         now_s: float) -> tuple[NextAction, Waiting]:
     """Tell what a request does, as its hosts are now.
 
     A host that is idle may be asleep again before the last one is on, and
@@ -171,10 +171,11 @@ def step(waiting: Waiting, state: Callable[[str], str],
         name for name in waiting.coming if state(name) in power_steps.COMING))
     is_over = waiting.limit.is_over(now_s)
     if waiting.coming and not is_over:
-        return Next.WAIT, waiting
+        return NextAction.WAIT, waiting
     up = frozenset(name for name in waiting.hosts
                    if state(name) == power_steps.ON)
     if not up and is_over:
-        return Next.GIVE_UP, waiting
+        return NextAction.GIVE_UP, waiting
     # What is up and did not help the request is not asked again.
-    return Next.RETRY, dataclasses.replace(waiting, tried=waiting.tried | up)
+    return NextAction.RETRY, dataclasses.replace(waiting,
+        tried=waiting.tried | up)

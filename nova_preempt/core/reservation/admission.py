@@ -22,7 +22,7 @@ class BadWindow(ValueError):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AskedWindow:
+class RequestedWindow:
     """From when until when, and for how long of it.
 
     :ivar end_s: None if it has no end
@@ -35,9 +35,8 @@ class AskedWindow:
     immediate: bool
 
 
-def asked_window(
-    now_s: int, start_s: int | None, end_s: int | None, duration_s: int | None,
-) -> AskedWindow:
+def requested_window(now_s: int, start_s: int | None, end_s: int | None,
+        duration_s: int | None) -> RequestedWindow:
     """Return what is meant by the times that are said, None for those not.
 
     Without a duration all of the window is meant, and without a start and an
@@ -66,11 +65,11 @@ def asked_window(
             f"duration: {duration_s} s are more than the {end_s - first_s} s "
             "from start_time to end_time"
         )
-    return AskedWindow(first_s, end_s, duration_s, immediate)
+    return RequestedWindow(first_s, end_s, duration_s, immediate)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Offer:
+class MatchingHost:
     """A host that matches a request.
 
     :ivar vacant: nobody is there, or only who ends on short notice
@@ -90,9 +89,9 @@ class Search:
     :ivar emptied_s: before then only hosts that are vacant now
     """
 
-    window: AskedWindow
+    window: RequestedWindow
     quantity: int
-    offers: Collection[Offer]
+    offers: Collection[MatchingHost]
     limits: reservation_limits.Limits
     ranking: calendar.Ranking
     now_s: int

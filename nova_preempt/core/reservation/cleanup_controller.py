@@ -89,7 +89,7 @@ class EndServer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LeaveAlone:
+class ReportStranger:
     """Report a server that has no business on a host; it stays."""
 
     server: str
@@ -103,7 +103,7 @@ class Release:
     left: tuple[Server, ...]
 
 
-Intent: TypeAlias = EndServer | LeaveAlone | Release
+Intent: TypeAlias = EndServer | ReportStranger | Release
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ def _own(view: View) -> tuple[list[Server], list[Intent]]:
             if view.reservation.uuid not in server.named:
                 if (host.status != reservation_model.LOST
                         and not server.preemptible):
-                    intents.append(LeaveAlone(server.uuid, server.host))
+                    intents.append(ReportStranger(server.uuid, server.host))
             elif not any(_has(view.running.get(uuid), host.host)
                          for uuid in server.named):
                 left.append(server)

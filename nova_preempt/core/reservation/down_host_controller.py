@@ -39,9 +39,8 @@ BRAKED = (
 HOSTS = 2
 
 
-def why_many(
-    percent: float, down: int, total: int, *, held_s: float = 0,
-    enough: bool = False, ) -> str:
+def brake_reason(percent: float, down: int, total: int, *, held_s: float = 0,
+        enough: bool = False) -> str:
     """Return why no host is given up now, '' if each may be.
 
     Where half of all are down, or more, there is nobody to tell the one
@@ -104,9 +103,8 @@ def are_enough(wanted: Iterable[tuple[int, Sequence[str]]]) -> bool:
     return True
 
 
-def told(
-    reservation: reservation_model.Reservation, down: Collection[str], why: str
-) -> Mapping[str, str]:
+def owner_reasons(reservation: reservation_model.Reservation, down: Collection[
+        str], why: str) -> Mapping[str, str]:
     """Return which reasons change of one whose hosts wait for the brake.
 
     :param down: the names of hosts that are down
@@ -130,14 +128,14 @@ class Observed:
     """The hosts of open reservations, as they are now.
 
     :ivar reservations: the open reservations
-    :ivar percent: see why_many()
+    :ivar percent: see brake_reason()
     :ivar blind: returns why nobody can tell which hosts are down, "" if all
         can
     :ivar candidates: returns the hosts that a reservation could be given
     """
 
     reservations: Collection[reservation_model.Reservation]
-    down: healing_rules.Down
+    down: healing_rules.DownHosts
     percent: float
     blind: Callable[[], str]
     candidates: Callable[[reservation_model.Reservation], Sequence[str]]
@@ -147,7 +145,7 @@ class Observed:
 class TellOwner:
     """Say in a reservation whether its hosts wait for the brake.
 
-    :ivar many: why they do, '' if they do not; see told()
+    :ivar many: why they do, '' if they do not; see owner_reasons()
     """
 
     reservation: str
@@ -213,14 +211,12 @@ def _why_many(
 ) -> tuple[str, int | None]:
     """Return why none is given up, and since when too many are down."""
     down = view.down
-    if not (down.held and why_many(view.percent, down.number, down.of)):
+    if not (down.held and brake_reason(view.percent, down.number, down.of)):
         return "", None
     since_s = held_since(view.reservations, down.held, since_s, now_s)
     held_s = now_s - since_s
     lost = [(len(down.held.intersection(each.held)), each)
             for each in view.reservations]
-    return why_many(
-        view.percent, down.number, down.of, held_s=held_s,
-        enough=held_s >= BRAKE_S and are_enough(
-            (number, view.candidates(each))
-            for number, each in lost if number)), since_s
+    return brake_reason(view.percent, down.number, down.of, held_s=held_s,
+        enough=held_s >= BRAKE_S and are_enough((number, view.candidates(each))
+        for number, each in lost if number)), since_s

@@ -71,7 +71,7 @@ class Server:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class DrainStep:
     """A step of the drain of a host.
 
     :ivar empty: nothing is there but what may stay
@@ -120,7 +120,7 @@ def move_lead_s(lead_s: int) -> int:
     return max(notice_period.MARGIN_S, lead_s)
 
 
-def patience_s(step: Step) -> float:
+def patience_s(step: DrainStep) -> float:
     """Return for how long it is waited that a host becomes empty.
 
     What will not go in time is not waited for.
@@ -130,14 +130,15 @@ def patience_s(step: Step) -> float:
     return max(step.lead_s, notice_period.MARGIN_S)
 
 
-def wake(name: str, off: host_candidates.Off, to_start_s: float) -> Step:
+def wait_for_power(name: str, off: host_candidates.OffHost,
+        to_start_s: float) -> DrainStep:
     """Return the Step for a host that is not on: there is only to wait.
 
     One that nobody may count on blocks as soon as it had to begin to wake.
     The others have the time of a boot after the start.
     """
     late = off.why_late and to_start_s <= off.patience_s
-    return Step(blocking=(name,) if late else (), waiting=to_start_s > 0,
+    return DrainStep(blocking=(name,) if late else (), waiting=to_start_s > 0,
                 lead_s=off.patience_s)
 
 
@@ -182,9 +183,8 @@ def stays_s(*, kept: bool, uptime_s: float, minimum_s: float) -> float:
     return math.inf if kept else max(0.0, minimum_s - uptime_s)
 
 
-def decide(
-    residents: Iterable[Server], to_start_s: float,
-    caps: Collection[model.Cap] = (), ) -> Step:
+def decide(residents: Iterable[Server], to_start_s: float, caps: Collection[
+        model.Cap] = ()) -> DrainStep:
     """Return the next Step for a host; the same in whatever order they come.
 
     :param to_start_s: until the reservation starts; negative afterwards
@@ -194,7 +194,7 @@ def decide(
         (item for item in residents if item.kind is not Kind.OWN),
         key=lambda item: (-item.lead_s, item.uuid), )
     if not others:
-        return Step(empty=True)
+        return DrainStep(empty=True)
     leads = {
         item.uuid: item.lead_s * _waves(item, caps)
         for item in others
@@ -204,17 +204,16 @@ def decide(
     blocking = tuple(
         item.uuid for item in others if _blocks(item, to_start_s))
     if blocking:
-        return Step(blocking=blocking, lead_s=lead_s)
+        return DrainStep(blocking=blocking, lead_s=lead_s)
     due = [
         item for item in others if not item.busy and item.stays_s <= 0
         and to_start_s <= leads.get(item.uuid, -math.inf)]
     held_back = any(item.refused for item in others)
     notice = [item.uuid for item in due if item.kind is Kind.PREEMPTIBLE]
-    return Step(
-        notice=() if held_back else _within(notice, caps),
+    return DrainStep(notice=() if held_back else _within(notice, caps),
         move=tuple(item.uuid for item in due if item.kind is Kind.NORMAL),
         waiting=any(item.kind is Kind.OTHERS for item in others),
-        lead_s=lead_s, )
+        lead_s=lead_s)
 
 
 def _blocks(item: Server, to_start_s: float) -> bool:

@@ -19,7 +19,7 @@ from nova_preempt.core.reservation import reservation_model
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Down:
+class DownHosts:
     """Hosts that are down, disabled or gone.
 
     :ivar held: the names of those that a reservation has
@@ -32,9 +32,8 @@ class Down:
     of: int
 
 
-def find_down(
-    held: Collection[str], hosts: Mapping[str, observed_hosts.Host],
-    *, partial: bool, ) -> Down:
+def find_down(held: Collection[str], hosts: Mapping[str, observed_hosts.Host],
+        *, partial: bool) -> DownHosts:
     """Return which hosts are down.
 
     :param held: the names of those that reservations have
@@ -50,7 +49,7 @@ def find_down(
         if name not in hosts
         or not (hosts[name].is_usable or hosts[name].dark)
     }
-    return Down(frozenset(down & kept), len(down), len(matter))
+    return DownHosts(frozenset(down & kept), len(down), len(matter))
 
 
 def candidates(
@@ -104,11 +103,9 @@ def lost_hosts(reservation: reservation_model.Reservation) -> list[str]:
             if host.status == reservation_model.LOST]
 
 
-def former(
-    reservation: reservation_model.Reservation,
-    host: Callable[[str], observed_hosts.Host | None],
-    busy: Mapping[str, tuple[calendar.Interval, ...]], now_s: int,
-) -> list[str]:
+def free_lost_hosts(reservation: reservation_model.Reservation, host: Callable[
+        [str], observed_hosts.Host | None], busy: Mapping[str, tuple[
+        calendar.Interval, ...]], now_s: int) -> list[str]:
     """Return the hosts that a reservation has lost and that are free again.
 
     :param host: returns a host of this name, None if nobody lists it
@@ -150,9 +147,8 @@ def exchange(
     ]
 
 
-def standing(
-    reservation: reservation_model.Reservation, reason: str,
-    public_reason: str | None) -> Mapping[str, Any]:
+def status_after(reservation: reservation_model.Reservation, reason: str,
+        public_reason: str | None) -> Mapping[str, Any]:
     """Return status and reasons of one whose hosts have changed.
 
     :param reason: why a host was taken from it, if one was
@@ -181,16 +177,15 @@ def standing(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Return:
+class ReturnHost:
     """That a host comes back, in place of another if that is named."""
 
     host: str
     instead_of: str | None = None
 
 
-def returns(
-    quantity: int, held: Mapping[str, int], former: Mapping[str, int],
-) -> tuple[Return, ...]:
+def returns(quantity: int, held: Mapping[str, int], lost: Mapping[str,
+        int]) -> tuple[ReturnHost, ...]:
     """Return which hosts that a reservation has lost come back to it.
 
     Those on which its servers run: first where one is missing, then in place
@@ -205,12 +200,12 @@ def returns(
         (name for name, count in held.items() if not count), reverse=True)
     found = []
     for name, count in sorted(
-        former.items(), key=lambda item: (-item[1], item[0])):
+        lost.items(), key=lambda item: (-item[1], item[0])):
         if not count:
             continue
         if missing > 0:
             missing -= 1
-            found.append(Return(name))
+            found.append(ReturnHost(name))
         else:
-            found.append(Return(name, unused.pop() if unused else None))
+            found.append(ReturnHost(name, unused.pop() if unused else None))
     return tuple(found)

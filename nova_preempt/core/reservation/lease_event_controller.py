@@ -30,7 +30,7 @@ _Event: TypeAlias = tuple[int, Kind, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Happen:
+class ApplyEvent:
     """Change these reservations as change() says of each, if it still does.
 
     A reservation may have changed meanwhile, and be ready since.
@@ -41,7 +41,7 @@ class Happen:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Told:
+class Memory:
     """Values that one step keeps for the next.
 
     :ivar reservations: those of the last step
@@ -52,9 +52,8 @@ class Told:
     to_come: tuple[_Event, ...] = ()
 
 
-def step(
-    reservations: Sequence[reservation_model.Reservation], told: Told,
-    now_us: int) -> controller.Step[Happen, Told]:
+def step(reservations: Sequence[reservation_model.Reservation], told: Memory,
+        now_us: int) -> controller.Step[ApplyEvent, Memory]:
     """Tell the events that are due, those of one time and kind together.
 
     An event is told once for each change of its reservation: who is not ready
@@ -68,11 +67,10 @@ def step(
         to_come = _updated(to_come, told.reservations, reservations)
     count = bisect.bisect_left(to_come, (now_us + 1,))
     due, to_come = to_come[:count], to_come[count:]
-    return controller.Step(
-        tuple(Happen(kind, tuple(uuid for *_, uuid in events))
-              for (_, kind), events in itertools.groupby(
-                  due, lambda event: event[:2])),
-        Told(reservations, to_come), to_come[0][0] if to_come else None)
+    return controller.Step(tuple(ApplyEvent(kind, tuple(uuid for *_,
+        uuid in events)) for (_, kind), events in itertools.groupby(due,
+        lambda event: event[:2])), Memory(reservations, to_come), to_come[0][
+        0] if to_come else None)
 
 
 def _updated(

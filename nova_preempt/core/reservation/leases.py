@@ -194,7 +194,7 @@ class Leases:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
+class ReservedHosts:
     """Where a request that names reservations may go.
 
     :ivar hosts: the names of the nodes
@@ -278,10 +278,11 @@ class LeaseView:
         """
         return is_long_enough(self.free_s(host), lead_s)
 
-    def answer(self, lease_ids: Iterable[str], project_id: str) -> Answer:
+    def answer(self, lease_ids: Iterable[str],
+            project_id: str) -> ReservedHosts:
         """Return the Answer for a request of a project that names these."""
         if self.leases is None or not (self.fresh or self.fail_open):
-            return Answer(
+            return ReservedHosts(
                 reason="Reservations cannot be looked up: the lease "
                 "service does not answer.",
                 known=False, )
@@ -291,16 +292,16 @@ class LeaseView:
             lease = self.leases.get(lease_id)
             # NOTE: the same words for both, or an id could be guessed.
             if lease is None or lease.project_id != project_id:
-                return Answer(
+                return ReservedHosts(
                     reason=f"There is no reservation {lease_id[:64]!r} of "
                     "this project."
                 )
             reason = self._refusal(lease)
             if reason:
-                return Answer(reason=reason)
+                return ReservedHosts(reason=reason)
             own |= lease.hosts
             hosts |= lease.hosts - lease.unready
-        return Answer(hosts, own_hosts=own)
+        return ReservedHosts(hosts, own_hosts=own)
 
     def _refusal(self, lease: Lease) -> str:
         if lease.status == ENDED or lease.end_s <= self.now_s:

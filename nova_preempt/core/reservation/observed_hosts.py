@@ -33,7 +33,7 @@ class Host:
     reservable: bool = True
     flops_per_watt: float | None = None
     disabled_reason: str = ""
-    asleep: host_candidates.Off | None = None
+    asleep: host_candidates.OffHost | None = None
     dark: bool = False
 
     @property
@@ -52,7 +52,7 @@ class Host:
             disabled_reason=service.get("disabled_reason") or "", **changed)
 
 
-class View(Protocol):
+class ReservationView(Protocol):
     """An open reservation, its hosts and what is on them, as they are now."""
 
     @property

@@ -91,9 +91,8 @@ class StartReservation:
     """Let the reservation start."""
 
 
-Intent: TypeAlias = (
-    Evict | Migrate | TurnAway | SetHost | ReplaceHost | healing_rules.Return
-    | StartReservation)
+Intent: TypeAlias = (Evict | Migrate | TurnAway | SetHost | ReplaceHost
+    | healing_rules.ReturnHost | StartReservation)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ def is_due(
     down: Collection[str], now_us: int, ) -> bool:
     """Whether a step can intend anything.
 
-    For the parameters see observed_hosts.View.
+    For the parameters see observed_hosts.ReservationView.
     """
     return (
         is_near(reservation, leads_s, now_us)
@@ -137,9 +136,8 @@ def _to_start_s(reservation: reservation_model.Reservation,
     return (reservation.start_s * SECOND - now_us) / SECOND
 
 
-def step(
-    view: observed_hosts.View, memory: Memory, now_us: int
-) -> controller.Step[Intent, Memory]:
+def step(view: observed_hosts.ReservationView, memory: Memory,
+        now_us: int) -> controller.Step[Intent, Memory]:
     """Decide what comes next for an open reservation.
 
     Where it has to get other hosts that is decided first, and ``wake_at_us``
@@ -156,7 +154,7 @@ def step(
         if len(reservation.held) < reservation.quantity:
             in_s = min(in_s, INCOMPLETE_S)
         return controller.Step((), memory, now_us + round(in_s * SECOND))
-    looks = _Looks(view, memory, now_us)
+    looks = _HostSteps(view, memory, now_us)
     for host in reservation.hosts:
         seen = None if host.status == reservation_model.LOST else view.host(
             host.host)
@@ -170,7 +168,7 @@ def step(
     return looks.finish()
 
 
-def _other_hosts(view: observed_hosts.View) -> tuple[Intent, ...]:
+def _other_hosts(view: observed_hosts.ReservationView) -> tuple[Intent, ...]:
     """Return what changes the hosts of a reservation at once."""
     reservation = view.reservation
     down = [name for name in reservation.held if name in view.down]
@@ -193,16 +191,16 @@ def _other_hosts(view: observed_hosts.View) -> tuple[Intent, ...]:
     return (ReplaceHost(None, names),) if names else ()
 
 
-def _own(view: observed_hosts.View, name: str) -> int:
+def _own(view: observed_hosts.ReservationView, name: str) -> int:
     """Return how many servers of the reservation are on a host."""
     return sum(view.reservation.uuid in server.named
                for server in view.servers(name))
 
 
-class _Looks:
+class _HostSteps:
     """Collects what is to be done on one host after the other."""
 
-    def __init__(self, view: observed_hosts.View, memory: Memory,
+    def __init__(self, view: observed_hosts.ReservationView, memory: Memory,
                  now_us: int) -> None:
         self._view = view
         self._reservation = view.reservation
@@ -290,13 +288,14 @@ class _Looks:
                                                 status=reservation_model.LOST)
         return bool(names)
 
-    def _look(self, name: str, seen: observed_hosts.Host
-              ) -> tuple[drain_rules.Step, tuple[drain_rules.Server, ...]]:
+    def _look(self, name: str, seen: observed_hosts.Host) -> tuple[
+            drain_rules.DrainStep, tuple[drain_rules.Server, ...]]:
         """Return what is to be done on a host, and who is there."""
-        waits = drain_rules.Step(waiting=True)
+        waits = drain_rules.DrainStep(waiting=True)
         residents: tuple[drain_rules.Server, ...] = ()
         if seen.asleep is not None and not seen.dark:
-            found = drain_rules.wake(name, seen.asleep, self._to_start_s)
+            found = drain_rules.wait_for_power(name, seen.asleep,
+                self._to_start_s)
         elif seen.dark or not seen.is_usable:
             found = waits
         else:
@@ -310,13 +309,15 @@ class _Looks:
                 self._next_s = max(self._next_s, 0.0 if is_free else math.inf)
                 return found, residents
         # Nothing has to be done before the first of them has to go.
-        is_quiet = found == drain_rules.Step(lead_s=found.lead_s) and residents
+        is_quiet = found == drain_rules.DrainStep(
+            lead_s=found.lead_s) and residents
         self._next_s = max(self._next_s,
                            found.lead_s if is_quiet else math.inf)
         return found, residents
 
     def _drain(self, name: str, servers: Sequence[drain_rules.Server]
-               ) -> tuple[drain_rules.Step, tuple[drain_rules.Server, ...]]:
+               ) -> tuple[drain_rules.DrainStep,
+                   tuple[drain_rules.Server, ...]]:
         """Have those leave a host whose time has come."""
         residents = {server.uuid: drain_rules.classified(
             server, self._reservation.uuid, self._view.running, self._now_us)
@@ -355,8 +356,8 @@ class _Looks:
         return when_us is not None and (
             0 <= self._now_us - when_us < within_s * SECOND)
 
-    def _is_late(self, name: str, found: drain_rules.Step, patience_s: float
-                 ) -> bool:
+    def _is_late(self, name: str, found: drain_rules.DrainStep,
+            patience_s: float) -> bool:
         """Whether a host should have been empty by now.
 
         A host that was seen late, since it was reserved at once, came in

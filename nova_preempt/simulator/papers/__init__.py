@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reproduces the evaluations of the papers whose algorithms the core has.
+"""The evaluations of the papers whose algorithms are in the core, again.
 
 Each module has ``run(scale, seed, clock)``, which returns a
-figures.Evaluation: our figures and the published figures.
+figures.Evaluation: our figures beside those that were published.
 """

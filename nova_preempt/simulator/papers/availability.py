@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulates availabilities of requests under passes over all requests.
+"""Availabilities of requests under passes that see all of them at once.
 
-The experiments of M. Carvalho et al. (JISA 11, 2020): requests arrive at hosts
-without capacity for all of them, and the passes of core.classes decide which
-run.
+The experiments of M. Carvalho et al. (JISA 11, 2020): requests come, all at
+most once, to hosts that have not room for all of them, and the passes of
+core.classes decide who runs.
 
-This cannot be a trace for nova_preempt.simulator.simulation, which schedules
-each request when it arrives, as Nova does, with notices and delays of boots
-and evictions. The paper has a pass over all requests at each arrival and each
-end; it preempts at once, and requests that never ran start at once. Nor does
-the core's policy have the paper's other scheduler, ByPriority.
+It is no trace for nova_preempt.simulator.simulation: there each request is
+scheduled as it comes, as Nova does, gets a notice, and takes a while to be
+built and to end, while the paper has one pass over all requests at each
+arrival and each end, which preempts at once and starts at once whoever never
+ran. Nor has the core's policy the paper's other scheduler, ByPriority.
 
-A preempted request that gets a host again needs an overhead drawn from a
-sample. Equal seeds give equal results.
+Time jumps from event to event. Whoever has given way, and gets a host again,
+is a while on its way; how long is drawn from a sample. Equal seeds give equal
+results.
 """
 
 import collections
@@ -34,16 +35,17 @@ from nova_preempt.core.model import SECOND, Resources
 from nova_preempt.simulator.events import EventQueue
 from nova_preempt.simulator.events import Phase
 
-#: {seconds to resume a container: frequency}, as the authors measured.
+#: {seconds it took to get a container back to a host: how often}, as they
+#: measured it.
 CONTAINERS_S = {1: 28, 2: 1400, 3: 754, 4: 35, 5: 6, 6: 3}
 
 
 @dataclasses.dataclass(frozen=True)
 class ByPriority:
-    """Rule that ranks by the importance of the class alone.
+    """The more important class first, whatever was promised.
 
-    The latest arrival is evicted first, and the best host has the fewest
-    victims of the most important class.
+    The last that came ends first, and that host is best where the fewest of
+    the most important class end.
     """
 
     classes: availability_margin.Classes
@@ -61,27 +63,28 @@ class ByPriority:
         return one.qos.importance < other.qos.importance
 
     def victims(
-        self, held: Sequence[class_policies.Held], missing: Resources
-    ) -> Sequence[class_policies.Held] | None:
+        self, held: Sequence[class_policies.RankedRequest], missing: Resources
+    ) -> Sequence[class_policies.RankedRequest] | None:
         return class_policies.reprieve(held, missing, self.order)
 
-    def cost(self,
-             victims: Iterable[class_policies.Held]) -> class_policies.Key:
+    def cost(self, victims: Iterable[
+            class_policies.RankedRequest]) -> class_policies.Key:
         numbers = [0] * len(self.classes)
         for each in victims:
             numbers[self.classes.rank(each.standing.qos)] += 1
         return tuple(numbers)
 
-    def floor(self, held: Sequence[class_policies.Held]) -> class_policies.Key:
+    def floor(self, held: Sequence[
+            class_policies.RankedRequest]) -> class_policies.Key:
         return ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Arrival:
-    """Arrival of a request.
+    """A request comes.
 
-    ``life_us``: time until it is deleted, None for never. ``run_us``: run time
-    after which it ends, None for no limit.
+    ``life_us``: how long it is there, None for ever. ``run_us``: it ends as
+    soon as it has run for so long, None if it does not.
     """
 
     at_us: int
@@ -94,14 +97,16 @@ class Arrival:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """Parameters of an experiment.
+    """What happens.
 
-    ``hosts``: {uuid: capacity}. ``period_us``: interval of passes without
-    events. ``overheads_s``: {seconds to resume on a host: frequency}.
+    ``hosts``: {uuid: what each has}. ``rule``: a
+    core.classes.class_policies.SchedulingRule. ``period_us``: how long after a
+    pass there is another one, if nothing happens. ``overheads_s``: {seconds to
+    get back to a host: how often}.
     """
 
     classes: availability_margin.Classes
-    rule: class_policies.Rule
+    rule: class_policies.SchedulingRule
     hosts: Mapping[str, Resources]
     arrivals: Sequence[Arrival]
     until_us: int
@@ -111,7 +116,7 @@ class Experiment:
 
     @property
     def mean_overhead_us(self) -> int:
-        """Mean overhead, which the passes assume."""
+        """What is expected of each."""
         count = sum(self.overheads_s.values())
         return SECOND * sum(seconds * often for seconds, often
                             in self.overheads_s.items()) // count
@@ -119,10 +124,9 @@ class Experiment:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """Result of an experiment.
+    """What has become of it.
 
-    ``availabilities``: {class: availability of each request, in order of
-    arrival}.
+    ``availabilities``: {class: that of its requests, in order of arrival}.
     """
 
     availabilities: Mapping[str, Sequence[fractions.Fraction]]
@@ -130,14 +134,14 @@ class Outcome:
     passes: int
 
     def gini(self, class_name: str) -> float:
-        """Return the Gini coefficient of the availabilities of a class."""
+        """How unequal they are."""
         return float(gini(self.availabilities[class_name]))
 
 
 def gini(values: Collection[fractions.Fraction]) -> fractions.Fraction:
-    """Return the Gini coefficient, from 0 (all equal) to 1.
+    """Return how unequal values are, from 0 (all the same) to 1.
 
-    It is 0 for no values, or if all are 0.
+    0 too where there are none, or all are 0.
     """
     total = sum(values, fractions.Fraction())
     if not total:
@@ -148,7 +152,7 @@ def gini(values: Collection[fractions.Fraction]) -> fractions.Fraction:
 
 
 def run(experiment: Experiment, seed: int) -> Outcome:
-    """Run an experiment.
+    """Let it happen.
 
     :param seed: of the overheads
     """
@@ -159,9 +163,9 @@ class _Run:
 
     def __init__(self, experiment: Experiment, chance: random.Random) -> None:
         self.experiment = experiment
-        # In order of arrival.
+        # In order of their coming.
         self.waiting: dict[str, None] = {}
-        # {host: {uuid: serial number of its placement}}
+        # {host: {uuid: number of its stay}}
         self.hosts: dict[str, dict[str, int]] = {
             uuid: {} for uuid in experiment.hosts}
         self.claimants: dict[str, class_dispatch.Claimant] = {}
@@ -206,7 +210,7 @@ class _Run:
         self._want_pass(self.passes)
 
     def _run_on(self, uuid: str, host: str, stay: int) -> None:
-        """Start a request that is still on its host, and schedule its end."""
+        """Run one that is still there; once its work is done, it ends."""
         if self.hosts[host].get(uuid) != stay:
             return
         clocks = self._note(uuid, Kind.RUNNING).clocks
@@ -227,7 +231,7 @@ class _Run:
         self._want_pass(self.passes)
 
     def _want_pass(self, number: int) -> None:
-        """Schedule a pass after all events of this moment."""
+        """Have one pass for all that happens now, after the last one."""
         self._events.add(self._events.now_us, Phase.POLL, self._pass, number)
 
     def _pass(self, number: int) -> None:
@@ -244,11 +248,10 @@ class _Run:
         self._in(self.experiment.period_us, self._want_pass, self.passes)
 
     def _decide(self) -> Iterable[class_dispatch.Placement]:
-        return class_dispatch.one_round(
-            [self.claimants[uuid] for uuid in self.waiting],
-            [class_dispatch.RoundHost(uuid, has, tuple(
-                self.claimants[each] for each in self.hosts[uuid]))
-             for uuid, has in self.experiment.hosts.items()],
+        return class_dispatch.dispatch([self.claimants[
+            uuid] for uuid in self.waiting], [class_dispatch.RoundHost(uuid,
+            has, tuple(self.claimants[each] for each in self.hosts[uuid]))
+            for uuid, has in self.experiment.hosts.items()],
             self.experiment.classes, self.experiment.rule, self._events.now_us)
 
     def _allocate(self, placement: class_dispatch.Placement) -> None:
@@ -272,7 +275,7 @@ class _Run:
         return Outcome(dict(found), self.preemptions, self.passes)
 
 
-#: The published classes and their promised availabilities.
+#: The published classes, and their shares of what comes.
 PUBLISHED = (('gold', fractions.Fraction(1)),
              ('silver', fractions.Fraction(9, 10)),
              ('bronze', fractions.Fraction(1, 2)))
@@ -280,26 +283,27 @@ PUBLISHED = (('gold', fractions.Fraction(1)),
 
 def published_classes(safety_margin_s: int = 30, least_run_s: int = 0
                       ) -> availability_margin.Classes:
-    """Return the classes gold, silver and bronze."""
+    """Gold, silver and bronze."""
     return availability_margin.Classes(*(
         availability_margin.QosClass(name, importance, availability,
                                      safety_margin_s, least_run_s=least_run_s)
         for importance, (name, availability) in enumerate(PUBLISHED, start=1)))
 
 
-def validation(counts: Mapping[str, int], seed: int, *,
-               rule: Callable[[availability_margin.Classes],
-                              class_policies.Rule] = class_policies.ByPromise,
-               classes: availability_margin.Classes | None = None,
-               **options: Any) -> Experiment:
-    """Return a validation experiment of the paper.
+def validation(counts: Mapping[str, int], seed: int, *, rule: Callable[[
+        availability_margin.Classes],
+        class_policies.SchedulingRule] = class_policies.PromiseRule,
+        classes: availability_margin.Classes | None = None,
+        **options: Any) -> Experiment:
+    """One of the two experiments that the published simulator is held against.
 
-    An hour on 20 hosts for ten requests each. A request arrives each second,
-    in random order, and never ends.
+    An hour on 20 hosts with room for ten each. One request comes each second,
+    in random order, and stays.
 
-    :param counts: {class: number of requests}, VALIDATION_1 or VALIDATION_2
+    :param counts: {class: how many requests of it}; 80 gold, 80 silver and 96
+        bronze ones, or 221 silver ones
     :param seed: of the order
-    :param rule: makes the rule, given the classes
+    :param rule: makes the rule of the classes
     :param options: of Experiment
     """
     classes = classes or published_classes()
@@ -315,6 +319,6 @@ def validation(counts: Mapping[str, int], seed: int, *,
         3600 * SECOND, **options)
 
 
-#: Requests of the two validation experiments.
+#: The counts of the two.
 VALIDATION_1 = {'gold': 80, 'silver': 80, 'bronze': 96}
 VALIDATION_2 = {'silver': 221}

@@ -7,10 +7,10 @@ requests for whole hosts, as Grid'5000 has them in advance, and as they would
 come to a cloud without reservations. Their metrics are res_idle, e_savings
 and delay_req.
 
-Each request is a reservation in a trace for ``simulator/simulation.py``: of
+Each request is a reservation of a trace for ``simulator/simulation.py``: of
 whole hosts, those with the most FLOPS per watt first, whether they are on or
-not. Without reservations it is requested at its start. There are no servers:
-a reservation is assumed to use all cores of its hosts.
+not. Without reservations it is asked for when it is to start. No servers come:
+who has hosts is taken to use all of their cores.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,15 +45,15 @@ PAPER = ('F. Rossigneux, L. Lefèvre, M. Dias de Assunção: A Resource '
          'Rossigneux (CNSM 2016), its abstract')
 
 DAYS = 14
-#: Interval at which the paper notes idle hosts; all tasks have it here.
+#: How often the paper notes what is idle; all is looked at as often.
 NOTE_S = 60
 IDLE_INTERVALS = 5
-#: Capacity above the peak of the demand, as a share of it.
+#: How much more there is than the most that is asked for at once.
 SAFETY = 0.1
 
 CORES = 8
-#: Not in the paper: time from power on until a host is usable, and computing
-#: power (GFLOPS) and watts in use, idle and asleep of hosts of three ages.
+#: Not in the paper: from power on until a host can be used, and what hosts
+#: of three ages compute (GFLOPS) and draw, in use, idle and asleep (W).
 BOOT_S = 180
 _KINDS = ((90.0, 290.0, 180.0), (160.0, 250.0, 140.0), (300.0, 210.0, 90.0))
 ASLEEP_W = 8.0
@@ -70,7 +70,7 @@ _OPTIONS = simulation_settings.Options(
 _DAY_S = 86400
 _WORKING_H = (8, 20)
 _WORKDAYS = 5
-#: Parameters of the synthetic load.
+#: Of the load that we make up.
 _PER_WORKING_HOUR = 6.0
 _PER_OTHER_HOUR = 0.6
 _MEAN_HOSTS = 6
@@ -82,7 +82,7 @@ _AHEAD = 0.6
 
 @dataclasses.dataclass(frozen=True)
 class Lease:
-    """Request for hosts: time of the request, start and duration."""
+    """Hosts for somebody: asked for, wanted from, and for how long."""
 
     asked_s: int
     start_s: int
@@ -118,7 +118,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
         list(_figures(found, count, end_s)), [_plot(found)])
 
 
-# -- requests ----------------------------------------------------------------
+# -- what is asked for -------------------------------------------------------
 
 def make(days: int, seed: int) -> list[Lease]:
     """Return Leases in order of their requests; day 0 is a Monday."""
@@ -138,7 +138,7 @@ def _lease(at_s: int, chance: random.Random) -> Lease:
     start_s = at_s
     if chance.random() < _AHEAD:
         if chance.random() < 0.5:
-            # The next evening, as if no host were free before.
+            # The next evening, until when no host was free.
             evening_s = at_s - at_s % _DAY_S + 3600 * _WORKING_H[1]
             start_s = max(at_s, evening_s) + int(chance.expovariate(1 / 3600))
         else:
@@ -151,32 +151,32 @@ def _lease(at_s: int, chance: random.Random) -> Lease:
 
 
 def is_working(time_s: int) -> bool:
-    """Tell whether a time is within working hours of a working day."""
+    """Whether a time is on a working day, in working hours."""
     day, second = divmod(time_s, _DAY_S)
     return day % 7 < _WORKDAYS and (
         _WORKING_H[0] <= second / 3600 < _WORKING_H[1])
 
 
 def on_demand(lease: Lease) -> Lease:
-    """Return the request that the user would make of a cloud on demand.
+    """Return what its user would have asked of a cloud that has room.
 
-    Adaptations 1 and 2 of the paper: a request made in working hours for
-    another time starts at once, any other at the same time as before.
+    Adaptations 1 and 2 of the paper: who asked in working hours for another
+    time would have started at once, all others when they did.
     """
     if is_working(lease.asked_s) and not is_working(lease.start_s):
         return dataclasses.replace(lease, start_s=lease.asked_s)
     return dataclasses.replace(lease, asked_s=lease.start_s)
 
 
-# -- simulation --------------------------------------------------------------
+# -- what becomes of it ------------------------------------------------------
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    """Results of a run.
+    """Results of a run: how requests fared on some hosts.
 
-    :param late_s: delay of each started request
-    :param delays: of the requests that were delayed
-    :param series: numbers of hosts that were on, and reserved
+    :param late_s: how long each that has begun has waited for its hosts
+    :param delays: of those that have waited
+    :param series: how many hosts were on, and how many reserved
     """
 
     totals: power_savings.Totals
@@ -193,10 +193,10 @@ class Site:
 
 def simulate(requests: Iterable[Lease], count: int, end_s: int, *,
              is_switching: bool = True, is_ranked: bool = True) -> Site:
-    """Simulate requests on a number of hosts.
+    """Let requests come to so many hosts.
 
     :param is_switching: whether idle hosts are switched off
-    :param is_ranked: whether hosts with the most FLOPS per watt come first
+    :param is_ranked: whether those with the most FLOPS per watt come first
     """
     known = [each if is_ranked else dataclasses.replace(each, flops=None)
              for each in _FIGURES]
@@ -229,7 +229,7 @@ def simulate(requests: Iterable[Lease], count: int, end_s: int, *,
         if late_s[-1]:
             delays.append(power_savings.Delay(
                 CORES * len(names), late_s[-1], asked[uuid].run_s))
-        # The simulation counts their idle power already.
+        # The simulation knows what they draw while they are idle.
         joules += (ends.get(uuid, end_s) - at_s) * sum(
             (kinds[name].figures.watts or 0.0)
             - (kinds[name].figures.idle_watts or 0.0) for name in names)
@@ -242,7 +242,7 @@ def simulate(requests: Iterable[Lease], count: int, end_s: int, *,
         late_s, delays, series)
 
 
-# -- figures -----------------------------------------------------------------
+# -- what is said of it ------------------------------------------------------
 
 _CNSM = 'abstract of CNSM 2016'
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Placement of containers in batches and one by one: Y. Hu et al.
+"""Placement of many at once, and one by one: Y. Hu et al.
 
 "ECSched: Efficient Container Scheduling on Heterogeneous Clusters", Euro-Par
 2018, doi 10.1007/978-3-319-96983-1_26, section 4: containers as in Google's
 trace come to thirty machines of three kinds, over hours or all at once, and
 100 to 300 wait for 1,000 and 5,000 machines.
 
-This cannot be a trace for ``simulator/simulation.py``: it compares schedulers
-that the service does not have, the paper's own (ecsched_flow.py) and those of
-Kubernetes and Swarm, which process their queues at each heartbeat.
+It is no trace for ``simulator/simulation.py``: what is compared are schedulers
+of which the service has none, the paper's own (ecsched_flow.py) and those of
+Kubernetes and Swarm, which look at their queues at each heartbeat.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,32 +36,32 @@ CONTAINERS = 8300
 HOURS = 5
 MEAN_S = 764
 AFFINITY = 0.06
-#: Seconds between heartbeats, which the paper does not give. Containers per
-#: batch, and per heartbeat one by one, are those of the authors' prototype.
+#: Seconds from one heartbeat to the next: how long theirs is they do not say.
+#: How many are looked at then, and placed one by one, as in their prototype.
 HEARTBEAT_S = 10
 BATCH = 100
 ONE_BY_ONE = 50
 #: Shares of the largest machine, in thousandths.
 MACHINES = ((250, 10), (500, 10), (1000, 10))
-#: In thousandths: the demand slightly exceeds the capacity.
+#: In thousandths: so that there is just not enough for all who come.
 _MEAN_SIZE = {'CPU': 57, 'MEMORY': 50}
 _SIGMA = 1.0
 _SIGMA_S = 1.5
-#: Two containers with affinity fit on the largest machine.
+#: So that two that have to be together fit on the largest machine.
 _MOST_SIZE = 500
 _MOST_OF_THEM = 0.9
 
-#: Containers of the run in which baselines keep the order of their queue:
-#: enough for them to fall behind.
+#: So many come where the baselines wait for the first of their queue: enough
+#: for them to fall behind.
 _IN_ORDER = 1500
 
 
 @dataclasses.dataclass(frozen=True)
 class Container:
-    """A container; times are in seconds.
+    """One: when it comes and how long it runs, in seconds.
 
     :param machines: its machine affinity, None for any
-    :param together: its affinity group, '' for none
+    :param together: the group of those that have to be on one machine
     """
 
     number: int
@@ -76,7 +76,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
         ) -> figures.Evaluation:
     """Return a figures.Evaluation.
 
-    :param clock: returns processor time in seconds
+    :param clock: tells processor time in seconds
     """
     count = max(100, round(CONTAINERS * scale))
     online = Runs(make(count, seed))
@@ -146,7 +146,7 @@ def _machines() -> dict[str, int]:
 # -- one run -----------------------------------------------------------------
 
 class _Cluster:
-    """Machines and their free amounts."""
+    """Machines, and what runs there."""
 
     def __init__(self) -> None:
         self.has = {name: dict.fromkeys(_MEAN_SIZE, size)
@@ -171,7 +171,7 @@ def _request(container: Container) -> batch_model.Request:
 
 
 class _Batches:
-    """The scheduler of ECSched: rounds of a flow over a batch."""
+    """ECSched: rounds of a flow, of at most so many at once."""
 
     def __init__(self, score: str) -> None:
         self._placer = ecsched_flow.placer(score)
@@ -180,7 +180,7 @@ class _Batches:
               ) -> Iterator[tuple[Container, str]]:
         """Yield (container, machine)."""
         batch = list(waiting[:BATCH])
-        # A pair with affinity stays in the same batch.
+        # Who belongs together is not cut apart.
         if len(waiting) > BATCH and batch[-1].together and (
                 waiting[BATCH].together == batch[-1].together):
             batch.pop()
@@ -193,10 +193,9 @@ class _Batches:
 
 
 class _OneByOne:
-    """Scheduler that places each container on the machine of most weight.
+    """In order of the queue, each where a weight is largest.
 
-    :param in_order: whether the first container that does not fit blocks the
-        queue
+    :param in_order: whether all wait for the first that has no room
     """
 
     def __init__(self,
@@ -225,7 +224,7 @@ class _OneByOne:
 
     def _best(self, each: Container, waiting: Sequence[Container],
               cluster: _Cluster, chosen: Mapping[str, str]) -> str | None:
-        # An affinity group is a pair of successive containers.
+        # Those that belong together are a pair, one after the other.
         needed = each.resources
         if each.together in chosen and each.together:
             return chosen[each.together]
@@ -245,7 +244,7 @@ def _kubernetes(needed: Resources, free: Resources, has: Resources
 
 
 def _swarm(needed: Resources, free: Resources, has: Resources) -> float:
-    """Return the load of a machine afterwards: the fullest is best."""
+    """How loaded it is then: the fullest first."""
     return sum((has[item] - free[item] + needed[item]) / has[item]
                for item in has)
 
@@ -258,12 +257,12 @@ def _scheduler(name: str, in_order: bool = False) -> _Batches | _OneByOne:
 
 
 class Runs:
-    """Runs of the same containers with each scheduler.
+    """The same containers with each of the schedulers.
 
-    :param in_order: whether baselines keep the order of their queue
-    :ivar completion_s: {scheduler: {container: seconds from request to end}}
-    :ivar use: {scheduler: mean use of the machines until 90 % of the
-        containers are placed: the rest may wait long}
+    :param in_order: whether baselines wait for the first of their queue
+    :ivar completion_s: {scheduler: {container: from its request to its end}}
+    :ivar use: {scheduler: mean share of the machines in use, until most of
+        them have got one: some wait for a long time for theirs}
     """
 
     def __init__(self, containers: Sequence[Container], in_order: bool = False
@@ -306,16 +305,16 @@ class Runs:
         self.use[name] = area / (total * full_s) if full_s else 0.0
 
     def improvements(self, baseline: str, name: str) -> list[float]:
-        """Return time with the baseline / time with a scheduler, of each."""
+        """How many times as long each container takes with a baseline."""
         before, after = self.completion_s[baseline], self.completion_s[name]
         return [before[number] / after[number] for number in before]
 
     def mean_s(self, name: str) -> float:
-        """Return the mean seconds of containers from request to end."""
+        """How long containers take on average, from request to end."""
         return figures.mean(list(self.completion_s[name].values()))
 
 
-# -- time of a decision ------------------------------------------------------
+# -- how long a decision takes -----------------------------------------------
 
 def overhead(machines: int, requests: int, repetitions: int, seed: int,
              clock: Callable[[], float], one_by_one: bool = False) -> float:
@@ -344,7 +343,7 @@ def _large(name: str, chance: random.Random) -> batch_model.HostState:
 
 
 def _flavor(chance: random.Random) -> dict[str, int]:
-    """Return the amounts of a container; no two are alike, as in a trace."""
+    """Containers differ from one another, as in a trace."""
     return {
         'CPU': max(1, round(generator.lognormal(chance, 500, _SIGMA))),
         'MEMORY': max(1, round(generator.lognormal(chance, 1000, _SIGMA)))}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares figures with "ECSched" (Y. Hu et al., Euro-Par 2018)."""
+"""The figures of "ECSched" (Y. Hu et al., Euro-Par 2018) beside ours."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@
 In each round a machine takes one container at most, so the flow of the paper
 (a node for each container and machine, capacity 1 on each arc) is an
 assignment problem, which scipy solves. After each round the scores are
-computed anew. Grouping, scores and free amounts are those of ``core.batch``;
-the service does not use rounds, which place fewer servers than one by one
-where capacity is scarce.
+computed anew. Grouping, scores and the amounts that are left are those of
+``core.batch``; the rounds are the paper's alone, since they place fewer
+servers than one by one where there is little room.
 """
 
 import collections
@@ -19,11 +19,11 @@ import scipy.optimize
 
 from nova_preempt.core.batch import batch_model
 from nova_preempt.core.batch import batch_placement
-from nova_preempt.core.batch.free_capacity import NO
-from nova_preempt.core.batch.free_capacity import Table
-from nova_preempt.core.batch.greedy_solver import Found
+from nova_preempt.core.batch.free_capacity import IMPOSSIBLE
+from nova_preempt.core.batch.free_capacity import FreeCapacity
+from nova_preempt.core.batch.greedy_solver import Solution
 from nova_preempt.core.batch.greedy_solver import Unit
-from nova_preempt.core.batch.integer_program import worth_it
+from nova_preempt.core.batch.integer_program import useful_columns
 
 ROUNDS = 5
 FLOW = 'flow'
@@ -36,10 +36,9 @@ def placer(score: str, rounds: int = ROUNDS) -> batch_placement.Batch:
         search=functools.partial(_place_in_rounds, rounds))
 
 
-def _place_in_rounds(rounds: int, table: Table, units: Sequence[Unit],
-                     _options: batch_model.Options,
-                     _left_s: float | None) -> Found:
-    """Place units of one container each, and claim them in the table."""
+def _place_in_rounds(rounds: int, table: FreeCapacity, units: Sequence[Unit],
+        _options: batch_model.Options, _left_s: float | None) -> Solution:
+    """Place units of one container each, and take them from the table."""
     at: dict[int, int] = {}
     score = 0
     for _ in range(rounds):
@@ -48,36 +47,35 @@ def _place_in_rounds(rounds: int, table: Table, units: Sequence[Unit],
         placed = {waiting[i]: j for i, j in found.items()}
         if not placed:
             break
-        # Scores do not change within a round.
+        # The scores of a round are those at its begin.
         score += sum(int(table.scores[units[n].f, placed[n]]) for n in placed)
         for n, j in placed.items():
             table.take(units[n].f, j)
         at.update(placed)
-    return Found(
-        tuple(n in at for n in range(len(units))),
-        collections.Counter((units[n].f, j) for n, j in at.items()),
-        score, FLOW)
+    return Solution(tuple(n in at for n in range(len(units))),
+        collections.Counter((units[n].f, j) for n, j in at.items()), score,
+        FLOW)
 
 
 def assign(scores: npt.NDArray[np.int64], order: Sequence[int]
            ) -> dict[int, int]:
     """Return {number in the order: machine} with the largest sum of scores.
 
-    As many containers as possible get a machine, and earlier containers take
-    precedence: sets of containers that can have a machine each are the
-    independent sets of a matroid, in which adding the next container that
-    still fits ends with a largest set.
+    As many containers as possible get a machine, and none is left out for one
+    that comes later: sets of containers that can have a machine each are the
+    independent sets of a matroid, in which taking the next one that still
+    fits ends with a largest set.
 
-    :param scores: [class, machine], NO where it does not fit
+    :param scores: [class, machine], NO where it is not possible
     :param order: the class of each container, in order
     """
-    chosen = _placeable(scores > NO, order)
+    chosen = _placeable(scores > IMPOSSIBLE, order)
     if not chosen:
         return {}
-    columns = worth_it(scores[sorted({*order})], len(order))
+    columns = useful_columns(scores[sorted({*order})], len(order))
     rows = np.array([order[n] for n in chosen])
     costs = -scores[np.ix_(rows, columns)].astype(float)
-    costs[costs == -NO] = np.inf
+    costs[costs == -IMPOSSIBLE] = np.inf
     _rows, found = scipy.optimize.linear_sum_assignment(costs)
     # Containers of a class are alike: in order of the machines' names.
     machines_of: dict[int, list[int]] = {}
@@ -90,7 +88,7 @@ def assign(scores: npt.NDArray[np.int64], order: Sequence[int]
 
 def _placeable(possible: npt.NDArray[np.bool_], order: Sequence[int]
                ) -> list[int]:
-    """Return the numbers of the containers that get a machine.
+    """Return the numbers of those that get a machine.
 
     By augmenting paths (H. W. Kuhn, 1955), one container after another.
     """
@@ -108,7 +106,7 @@ def _placeable(possible: npt.NDArray[np.bool_], order: Sequence[int]
 
 def _augment(possible: npt.NDArray[np.bool_], owner: npt.NDArray[np.int64],
              start: int, closed: Collection[int]) -> set[int]:
-    """Give a class another machine, or return the classes it reached."""
+    """Give a class one more machine, or return the classes it could ask."""
     came: dict[int, tuple[int, int] | None] = {start: None}
     queue = [start]
     for f in queue:

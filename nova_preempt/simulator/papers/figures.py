@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares our figures with published figures, as text and plots."""
+"""Figures beside published ones, and what is drawn of them."""
 
 from collections.abc import Iterator, Sequence
 import dataclasses
@@ -11,15 +11,17 @@ _WIDTH = 78
 
 @dataclasses.dataclass(frozen=True)
 class Figure:
-    """A figure of a paper and our figure.
+    """A figure of a paper beside ours.
 
-    :param published: a number or words; None if not published or lost
+    :param published: a number, or in words; None if it was not published,
+        or what was is not to be had
     :param ours: of the same kind
-    :param reason: why they differ, or another remark
-    :param source: of the published figure: a section or table of the paper,
-        its abstract, the logs of its authors, or "computed" by a rule of the
-        text; '' if nothing is published
-    :param is_time: whether ours is a measured time, which varies between runs
+    :param reason: why they differ, or what else is to be known
+    :param source: where the published one is: a section or table of the
+        paper, its abstract, the logs of its authors, or "computed" where we
+        follow a rule of the text; '' if nothing is published
+    :param is_time: whether ours is measured, so that no two runs have the
+        same
     """
 
     name: str
@@ -31,7 +33,7 @@ class Figure:
 
     @property
     def deviation(self) -> float | None:
-        """Return the relative deviation of ours, None if not comparable."""
+        """Return by which part ours is larger; None if nobody can tell."""
         if not _is_number(self.published) or not _is_number(self.ours):
             return None
         if not self.published:
@@ -39,13 +41,13 @@ class Figure:
         return (self.ours - self.published) / self.published
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figure for JSON."""
+        """Return it as JSON has it."""
         return {**dataclasses.asdict(self), 'deviation': self.deviation}
 
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """A data series of a panel.
+    """Points of one colour.
 
     :param style: "line", "step", "points" or "bar"
     """
@@ -58,7 +60,7 @@ class Series:
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """A set of axes and its data series."""
+    """Axes, and what is drawn there."""
 
     title: str
     x_label: str
@@ -77,11 +79,11 @@ class Plot:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """The reproduced evaluation of a paper.
+    """What came of one paper.
 
-    :param paper: reference
-    :param scale: of the run, in words
-    :param stand_in: replacement of data that is not public, '' if none
+    :param paper: who, where and when
+    :param scale: at which it was run, in words
+    :param stand_in: what stands in for data that is not public, '' if none is
     """
 
     paper: str
@@ -91,7 +93,7 @@ class Evaluation:
     plots: Sequence[Plot] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the evaluation for JSON, without the plots."""
+        """Return it as JSON has it, but for the plots."""
         return {'paper': self.paper, 'scale': self.scale,
                 'stand_in': self.stand_in,
                 'figures': [each.as_dict() for each in self.figures]}
@@ -114,7 +116,7 @@ def lines(evaluation: Evaluation) -> Iterator[str]:
         yield '  '.join((row[0].ljust(widths[0]), *(
             cell.rjust(width) for cell, width in zip(
                 row[1:-1], widths[1:-1], strict=True)), row[-1])).rstrip()
-        # Successive equal reasons are printed once, after the last figure.
+        # The same reason of several is said once, after the last of them.
         if reason not in reasons[number + 1:number + 2]:
             yield from textwrap.wrap(reason, _WIDTH, initial_indent='    ',
                                      subsequent_indent='    ')
@@ -140,12 +142,12 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean, 0 for no values."""
+    """Return the mean, 0 of none."""
     return sum(values) / len(values) if values else 0.0
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """Return a quantile, 0 for no values."""
+    """Return the value that so many are not above, 0 of none."""
     ordered = sorted(values)
     if not ordered:
         return 0.0
@@ -153,7 +155,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def cdf(label: str, values: Sequence[float]) -> Series:
-    """Return the cumulative distribution of values."""
+    """Return which share of values is not above each."""
     ordered = sorted(values)
     return Series(label, ordered, [
         number / len(ordered) for number in range(1, len(ordered) + 1)],

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of victims and time of a decision: A. López García et al.
+"""Who gives way, and how long a decision takes: A. López García et al.
 
 "An efficient cloud scheduler design supporting preemptible instances", FGCS
 2019, doi 10.1016/j.future.2018.12.057, section 4: four states of a testbed,
 each with the victims that were chosen there, and the time of a scheduling
 call with an empty and with a full testbed.
 
-Each testbed is a trace for ``simulator/simulation.py``. The run time of each
-server sets when it is requested; a resource class that no other host has binds
-the servers of a table to their host.
+Each testbed is a trace for ``simulator/simulation.py``. Its servers have come
+as long before the request as they have run by then; to each host of a table
+they are bound by a resource class that no other host has.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ PAPER = ('A. López García, E. Fernández-del-Castillo, I. Campos Plasencia: '
          'An efficient cloud scheduler design supporting preemptible '
          'instances (FGCS 2019), section 4')
 
-#: Without disk: by the text, four medium servers fill a host.
+#: Their disk does not count: four medium servers fill a host, as they say.
 SIZES = {
     'S': {'VCPU': 1, 'MEMORY_MB': 2000},
     'M': {'VCPU': 2, 'MEMORY_MB': 4000},
@@ -42,17 +42,17 @@ SIZES = {
 }
 HOST = {'VCPU': 8, 'MEMORY_MB': 16000}
 _MINUTE_US = 60 * SECOND
-#: Billing period; a partial period is not paid.
+#: What is not a whole period is not paid.
 _PAID_US = 60 * _MINUTE_US
-#: Time of the request.
+#: When requests come to servers of which each has run for a time of its own.
 NOW_US = 100 * _PAID_US
-#: Boots and evictions take no time.
+#: Servers run once they have a host, and end once they are asked to.
 _AT_ONCE = delays.Delays(*[delays.Delay('constant:0')] * 8)
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """A testbed, a request, and the published choice of victims.
+    """A testbed, a request that comes to it, and who was ended for it.
 
     :param hosts: {host: (sizes of normal servers, {preemptible server:
         (minutes that it has run, size)})}
@@ -101,12 +101,12 @@ TABLES = (
 POLICY = preemption_policy.Policy(eligibility.Rules(), ('delete',),
                                   costs.partial_hour)
 
-#: Number of calls whose time is measured.
+#: Of the times of a call: one size of servers, and so many of them.
 CALLS = 130
-#: Hosts for these calls; the number in the paper is lost.
+#: Enough for them; how many hosts the testbed had is lost.
 CALL_HOSTS = 33
-#: Repetitions of each scenario, and random testbeds of either kind, at full
-#: scale.
+#: How often each scenario is repeated at full scale, and how many testbeds
+#: of either kind are filled.
 REPETITIONS = 20
 TESTBEDS = 200
 
@@ -115,7 +115,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
         ) -> figures.Evaluation:
     """Return a figures.Evaluation.
 
-    :param clock: returns processor time in seconds
+    :param clock: tells processor time in seconds
     """
     times = call_times(max(2, round(REPETITIONS * scale)), clock)
     testbeds = max(10, round(TESTBEDS * scale))
@@ -133,7 +133,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
 class Testbed:
     """A simulation of a few hosts, NAME-1 for each of these names.
 
-    Each host has a resource class of its own, its NAME.
+    On each host servers may take something that the others do not have.
     """
 
     def __init__(self, names: Iterable[str], *, always: bool = False,
@@ -148,7 +148,7 @@ class Testbed:
                     enabled=enabled), write=self._records.append)
 
     def come(self, *boots: Boot) -> dict[str, dict[str, Any]]:
-        """Request servers; return {event: its last record}."""
+        """Let servers be asked for; return {event: its last record}."""
         self._records.clear()
         self._simulation.run(boots)
         return {record['event']: record for record in self._records}
@@ -160,7 +160,7 @@ class Testbed:
 
 
 def _spot(at_us: int, uuid: str, size: str, host: str | None = None) -> Boot:
-    """Return the request of a preemptible server, on a host if given."""
+    """Return the request of a preemptible server, which may name its host."""
     return Boot(at_us, uuid, SIZES[size] | ({host: 1} if host else {}),
                 class_name='preemptible')
 
@@ -218,7 +218,7 @@ def _random(count: int, seed: int) -> Iterator[Figure]:
 
 
 def _is_best(chance: random.Random, sizes: str) -> bool:
-    """Fill a testbed until a preemption; tell whether it is cheapest."""
+    """Fill a testbed until somebody has to end; whether it is the cheapest."""
     while True:
         there: dict[str, list[Boot]] = {f'{name}-1': [] for name in 'ABCD'}
         testbed = Testbed('ABCD')
@@ -228,7 +228,7 @@ def _is_best(chance: random.Random, sizes: str) -> bool:
             size = chance.choice(sizes)
             boot = Boot(now_us, f'{number}', SIZES[size], size)
             if chance.random() < 0.5:
-                # A preemptible request never preempts.
+                # Nobody ends for one that is preemptible itself.
                 boot = dataclasses.replace(boot, class_name='preemptible')
             found = testbed.come(boot)
             if 'placed' in found:
@@ -236,12 +236,12 @@ def _is_best(chance: random.Random, sizes: str) -> bool:
             elif 'preempted' in found:
                 return testbed.cost_us == _least(there.values(), boot)
             elif boot.class_name == 'normal':
-                # All preemptible servers do not suffice: another testbed.
+                # Not even all of them make room: another testbed.
                 break
 
 
 def _least(hosts: Iterable[Sequence[Boot]], new: Boot) -> int | None:
-    """Return the least cost of victims over all sets and hosts."""
+    """The least cost of any set of servers on any host that makes room."""
     least: int | None = None
     for there in hosts:
         lacks = {name: sum(SIZES[boot.flavor][name]
@@ -258,7 +258,7 @@ def _least(hosts: Iterable[Sequence[Boot]], new: Boot) -> int | None:
     return least
 
 
-# -- time of a call ----------------------------------------------------------
+# -- how long a call takes ---------------------------------------------------
 
 _UNMODIFIED = 'unmodified'
 _OURS = 'preemptible'
@@ -285,8 +285,8 @@ def call_times(repetitions: int, clock: Callable[[], float]
 def _scenario(scheduler: str, is_spot: bool, is_full: bool,
               clock: Callable[[], float]) -> Iterator[float]:
     names = [f'{number:02}' for number in range(CALL_HOSTS)]
-    # A retry searches without preemption first. Ours considers both states of
-    # each host at once, as published.
+    # A retry looks for a host without victims first. The other counts both
+    # states of each host at once, as published.
     testbeds = [Testbed(names, enabled=False)] * (scheduler != _OURS)
     if scheduler != _UNMODIFIED:
         testbeds.append(Testbed(names, always=scheduler == _OURS))

@@ -29,9 +29,9 @@ PAPER = ('M. Carvalho, F. Brasileiro, R. Lopes, G. Farias, A. Fook, J. Mafra, '
          'D. Turull: QoS-driven scheduling in the cloud (JISA 11, 2020), '
          'sections 4.4 and 5')
 
-#: Victims of equal size as the text chooses them.
-_AS_PRINTED = functools.partial(class_policies.ByPromise, exact=False)
-#: Seeds of each validation, and samples of the trace, at full scale.
+#: As the text chooses victims where all are alike.
+_AS_PRINTED = functools.partial(class_policies.PromiseRule, exact=False)
+#: Seeds of each validation, and samples of a trace, at full scale.
 SEEDS = 10
 SAMPLES = 10
 
@@ -40,8 +40,8 @@ _SEED = ('the order of the requests and the times to resume are drawn, so '
 _THIRTY = ('the text says that the safety margin and the period are 10 s; '
            'the logs that were published with it have 30 s each, and so have '
            'we')
-#: Logs of each validation, of their simulator and their cluster, which the
-#: authors have published separately.
+#: What the authors have published beside the paper: what each validation
+#: did, by their simulator and on their cluster.
 _LOGS = 'logs of the authors'
 _RESULTS = 'section 4.4.3'
 
@@ -55,7 +55,7 @@ def run(scale: float, seed: int, clock: Callable[[], float]
     first = {name: _validations(VALIDATION_1, rule, seeds)
              for name, rule in RULES.items()}
     as_in_text = _validations(
-        VALIDATION_1, class_policies.ByPromise, seeds, period_us=10 * SECOND,
+        VALIDATION_1, class_policies.PromiseRule, seeds, period_us=10 * SECOND,
         classes=availability.published_classes(safety_margin_s=10))
     second = {name: _validations(VALIDATION_2, rule, seeds)
               for name, rule in ((PROMISE, _AS_PRINTED),
@@ -80,10 +80,9 @@ def run(scale: float, seed: int, clock: Callable[[], float]
 
 # -- the validations ---------------------------------------------------------
 
-def _validations(counts: Mapping[str, int],
-                 rule: Callable[[availability_margin.Classes],
-                                class_policies.Rule],
-                 seeds: Sequence[int], **options: Any) -> list[Outcome]:
+def _validations(counts: Mapping[str, int], rule: Callable[[
+        availability_margin.Classes], class_policies.SchedulingRule],
+        seeds: Sequence[int], **options: Any) -> list[Outcome]:
     return [availability.run(availability.validation(
         counts, seed, rule=rule, **options), seed) for seed in seeds]
 
@@ -112,7 +111,7 @@ def _ranges(title: str, outcomes: Sequence[Outcome], name: str,
 
 
 def _first(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
-    """Yield the figures of validation 1 and those of their simulator."""
+    """Yield what came of the first; published: of their simulator."""
     ours = found[PROMISE]
     yield Figure('first validation, by promise: gold, mean', 0.9997,
                  figures.mean(_all(ours, 'gold')),
@@ -155,7 +154,7 @@ def _first(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
 
 
 def _as_in_text(outcomes: Sequence[Outcome]) -> Iterator[Figure]:
-    """Yield figures of validation 1 with margin and period of the text."""
+    """Yield the same with the margin and the period that the text has."""
     title = 'first validation, by promise, 10 s and 10 s'
     reason = ('the text has this margin and this period (section 4.1.3), and '
               'draws its results; with them ours preempts so often that '
@@ -188,7 +187,7 @@ def _second(found: Mapping[str, Sequence[Outcome]]) -> Iterator[Figure]:
 
 
 def _plot(name: str, found: Mapping[str, Sequence[Outcome]]) -> figures.Plot:
-    """Return Figures 4 and 5: the availability of each request."""
+    """Figures 4 and 5: the availability of each request."""
     panels = []
     for title, outcomes in found.items():
         series, begin = [], 0

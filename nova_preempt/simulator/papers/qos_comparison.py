@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares scheduling by promise and by priority on clouds of several sizes.
+"""Made-up samples of Google's trace in clouds of several sizes.
 
 The comparison of section 5 of "QoS-driven scheduling in the cloud" (M.
-Carvalho et al., JISA 11, 2020), with synthetic samples in place of Google's
-trace: promises kept by each rule, equity within a class, and service credits.
+Carvalho et al., JISA 11, 2020): which promises are kept by each rule, how
+equal the requests of a class fare, and what is given back.
 """
 
 import collections
@@ -23,10 +23,11 @@ from nova_preempt.simulator.traces import generator
 
 PROMISE = 'by promise'
 PRIORITY = 'by priority'
-RULES = {PROMISE: class_policies.ByPromise, PRIORITY: availability.ByPriority}
+RULES = {PROMISE: class_policies.PromiseRule,
+    PRIORITY: availability.ByPriority}
 
-#: {(cores, memory) of a host, in thousandths of the largest: frequency} of
-#: the machines in the trace of Google.
+#: {(cores, memory) of a host, in thousandths of the largest: how often}, as
+#: machines in the trace of Google are.
 _HOSTS = {(500, 500): 54, (500, 250): 31, (500, 750): 8, (1000, 1000): 6,
           (250, 250): 1}
 
@@ -37,14 +38,14 @@ _MEAN_SIZE = 40
 _LEAST_RUN_S = 60
 _LARGEST = 250
 
-#: Sizes of the cloud, as shares of the size for the peak; the last is ours:
-#: our synthetic peak is short.
+#: Parts of the size that would do without anybody waiting; the last is ours:
+#: what we make up is at its peak for a short time only.
 _PARTS = (1.0, 0.9, 0.8, 0.7)
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """A synthetic sample: requests, and hosts for their peak."""
+    """A made-up sample: requests, and hosts for the most that run at once."""
 
     requests = 250
     hours = 2
@@ -70,7 +71,7 @@ class Workload:
 
     def part(self, share: float, chance: random.Random
              ) -> dict[str, dict[str, int]]:
-        """Return a share of the hosts, drawn at random."""
+        """Return hosts of which some are taken away."""
         hosts = list(self.hosts)
         whole = sum(cpu for cpu, _ in hosts)
         while sum(cpu for cpu, _ in hosts) > share * whole:
@@ -93,9 +94,9 @@ def _arrival(number: int, chance: random.Random) -> availability.Arrival:
         run_us=round(run_s * SECOND))
 
 
-#: Service credits of large providers, (availability below, share of the
-#: price), of EC2 and Compute Engine. Since these promise more than 0.999, the
-#: availabilities are taken as shares of a promise.
+#: What large providers give back, (below which availability, which part of
+#: the price), as they say it of EC2 and Compute Engine. These promise more
+#: than 0.999 of the time: we take the availabilities as parts of a promise.
 CREDITS: dict[str, Sequence[tuple[int | str, int | str]]] = {
     'Amazon': ((1, '.1'), ('.99', '.3'), ('.95', 1)),
     'Google': ((1, '.1'), ('.99', '.25'), ('.95', 1)),
@@ -107,7 +108,9 @@ _SCHEDULES = {name: [(fractions.Fraction(below), fractions.Fraction(part))
 
 def fulfilment(found: Sequence[fractions.Fraction],
                promised: fractions.Fraction) -> fractions.Fraction:
-    """Return the share of requests whose promise was kept, 1 for none.
+    """Return the share of requests that ran for as long as was promised.
+
+    1 where there are none.
     """
     if not found:
         return fractions.Fraction(1)
@@ -117,20 +120,20 @@ def fulfilment(found: Sequence[fractions.Fraction],
 
 def deficits(found: Sequence[fractions.Fraction], promised: fractions.Fraction
              ) -> list[fractions.Fraction]:
-    """Return the shortfalls of the broken promises."""
+    """Return what lacks of the promise where it was broken."""
     return [promised - each for each in found if each < promised]
 
 
 def credit(found: fractions.Fraction, promised: fractions.Fraction,
            schedule: Iterable[tuple[fractions.Fraction, fractions.Fraction]]
            ) -> fractions.Fraction:
-    """Return the credit of a request, as a share of its price."""
+    """Return which part of its price a request gets back, the largest."""
     return max((share for below, share in schedule
                 if found < below * promised), default=fractions.Fraction(0))
 
 
 class Comparison:
-    """Outcomes of all samples at all sizes of the cloud, by both rules."""
+    """All samples at all sizes, by both rules."""
 
     def __init__(self, samples: int, seed: int) -> None:
         self._found: dict[tuple[float, str], list[availability.Outcome]] = (
@@ -161,23 +164,21 @@ class Comparison:
 
     def deficit(self, rule: str, parts: Sequence[float] = _PARTS[:-1]
                 ) -> float:
-        """Return the sum of the shortfalls of all classes."""
+        """The sum of what lacks, of all classes."""
         return float(sum(sum(deficits(
             self._values(part, rule, name), promised))
             for part in parts for name, promised in self._promised.items()))
 
     def credits(self, part: float, rule: str, provider: str) -> float:
-        """Return the sum of credits; all requests have the same price."""
+        """What is given back, in prices of a request: all cost the same."""
         return float(sum(
             credit(each, promised, _SCHEDULES[provider])
             for name, promised in self._promised.items()
             for each in self._values(part, rule, name)))
 
     def _more_credits(self) -> list[float]:
-        """Return how many percent more credits are due by priority.
-
-        For each size and provider with credits by promise.
-        """
+        """By how much more is given back by priority, in percent: of each
+        size and provider by which something is by promise."""
         more = []
         for part in _PARTS[:-1]:
             for provider in CREDITS:
@@ -200,7 +201,7 @@ class Comparison:
         return figures.mean(found)
 
     def figures(self) -> Iterator[Figure]:
-        """Yield the figures of section 5."""
+        """Yield those of section 5."""
         lost = ('their figures are in pictures and tables that are not in '
                 'the text we have')
         for part in _PARTS:
@@ -237,7 +238,7 @@ class Comparison:
         yield from self._money()
 
     def _money(self) -> Iterator[Figure]:
-        """Yield the figures of service credits and shortfalls."""
+        """Yield what is given back where promises are broken."""
         for part in _PARTS[:-1]:
             for provider in CREDITS:
                 for rule in RULES:
@@ -272,7 +273,7 @@ class Comparison:
                 self.deficit(rule), 'what the line above compares')
 
     def plot(self) -> Plot:
-        """Return a plot of promises kept and Gini coefficients."""
+        """Promises kept, and how equal those of a class fare."""
         names = [f'{part:g} N, {name}' for part in _PARTS
                  for name in self._promised]
         return figures.Plot('qos-comparison', [

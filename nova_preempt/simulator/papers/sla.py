@@ -6,10 +6,10 @@ Classes", LNCS 11339, doi 10.1007/978-3-030-10549-5_6, section 6: ninety
 containers of three users come to 15 hosts of 32 cores, all at once, three
 each three seconds, or as in traces of Google and Prezi.
 
-This cannot be a trace for nova_preempt.simulator.simulation: a container has
-no fixed size. It gets a share of the cores that are idle when it is chosen, on
-one host for each of its copies, and runs longer with fewer cores. As in the
-backlog, core.classes.core_allocation computes the number of cores.
+It is no trace for nova_preempt.simulator.simulation: a container has no size
+of its own; it gets a share of the cores that are idle as it is chosen, on one
+host for each of its copies, and runs for as much longer as it has fewer cores.
+How many cores it gets is core.classes.core_allocation, as the backlog has it.
 """
 
 from collections.abc import (
@@ -46,7 +46,7 @@ HOSTS = 5                # of each category
 CORES = 32
 SEQUENTIAL_S = 300
 CONTAINERS = 90
-#: Duration of the arrivals of a synthetic trace.
+#: How long the containers of a trace come, as we make it up.
 TRACE_S = 90
 
 _USERS = {Service.PREMIUM: 'premium', Service.ADVANCED: 'advanced',
@@ -55,11 +55,9 @@ _USERS = {Service.PREMIUM: 'premium', Service.ADVANCED: 'advanced',
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run of the evaluation.
+    """Containers that come, {user: how many}, and when.
 
     :param name: of the run, and of its figure
-    :param counts: {service: number of containers}
-    :param how: pattern of the arrivals
     """
 
     name: str
@@ -76,8 +74,8 @@ RUNS = (
                                    Service.BEST_EFFORT: 67}, 'trace'),
 )
 
-#: Extra copies: none, as in the service, and one more, as the text literally
-#: has it: a container, and copies of it.
+#: With as many copies as servers have here, and as the text has it at its
+#: word: a container, and so many beside it.
 _BESIDE = {'copies 3, 2, 1': 0, 'copies 4, 3, 2': 1}
 
 
@@ -85,7 +83,7 @@ _CRITERIA = tuple(map(promethee.Criterion, RESPECTS))
 
 
 class Request(NamedTuple):
-    """A waiting container."""
+    """A container that waits."""
 
     uuid: str
     submitted_us: int
@@ -105,7 +103,7 @@ class Host(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Start of a container, with a number of cores on each host."""
+    """A container starts, with so many cores on each of the hosts."""
 
     uuid: str
     cores: int
@@ -114,7 +112,7 @@ class Start(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Started:
-    """Record of a started container."""
+    """A container that got its cores."""
 
     at_us: int
     service: Service
@@ -153,7 +151,7 @@ def submissions(each: Run, seed: int) -> list[tuple[int, Service]]:
 
 
 def simulate(each: Run, beside: int, seed: int) -> list[Started]:
-    """Simulate a run; return [Started] in order.
+    """Return [Started] in order: time jumps, and the core decides.
 
     :param beside: see choose()
     """
@@ -199,14 +197,15 @@ def _hosts(idle: Mapping[str, int]) -> list[Host]:
 
 def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
            ) -> Start | None:
-    """Return the next Start, None if no waiting request fits.
+    """Return the next Start, None if nothing that waits fits.
 
-    1. The queue is ordered. A request that does not fit is skipped.
-    2. Candidates are the hosts of the category of its reputation.
-    3. Its cores are its share of the idle cores there.
-    4. Its copies go to the hosts with the fewest idle cores.
+    1. The queue is put in order. A request that does not fit stays where it
+       is, and the next is tried.
+    2. Only hosts of the category of its reputation come into question.
+    3. Its cores are its share of what is idle there.
+    4. Its copies go to the hosts where they leave the least.
 
-    :param beside: number of copies in addition to
+    :param beside: how many copies there are beside those of
         core.classes.core_allocation
     """
     if not queue or not hosts:
@@ -233,10 +232,10 @@ def choose(queue: Collection[Request], hosts: Sequence[Host], beside: int = 0
 
 def best_fit(hosts: Iterable[Host], wanted: int, copies: int
              ) -> tuple[str, ...]:
-    """Return a host for each copy, () if there are too few.
+    """Return the hosts of all copies, () if they do not all have one.
 
-    The hosts with the fewest sufficient idle cores are chosen, so that few
-    hosts are in use.
+    On each a copy fits, no two are the same, and those are taken that have
+    the fewest idle cores left, for the fewest hosts to be in use.
     """
     fits = sorted((host.idle_cores, host.uuid) for host in hosts
                   if host.idle_cores >= wanted)
@@ -246,7 +245,9 @@ def best_fit(hosts: Iterable[Host], wanted: int, copies: int
 
 
 def run_time_s(sequential_s: int, on_cores: int) -> fractions.Fraction:
-    """Return the run time on several cores, with perfect speedup.
+    """Return how long what takes so long on one core takes on several.
+
+    All of it runs in parallel.
     """
     return fractions.Fraction(sequential_s, on_cores)
 
@@ -291,13 +292,13 @@ def _figures(found: Mapping[tuple[str, str], Sequence[Started]]
 
 
 def _in_order(started: Sequence[Started]) -> bool:
-    """Tell whether the first starts are in order of their services."""
+    """Whether nobody of a better service starts later at the first time."""
     first = [one.service for one in started if one.at_us == started[0].at_us]
     return first == sorted(first, reverse=True) and set(first) == set(_USERS)
 
 
 def _overlap(started: Sequence[Started]) -> bool:
-    """Tell whether a lower service starts before the last better one."""
+    """Whether someone of a lower service starts before the last better."""
     services = [one.service for one in started]
     return services != sorted(services, reverse=True)
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers, writers and generators of traces of clouds and clusters."""
+"""Traces of clouds and clusters, as events one after the other."""

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trace of Alibaba's cluster of 2018.
 
-The tables container_meta (8 columns) and batch_task (9) are distinguished by
-the number of columns. A processor is 100, memory is in hundredths of a
-machine's.
+The tables container_meta (8 columns) and batch_task (9), which is told apart
+by that. A processor is 100, memory is in hundredths of a machine's.
 """
 
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ _WHOLE = 100.0
 
 
 class Reader(line_reader.LineReader):
-    """Reads either table; a container runs to the end of the trace."""
+    """Reads either table; a container is there to the end of the trace."""
 
     def __init__(self, scale: trace_model.Scale) -> None:
         super().__init__(scale)
@@ -37,7 +36,7 @@ class Reader(line_reader.LineReader):
         resources = self._resources(cells[5], 'cpu_request', cells[7],
                                     'mem_size')
         if id in self._containers:
-            # Further lines are changes of the same container.
+            # There is a line for each change of it.
             return ()
         if not resources:
             return self.skip('no resources')
@@ -56,7 +55,7 @@ class Reader(line_reader.LineReader):
                                   trace_model.MOST_SERVERS)
         resources = self._resources(cells[7], 'plan_cpu', cells[8], 'plan_mem')
         if not start_us or end_us <= start_us:
-            # 0 stands for unknown.
+            # 0 stands for what is not known.
             return self.skip('did not run')
         if not resources:
             return self.skip('no resources')

@@ -15,7 +15,7 @@ from nova_preempt.simulator.traces import trace_model
 _MB_A_GB = 1024
 _DAY = 86400 * SECOND
 
-# The last buckets are open; these are the values that the publishers assume.
+# The last buckets have no end; this is what those who published them take.
 _CORES = {'>24': '30'}
 _MEMORY_GB = {'>64': '70'}
 
@@ -48,8 +48,8 @@ class TableReader(line_reader.LineReader):
             trace_model.text(cells[1], 'subscriptionid', True)),)
 
 
-# The types are read once: the published file has no index, so that a search
-# for each server would dominate the time.
+# The types are read once: in the published file nothing is indexed, and a
+# search of all types for each server would be most of the time.
 _TYPES = ("""
 CREATE TEMPORARY TABLE first AS
 SELECT * FROM (
@@ -71,14 +71,14 @@ _CLASSES = {0: 'normal', 1: 'preemptible'}
 class PackingReader:
     """Reads the SQLite database of the trace for packing, of 2020.
 
-    The share that a type of servers takes is given for several machines; the
-    first machine counts. A server that started before the trace is requested
-    at its begin.
+    A type of servers is a share of each of several machines; that of the
+    first machine counts. What was there before the trace is asked for as it
+    begins.
 
-    :ivar skipped: {reason: number of skipped servers}
+    :ivar skipped: {why: how many} servers are left out
     """
 
-    in_order = True               # the query sorts
+    in_order = True               # the database sees to it
 
     def __init__(self, scale: trace_model.Scale) -> None:
         self._scale = scale
@@ -86,9 +86,9 @@ class PackingReader:
         self.skipped: collections.Counter[str] = collections.Counter()
 
     def read(self, path: str) -> Iterator[trace_model.Event]:
-        """Yield the events of a database.
+        """Yield the events.
 
-        :raises TraceError: the database is invalid
+        :raises TraceError: something is wrong with it
         """
         if not pathlib.Path(path).is_file():
             raise trace_model.TraceError(f'{path}: no such file')

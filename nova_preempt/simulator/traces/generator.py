@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generator of synthetic traces.
+"""Traces that nobody has recorded, by a seed.
 
-Requests arrive as a Poisson process whose rate follows the hour of the day.
-Run times are log-normal, as in most published traces of clouds: a few servers
-account for most of the use.
+Requests come as a Poisson process whose rate follows the hour of the day.
+How long servers run is log-normal, as in most published traces of clouds: a
+few of them hold most of what is used.
 """
 
 import collections
@@ -18,7 +18,7 @@ from nova_preempt.simulator.traces import trace_model
 _HOUR_S = 3600
 _DAY_H = 24
 
-#: Sizes of A. Lopez Garcia et al. (FGCS 2019), Table 2.
+#: Of A. Lopez Garcia et al. (FGCS 2019), Table 2.
 SIZES = {
     'small': {'VCPU': 1, 'MEMORY_MB': 2000, 'DISK_GB': 20},
     'medium': {'VCPU': 2, 'MEMORY_MB': 4000, 'DISK_GB': 40},
@@ -28,13 +28,13 @@ SIZES = {
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """Servers of one class in a Load.
+    """Servers of one class.
 
-    :param weight: share of the requests, relative to other parts
-    :param mean_s: mean run time
-    :param sigma: standard deviation of the logarithm of the run time; 1 to 2
-        is usual
-    :param sizes: {name of SIZES: relative share}
+    :param weight: how many there are, relative to other parts
+    :param mean_s: how long they run
+    :param sigma: how much that differs: the deviation of its logarithm; 0 is
+        not at all, 1 to 2 is usual
+    :param sizes: {name of SIZES: how many, relative to the others}
     """
 
     class_name: str
@@ -47,11 +47,11 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """Parameters of a synthetic trace.
+    """What comes.
 
-    :param swing: amplitude of the rate within a day, as a share of its mean,
-        from 0 to 1
-    :param peak_hour: hour of the highest rate
+    :param swing: how far the rate goes up and down within a day, as a part
+        of its mean, from 0 to 1
+    :param peak_hour: when it is highest
     :raises ValueError: a value is out of its bounds
     """
 
@@ -77,10 +77,11 @@ class Load:
                                  f'are {", ".join(SIZES)}')
 
 
-#: Load of Google's cluster of May 2011, by publications that have used the
-#: trace: 25 million requests in 29 days on 12 500 hosts (M. Carvalho et al.,
-#: JISA 2020).
+#: The load of Google's cluster of May 2011, as those say who have used it:
+#: 25 million requests in 29 days on 12 500 hosts (M. Carvalho et al., JISA
+#: 2020), which run for 764 s (Y. Hu et al., FGCS 2020).
 GOOGLE_PER_HOUR = 25e6 / 29 / _DAY_H
+GOOGLE_MEAN_S = 764.0
 
 
 def generate(load: Load, seed: int) -> Iterator[trace_model.Boot]:
@@ -95,8 +96,8 @@ def generate(load: Load, seed: int) -> Iterator[trace_model.Boot]:
     at_us = 0.0
     serial = 0
     while most_per_us:
-        # Thinning of a process with the highest rate (P. A. W. Lewis and G.
-        # S. Shedler, 1979).
+        # Those that come at the highest rate, of which each hour takes its
+        # part (P. A. W. Lewis and G. S. Shedler, 1979).
         at_us += chance.expovariate(most_per_us)
         if at_us >= end_us:
             return
@@ -121,21 +122,21 @@ def _duration_us(chance: random.Random, part: Part) -> int:
 
 
 def lognormal(chance: random.Random, mean: float, sigma: float) -> float:
-    """Draw a log-normal number with this mean."""
+    """Draw a number; the mean of such numbers is above their median."""
     return chance.lognormvariate(math.log(mean) - sigma ** 2 / 2, sigma)
 
 
 def peak(uses: Iterable[tuple[float, float, Resources]]
          ) -> collections.Counter[str]:
-    """Return the peak of the concurrent use of each resource.
+    """Return the most of each that is in use at once.
 
-    :param uses: (begin, end, amounts)
+    :param uses: (from when, until when, how much of what)
     """
     changes = [(at, sign, amounts) for begin, end, amounts in uses
                for at, sign in ((begin, 1), (end, -1))]
     held: collections.Counter[str] = collections.Counter()
     found: collections.Counter[str] = collections.Counter()
-    # At equal times, ends come before begins.
+    # What ends makes room for what begins then.
     for _, sign, amounts in sorted(changes, key=lambda change: change[:2]):
         for name, amount in amounts.items():
             held[name] += sign * amount

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The traces of Google's clusters, of 2011 and of 2019.
 
-Amounts are shares of the largest machine. A task that was evicted and
-resubmitted under its name is one server: whether it is evicted is up to the
-simulated cloud.
+Amounts are shares of the largest machine. A task that was evicted there is
+submitted again under its old name: it is one server, which the cloud that is
+simulated treats as it likes.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from nova_preempt.simulator.traces import line_reader
 from nova_preempt.simulator.traces import native_format
 from nova_preempt.simulator.traces import trace_model
 
-#: Both traces use it for times after their end.
+#: Later than the end of a trace, as both say it.
 _AFTER = 2**63 - 1
 _NO_RESOURCES = 'no resources'
 
@@ -26,16 +26,16 @@ _ENDS_2019 = frozenset((5, 6, 7, 8))
 _TYPES_2019 = ('SUBMIT', 'QUEUE', 'ENABLE', 'SCHEDULE', 'EVICT', 'FAIL',
                'FINISH', 'KILL', 'LOST', 'UPDATE_PENDING', 'UPDATE_RUNNING')
 
-# Trace of 2019: (exclusive upper limit of the priority, class).
+# Of 2019: the class up to, but not with, a priority.
 _TIERS = ((100, 'free'), (116, 'best-effort'), (120, 'mid'),
           (360, 'production'))
 _MONITORING = 'monitoring'
 
 
 class _Tasks(line_reader.LineReader):
-    """Base of the readers: remembers the names of the running tasks only.
+    """Those that are there keep their name; nothing else is remembered.
 
-    A task may be submitted again after it was evicted or has failed.
+    A task that was evicted or has failed is submitted again.
     """
 
     may_return = True
@@ -99,7 +99,7 @@ class Reader2019(_Tasks):
     """Reads InstanceEvents of version 3, as JSON lines.
 
     Classes are the tiers of M. Tirmazi et al. (EuroSys 2020), by priority.
-    Instances within an alloc set use its resources, and are skipped.
+    What runs within an alloc set uses the resources of that.
     """
 
     def parse(self, line: str) -> Iterable[trace_model.Event]:
@@ -144,7 +144,7 @@ def _tier(priority: int) -> str:
 
 
 def _time(value: object, name: str) -> int | None:
-    """Return microseconds, None if after the end of the trace."""
+    """In microseconds, None if it is after the end of the trace."""
     found = trace_model.whole(value, name, most=_AFTER)
     if found != _AFTER and found > trace_model.LATEST_US:
         raise ValueError(f'{name} is {found} microseconds; it must be up to '

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of trace readers: lines, ids and errors with line numbers."""
+"""Lines of files, compressed or not, and what is wrong with them."""
 
 import codecs
 import collections
@@ -15,7 +15,7 @@ import zlib
 
 from nova_preempt.simulator.traces import trace_model
 
-#: Limit in bytes; known traces have lines below a tenth of it.
+#: In bytes. No trace that we know of has lines of a tenth of it.
 LONGEST_LINE = 2**20
 
 
@@ -25,9 +25,9 @@ def lines(path: str, opened: Callable[[BinaryIO], None] = lambda raw: None,
 
     :param path: of a file, a compressed one if its name ends in .gz
     :param opened: called with the file as it is on the disk
-    :param comment: prefix of lines to skip, whatever their encoding; empty if
-        the format has no comments
-    :raises TraceError: the file cannot be read
+    :param comment: lines that begin with it are passed over, whatever their
+        encoding; empty if the format has no comments
+    :raises TraceError: it cannot be read
     """
     number = 0
     try:
@@ -57,14 +57,14 @@ def lines(path: str, opened: Callable[[BinaryIO], None] = lambda raw: None,
 
 
 def error(path: str, number: int, why: object) -> trace_model.TraceError:
-    """Return the exception for a line."""
+    """Return what to raise about a line."""
     return trace_model.TraceError(f'{path}, line {number}: {why}')
 
 
 def cells(line: str, count: int) -> list[str]:
-    """Return the cells of a line of comma-separated values.
+    """Return those of a line of comma-separated values.
 
-    :raises ValueError: wrong number of cells
+    :raises ValueError: there are not so many
     """
     try:
         found = next(csv.reader([line], strict=True), [])
@@ -76,9 +76,10 @@ def cells(line: str, count: int) -> list[str]:
 
 
 class Ids:
-    """Set of the ids that a trace has used, with their places.
+    """The ids that a trace has used, and where.
 
-    Kept in a temporary file: a trace may have tens of millions.
+    They are in a temporary file, of which little is in memory: a trace may
+    have tens of millions.
     """
 
     def __init__(self) -> None:
@@ -90,9 +91,9 @@ class Ids:
         self._base.execute('BEGIN')
 
     def add(self, id: str, place: str) -> None:
-        """Add an id.
+        """Note that an id is used.
 
-        :raises ValueError: the id was used before
+        :raises ValueError: it was used before
         :raises TraceError: the temporary file cannot be written
         """
         try:
@@ -110,12 +111,12 @@ class Ids:
 
 
 class LineReader:
-    """Base of the readers of formats with a record in each line.
+    """Reads a format that has something in each line.
 
-    :cvar comment: prefix of comment lines
-    :cvar may_return: whether an id may be reused after its end
-    :ivar in_order: whether an event out of order is an error
-    :ivar skipped: {reason: number of skipped records}
+    :cvar comment: what lines begin with that say nothing
+    :cvar may_return: whether an id may be asked for again after its end
+    :ivar in_order: whether what is not in order of time is refused
+    :ivar skipped: {why: how many} records say nothing of a server
     """
 
     comment = b''
@@ -130,7 +131,7 @@ class LineReader:
         self._raw: BinaryIO | None = None
 
     def share(self) -> float | None:
-        """Return the share of the file that was read, None if unknown."""
+        """Return which part of the file has been read, None if unknown."""
         if self._raw is None or self._raw.closed:
             return None
         size = os.fstat(self._raw.fileno()).st_size
@@ -142,14 +143,14 @@ class LineReader:
     def parse(self, line: str) -> Iterable[trace_model.Event]:
         """Return the events of a line.
 
-        :raises ValueError: the line is invalid
+        :raises ValueError: something is wrong with it
         """
         raise NotImplementedError
 
     def read(self, path: str) -> Iterator[trace_model.Event]:
         """Yield the events of a file.
 
-        :raises TraceError: the file is invalid
+        :raises TraceError: something is wrong with it
         """
         for number, line in lines(path, self._opened, self.comment):
             if not line.strip():
@@ -173,7 +174,7 @@ class LineReader:
         self._last_us = event.at_us
 
     def skip(self, why: str) -> tuple[()]:
-        """Count a skipped record; return no events."""
+        """Note that a line says nothing of a server."""
         self.skipped[why] += 1
         return ()
 
@@ -181,11 +182,11 @@ class LineReader:
 def split_job(
     boot: Callable[[str, int], trace_model.Boot], id: str, vcpus: int,
     most: int) -> Iterator[trace_model.Boot]:
-    """Split a job that is larger than a machine into several servers.
+    """Yield a job that is larger than a machine as several servers.
 
-    :param boot: makes a server, given its id and number of processors
+    :param boot: makes one, given its id and how many processors it has
     :param most: processors of a machine
-    :raises ValueError: too many servers
+    :raises ValueError: it would be too many
     """
     count = -(-vcpus // most)
     if count > trace_model.MOST_SERVERS:

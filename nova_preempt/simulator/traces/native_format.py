@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Native trace format: a JSON object per line.
+"""Our own format: a JSON object a line.
 
 ``{"t": 0.5, "kind": "boot", "id": "one", "flavor": "m1.small", "class":
-"normal", "duration": 3600}``: a server is requested after half a second, and
-runs for an hour. ``resources``, {resource class: amount}, may replace
-the flavor. Without a ``duration`` it runs until ``{"t": 90, "kind": "end",
+"normal", "duration": 3600}``: a server is asked for after half a second, and
+has to run for an hour. ``resources``, {resource class: amount}, may stand for
+a flavor. Without a ``duration`` it runs until ``{"t": 90, "kind": "end",
 "id": "one"}``. ``project`` is its owner, ``group`` its server group, and
-``reservation`` the reservation that it names. Times are in seconds.
+``reservation`` the one that it names. Times are in seconds.
 
 ``{"t": 0, "kind": "reserve", "id": "r", "hosts": 2, "start": 3600, "end":
 7200}``: two hosts are wanted from 3,600 to 7,200 s. With a ``duration`` these
-are the earliest start and the latest end. ``resources`` are the amounts that
-a host must have, or ``host_properties`` is a query of the API.
+are the earliest start and the latest end. ``resources`` is what a host has to
+have, {resource class: amount}, or ``host_properties`` is a query of the API.
 """
 
 from collections.abc import Iterable
@@ -28,14 +28,14 @@ _KEYS = {'boot': {'t', 'kind', 'id', 'flavor', 'resources', 'class',
          'reserve': {'t', 'kind', 'id', 'hosts', 'start', 'end', 'duration',
                      'resources', 'host_properties', 'project', 'end_action'},
          'end': {'t', 'kind', 'id'}}
-#: Values of the end_action of a reservation.
+#: What becomes of the servers of a reservation at its end.
 _END_ACTIONS = ('shelve', 'delete')
 
 
 def load(line: str) -> dict[str, Any]:
-    """Return the JSON object of a line.
+    """The object in a line.
 
-    :raises ValueError: the line has none
+    :raises ValueError: there is none
     """
     try:
         found = json.loads(line, parse_constant=_no_number)
@@ -54,7 +54,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 class Reader(line_reader.LineReader):
-    """Reads the native format."""
+    """Reads it."""
 
     def parse(self, line: str) -> Iterable[trace_model.Event]:
         item = load(line)
@@ -132,7 +132,7 @@ def _resources(found: object) -> dict[str, int]:
 
 
 def dump(event: trace_model.Event) -> str:
-    """Return the line of an event, without the newline."""
+    """The line of an event, without its end."""
     item: dict[str, Any] = {'t': seconds(event.at_us), 'kind': 'end',
                             'id': event.id}
     if isinstance(event, trace_model.Reserve):
@@ -160,13 +160,16 @@ def _said(**values: Any) -> dict[str, Any]:
 
 
 def seconds(value_us: int) -> float:
-    """Convert microseconds to seconds, an int if they are whole."""
+    """Microseconds in seconds; whole ones as such."""
     whole, rest = divmod(value_us, SECOND)
     return value_us / SECOND if rest else whole
 
 
 def write(stream: TextIO, events: Iterable[trace_model.Event]) -> int:
-    """Write events to a text stream; return their number.
+    """Write events.
+
+    :param stream: of text
+    :returns: how many there were
     """
     count = 0
     for event in events:

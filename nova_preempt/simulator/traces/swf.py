@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Standard Workload Format 2.2 of the Parallel Workloads Archive.
 
-A job has 18 fields, -1 stands for unknown. A job with more processors than a
-machine becomes several independent servers.
+18 fields a job, -1 for what is not known. A job with more processors than a
+machine becomes several servers that have nothing to do with each other.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _KB_A_MB = 1024
 
 
 class Reader(line_reader.LineReader):
-    """Reads the Standard Workload Format."""
+    """Reads it."""
 
     comment = b';'
 
@@ -55,6 +55,6 @@ class Reader(line_reader.LineReader):
 
 def _known(text: str, name: str, most: float = float(trace_model.MOST)
            ) -> float | None:
-    """Return the number in a field, None if it is unknown."""
+    """None where it is not."""
     found = trace_model.number(text, name, -1, most)
     return None if found < 0 else found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registry of the trace formats, and sorting of events."""
+"""The formats by name, and events in order of time."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 import dataclasses
@@ -20,17 +20,17 @@ from nova_preempt.simulator.traces import trace_model
 
 Event = trace_model.Event
 
-#: So many events are sorted in memory.
+#: So many events are put in order in memory.
 _CHUNK = 100_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Format:
-    """A trace format.
+    """A format.
 
-    :param reader: makes a reader, given a Scale; it has ``read(path)`` and
+    :param reader: makes one, given a Scale; it has ``read(path)`` and
         ``skipped``
-    :param in_order: whether its events are in order of time
+    :param in_order: whether its events come in order of time
     """
 
     title: str
@@ -57,19 +57,20 @@ _ENDINGS = {'.swf': 'swf', '.sqlite': 'azure-packing',
 
 
 def guess(path: str) -> str:
-    """Guess the name of the format by a file's name, '' if unknown."""
+    """Return the name of the format by the end of a file's name, '' if that
+    says nothing."""
     plain = path.removesuffix('.gz')
     return next((name for ending, name in _ENDINGS.items()
                  if plain.endswith(ending)), '')
 
 
 class Trace:
-    """A trace in one or several files of a format.
+    """One or several files of a format, as one trace.
 
     :param name: of FORMATS
     :param paths: in order
-    :param sort: sort the events, even if the format is in order
-    :ivar skipped: {reason: number of skipped records}
+    :param sort: put all of them in order, even if the format says they are
+    :ivar skipped: {why: how many} records say nothing of a server
     """
 
     def __init__(self, name: str, paths: Iterable[str],
@@ -84,7 +85,7 @@ class Trace:
         self.skipped = self._reader.skipped
 
     def share(self) -> float | None:
-        """Return the share that was read, None if unknown."""
+        """Return which part has been read, None if nobody can tell."""
         tell = getattr(self._reader, 'share', None)
         of_file = None if self._sort or tell is None else tell()
         return None if of_file is None else (
@@ -97,7 +98,8 @@ class Trace:
     def __iter__(self) -> Iterator[Event]:
         """Yield the events in order of time.
 
-        :raises TraceError: a file is invalid, or there is no event
+        :raises TraceError: something is wrong with a file, or no event is in
+            any
         """
         events = itertools.chain.from_iterable(
             map(self._read, enumerate(self._paths)))
@@ -114,9 +116,9 @@ class Trace:
 
 
 def in_order(events: Iterable[Event], chunk: int = _CHUNK) -> Iterator[Event]:
-    """Sort events by time, stably.
+    """Yield events in order of time; equal ones as they come.
 
-    ``chunk`` events are held in memory, the rest in temporary files.
+    In memory are ``chunk`` of them; the others are in temporary files.
     """
     key = operator.attrgetter('at_us')
     events = iter(events)
@@ -129,7 +131,7 @@ def in_order(events: Iterable[Event], chunk: int = _CHUNK) -> Iterator[Event]:
 
 
 def _put_away(part: Sequence[Event]) -> Iterator[Event]:
-    """Write events to a temporary file; return an iterator over them."""
+    """Write events to a temporary file; return what reads them."""
     stream = tempfile.TemporaryFile()  # noqa: SIM115, _read() closes it
     for event in part:
         pickle.dump(event, stream, pickle.HIGHEST_PROTOCOL)

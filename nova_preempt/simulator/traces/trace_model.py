@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of a trace, and parsing of their values."""
+"""Events of a trace, in any format."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 
 from nova_preempt.core.model import SECOND
 
-#: Limit of times: some 300 years.
+#: No event is later than this: some 300 years.
 LATEST_US = 10**10 * SECOND
-#: Limit of amounts of a resource class.
+#: No amount of a resource class is larger.
 MOST = 2**31 - 1
-#: Limit of the servers of a job.
+#: No job becomes more servers.
 MOST_SERVERS = 100_000
 
 _NUMBER = re.compile(r'[-+]?[0-9]{1,40}(\.[0-9]{0,40})?([eE][-+]?[0-9]{1,3})?')
@@ -24,15 +24,15 @@ class TraceError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Boot:
-    """Request for a server.
+    """Somebody asks for a server.
 
-    :param at_us: time since the beginning of the trace
-    :param resources: {resource class: amount}, None if the flavor defines it
+    :param at_us: when, from the beginning of the trace
+    :param resources: {resource class: amount}, None where the flavor says it
     :param flavor: its name, '' for none
-    :param class_name: class of service, as the trace names it
-    :param duration_us: run time, None if an End follows
-    :param group: server group, '' for none
-    :param reservation: id of the reservation that it names, '' for none
+    :param class_name: of the class of service, as the trace calls it
+    :param duration_us: how long it has to run, None until there is an End
+    :param group: its server group, '' for none
+    :param reservation: the one that it names, '' for none
     """
 
     at_us: int
@@ -48,14 +48,15 @@ class Boot:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reserve:
-    """Request for a reservation of hosts; times are in whole seconds.
+    """Somebody asks for hosts; times are in whole seconds.
 
-    :param hosts: number of hosts
-    :param start_s: earliest start, None for now
-    :param end_s: latest end, None for no limit
-    :param duration_s: None for all the time from start to end
-    :param query: a query of core.reservation.host_query, or None
-    :param end_action: for its servers, '' for the default of the options
+    :param hosts: how many
+    :param start_s: when they are wanted at the earliest, None for at once
+    :param end_s: until when at the latest, None for any time
+    :param duration_s: for how long, None for all the time from start to end
+    :param query: which hosts, as core.reservation.host_query has it
+    :param end_action: what happens to its servers then, '' for what the
+        operator says
     """
 
     at_us: int
@@ -71,21 +72,24 @@ class Reserve:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class End:
-    """Deletion of a server, or cancellation of a reservation."""
+    """An owner deletes a server, whatever has become of it.
+
+    Or gives up a reservation.
+    """
 
     at_us: int
     id: str
 
 
-#: Any event of a trace.
+#: What there is in a trace.
 Event: TypeAlias = Boot | Reserve | End
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scale:
-    """Size of a whole machine, for traces that have shares of it.
+    """What a whole machine is, where a trace tells only shares of one.
 
-    A server with more processors than a machine is split into several.
+    A server that asks for more processors than a machine has becomes several.
     """
 
     vcpus: int = 64
@@ -102,7 +106,7 @@ class Scale:
 
     def resources(self, cpu: float = 0.0, memory: float = 0.0,
                   disk: float = 0.0) -> dict[str, int]:
-        """Convert shares of a machine to {resource class: amount}."""
+        """What these shares of a machine are, {class: amount}."""
         found = {'VCPU': round_up(cpu * self.vcpus),
                  'MEMORY_MB': round_up(memory * self.memory_mb),
                  'DISK_GB': round_up(disk * self.disk_gb)}
@@ -110,19 +114,19 @@ class Scale:
 
 
 def round_up(value: float) -> int:
-    """Round up to a whole number, but ignore rounding errors.
+    """The next whole number that is not below; rounding errors are forgiven.
 
-    0.1 * 30 gives 3, not 4.
+    0.1 * 30 is 3, and not 4.
     """
     return -int(-round(value, 6) // 1)
 
 
 def number(value: object, name: str, least: float = 0.0,
            most: float = float(MOST)) -> float:
-    """Parse a finite number within bounds.
+    """A finite number within bounds.
 
-    :param value: text or a number
-    :raises ValueError: the message has the name and the bounds
+    :param value: as it was read: text, or a number
+    :raises ValueError: it is none; the message has its name and the bounds
     """
     if isinstance(value, str):
         text = value.strip()
@@ -141,10 +145,10 @@ def number(value: object, name: str, least: float = 0.0,
 
 
 def whole(value: object, name: str, least: int = 0, most: int = MOST) -> int:
-    """Parse a whole number within bounds, see number()."""
+    """The same of a whole number."""
     if isinstance(value, str) and re.fullmatch('[-+]?[0-9]{1,40}',
                                                value.strip()):
-        # Not through a float, which has 53 bits.
+        # Not by way of a float, which has 53 bits.
         value = int(value)
     found = number(value, name, least, most)
     if found != int(found):
@@ -153,16 +157,16 @@ def whole(value: object, name: str, least: int = 0, most: int = MOST) -> int:
 
 
 def microseconds(value: object, name: str, unit: int = SECOND) -> int:
-    """Parse a time or a duration.
+    """A time or a duration.
 
-    :param unit: microseconds per unit of the value
+    :param unit: so many microseconds is what is read
     """
     return round(number(value, name, most=LATEST_US / unit) * unit)
 
 
 def text(value: object, name: str, may_be_empty: bool = False,
          longest: int = 255) -> str:
-    """Check a text, such as a name."""
+    """A name."""
     if not isinstance(value, str) or len(value) > longest or (
             not value and not may_be_empty):
         least = 0 if may_be_empty else 1

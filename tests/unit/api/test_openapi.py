@@ -148,7 +148,7 @@ class TestOperations(base.AnsweringTestCase):
 
     def are_of_no_host(self, body):
         with contextlib.suppress(AttributeError, KeyError, TypeError):
-            return efficiency_ranking.what_is_wrong(
+            return efficiency_ranking.invalid_figures(
                 efficiency_ranking.Figures(*(
                     body['figures'].get(name)
                     for name in ('flops', 'watts', 'idle_watts'))))

@@ -59,7 +59,7 @@ class TestRooms(unittest.TestCase):
     def test_the_whole_tree_counts(self):
         found = self.find(server('a'), server('b', locked_by='admin'))
         self.assertEqual(
-            host_capacity.Room('h', {'VCPU': 4, 'VGPU': 3},
+            host_capacity.HostCapacity('h', {'VCPU': 4, 'VGPU': 3},
                                {'VCPU': 6, 'VGPU': 4},
                                {'VCPU': 8, 'VGPU': 4}, traits=frozenset('T'),
                                consumers=frozenset('ab'),
@@ -68,7 +68,7 @@ class TestRooms(unittest.TestCase):
 
     def test_a_host_that_is_off(self):
         """It is none where nobody wakes it."""
-        off, late = host_candidates.Off(), host_candidates.Off(
+        off, late = host_candidates.OffHost(), host_candidates.OffHost(
             'it has failed to boot')
         self.assertIs(True, self.find(
             server('a'), asleep=off, wakes=True).off)
@@ -80,8 +80,10 @@ class TestRooms(unittest.TestCase):
                           server('d', 30, minimum_runtime_s=3600),
                           server('e', 100, locked_by='admin'))
         self.assertEqual(
-            (host_capacity.End(60, {'VCPU': 2, 'VGPU': 1}, reclaimable=True),
-             host_capacity.End(0, {'VCPU': 2}, reclaimable=False)), found.ends)
+            (host_capacity.Departure(60, {'VCPU': 2, 'VGPU': 1},
+                reclaimable=True),
+             host_capacity.Departure(0, {'VCPU': 2}, reclaimable=False)),
+                 found.ends)
         found = self.find(server('a'), server('b', 0), of_all_s=50)
         self.assertEqual([10], [end.in_s for end in found.ends])
 
@@ -97,7 +99,7 @@ class TestRooms(unittest.TestCase):
             self.assertEqual(found.free, found.reclaimable)
             # At its maximum run time it does, unless all is paused.
             self.assertEqual([] if 'paused' in values else [
-                host_capacity.End(60, {'VCPU': 2})], list(found.ends))
+                host_capacity.Departure(60, {'VCPU': 2})], list(found.ends))
 
     def test_who_is_stopped_keeps_its_disk(self):
         for action, left in (('stop', {}), ('delete', {
@@ -109,7 +111,7 @@ class TestRooms(unittest.TestCase):
             self.assertEqual(
                 {'VCPU': 8, 'DISK_GB': 90 + left.get('DISK_GB', 0),
                  'VGPU': 3 + left.get('VGPU', 0)}, found.reclaimable)
-            self.assertEqual([host_capacity.End(60, {'VCPU': 2, **left},
+            self.assertEqual([host_capacity.Departure(60, {'VCPU': 2, **left},
                                                 True)],
                              list(found.ends))
 

@@ -74,8 +74,8 @@ class TestGroups(unittest.TestCase):
     def test_one_of_others(self):
         self.has('g', 'affinity', project_id='p2')
         known = self.known(in_group('g', 'r'))
-        self.assertIsNone(group_placement.of(in_group('g', 'r'), known))
-        self.assertIsNotNone(group_placement.of(
+        self.assertIsNone(group_placement.group_of(in_group('g', 'r'), known))
+        self.assertIsNotNone(group_placement.group_of(
             in_group('g', 'r', project_id='p2'), known))
 
     def test_a_rule_that_is_none(self):

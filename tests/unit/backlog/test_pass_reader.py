@@ -55,7 +55,7 @@ class PassesTestCase(unittest.TestCase):
         cloud = pass_reader.CloudReader(
             self.options, None, types.SimpleNamespace(
                 all=lambda places: [host('h', 1)],
-                departures=lambda: expected_departures.AS_FLAVORS_SAY),
+                departures=lambda: expected_departures.DEFAULT_DEPARTURES),
             lambda: types.SimpleNamespace(
                 rank=lambda requests, now, shares: requests),
             None, user_quotas.UserQuotas(

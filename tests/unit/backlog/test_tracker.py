@@ -89,7 +89,8 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
                 ask_timeout_s=60, pass_interval_s=10, hold_after_s=0),
             self.db, tracker.Tracker(
                 self.db, mock.Mock(look=lambda requests, now: {
-                    'r1': request_servers.Seen(self.servers)} if requests
+                    'r1': request_servers.FoundServers(
+                        self.servers)} if requests
                     else {}),
                 self.users,
                 request_recorder.RequestRecorder(self.db,

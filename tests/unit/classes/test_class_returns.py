@@ -213,8 +213,8 @@ class TestReturning(unittest.TestCase):
             self.add(f'{number:04}', 'gold')
         for number in range(100):
             self.add(f'on {number}', 'bronze', f'h{number}')
-        with mock.patch.object(class_dispatch, 'one_round',
-                               side_effect=class_dispatch.one_round) as one:
+        with mock.patch.object(class_dispatch, 'dispatch',
+                               side_effect=class_dispatch.dispatch) as one:
             found = self.choose(*(f'{number:04}' for number in range(3000)),
                                 most=10)
         self.assertEqual([f'{number:04}' for number in range(10)], found)

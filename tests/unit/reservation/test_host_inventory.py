@@ -203,7 +203,7 @@ class TestInventory(testtools.TestCase):
                              'h2': {'status': 'disabled'}}
         self.settings = {'h3': (False, {}), 'h4': (True, {})}
         self.assertEqual(['h4', 'h5'], self.find())
-        self.asleep = {'h1': host_candidates.Off()}
+        self.asleep = {'h1': host_candidates.OffHost()}
         self.assertEqual(['h1', 'h4', 'h5'], self.find(['=', '$state', 'up']))
 
     def test_one_asleep_that_an_operator_has_disabled(self):
@@ -212,13 +212,13 @@ class TestInventory(testtools.TestCase):
         self.nova.changed = {'h1': off, 'h2': off}
         self.nova.reasons = {'h1': 'nova-preempt-engine: no servers',
                              'h2': 'waits for a fan'}
-        self.asleep = dict.fromkeys(('h1', 'h2'), host_candidates.Off())
+        self.asleep = dict.fromkeys(('h1', 'h2'), host_candidates.OffHost())
         self.assertEqual(['h1', 'h3'], self.find())
 
     def test_not_vacant_where_nobody_wakes_it_in_time(self):
         self.make(2)
-        self.asleep = {'h1': host_candidates.Off('power is paused', 300),
-                       'h2': host_candidates.Off('', 300)}
+        self.asleep = {'h1': host_candidates.OffHost('power is paused', 300),
+                       'h2': host_candidates.OffHost('', 300)}
         self.assertEqual([('h1', False), ('h2', True)], [
             (host['name'], host['vacant'])
             for host in self.inventory.find_hosts([])])

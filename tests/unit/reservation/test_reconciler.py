@@ -302,7 +302,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
             'Server late is on host h1, which reservation r1 has'))
 
     def test_active_once_its_hosts_are_on_and_up(self):
-        for values in ({'asleep': host_candidates.Off('', 300)},
+        for values in ({'asleep': host_candidates.OffHost('', 300)},
                        {'state': 'down'}):
             self.cloud.add_host('h1', **values)
             uuid = str(values)
@@ -317,7 +317,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
 
     def test_another_host_for_one_that_does_not_wake(self):
         """Its boot hangs; it has the time that a boot takes."""
-        self.cloud.add_host('h1', asleep=host_candidates.Off('', 300))
+        self.cloud.add_host('h1', asleep=host_candidates.OffHost('', 300))
         self.reserve('h1')
         self.cloud.add_host('h2')
         self.look_until(HOUR_S + 270)
@@ -330,7 +330,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
                       self.logger.output)
 
     def test_another_host_for_one_that_nobody_wakes(self):
-        late = host_candidates.Off('Power control is paused: storm', 300)
+        late = host_candidates.OffHost('Power control is paused: storm', 300)
         self.cloud.add_host('h1', asleep=late)
         self.reserve('h1')
         for name in ('h2', 'h3'):
@@ -346,7 +346,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
                          (self.get().status, self.get().held))
 
     def test_its_owner_is_told_of_a_host_that_does_not_wake(self):
-        self.cloud.add_host('h1', asleep=host_candidates.Off(
+        self.cloud.add_host('h1', asleep=host_candidates.OffHost(
             'it has been waking for 999 s', 300))
         self.reserve('h1')
         self.look_until(HOUR_S + 60)

@@ -38,20 +38,20 @@ def servers(*states):
                  for number, state in enumerate(states))
 
 
-def decide(ranked, rooms, now, options, on_their_way=(), unseen=(),
+def decide(ranked, rooms, now, options, pending=(), unseen=(),
            turns=None, **cloud):
     """Make a pass over requests in this order, see dispatch.decide()."""
     return dispatch.decide(
         ranked, pass_values.Cloud(list(rooms), **cloud), now, options,
-        on_their_way, unseen, turns)
+        pending, unseen, turns)
 
 
 def host(name, free, reclaimable=None, capacity=8, ends=()):
-    return host_capacity.Room(
+    return host_capacity.HostCapacity(
         name, {'VCPU': free},
         {'VCPU': free if reclaimable is None else reclaimable},
         {'VCPU': capacity},
-        tuple(host_capacity.End(in_s, {'VCPU': amount}) for in_s,
+        tuple(host_capacity.Departure(in_s, {'VCPU': amount}) for in_s,
               amount in ends))
 
 

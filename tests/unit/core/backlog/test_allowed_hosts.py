@@ -25,7 +25,7 @@ GUARD = leases.Guard(
 
 
 def known(*found, now_s=0, fresh=True):
-    return allowed_hosts.Places(leases.LeaseView(
+    return allowed_hosts.ReservationRules(leases.LeaseView(
         leases.Leases(found), fresh, False, now_s), GUARD)
 
 
@@ -86,7 +86,7 @@ class TestReservedHosts(unittest.TestCase):
         view = leases.LeaseView(None, False, False, 0)
         self.assertEqual((), decide(
             [base.request('a')], [host('A', 1)],
-            allowed_hosts.Places(view, GUARD)).starts)
+            allowed_hosts.ReservationRules(view, GUARD)).starts)
 
     def test_is_not_held_for_others(self):
         """A host that is kept for who has waited long is none of these."""
@@ -186,10 +186,10 @@ class TestPlanned(unittest.TestCase):
         """The others are looked for one by one."""
         normal, spot = vcpus(1), vcpus(1, preemptible=True)
         of = known(support.lease('r1', 100, 1000, 'A'))
-        ledger = CapacityTracker(
+        tracker = CapacityTracker(
             [dataclasses.replace(item, free_s=of.free_s(item.host))
              for item in (host('A', 1), host('B', 1))], of.lead_s)
         self.assertEqual(['A', 'B'], [
-            item.host for item in ledger.left([normal])])
+            item.host for item in tracker.left([normal])])
         self.assertEqual(['B'], [
-            item.host for item in ledger.left([normal, spot])])
+            item.host for item in tracker.left([normal, spot])])

@@ -20,7 +20,7 @@ from tests.unit.core.backlog.test_request_states import OPTIONS
 
 
 def disagreement(request, *sights, victims=None):
-    return audit_rules.disagreement(request, sights, victims or {}, base.NOW,
+    return audit_rules.inconsistency(request, sights, victims or {}, base.NOW,
                                     OPTIONS)
 
 
@@ -84,7 +84,7 @@ class TestDisagreement(unittest.TestCase):
                                            OPTIONS)
             if not verdict.changes(request):
                 break
-            request = boot_outcome.after(request, verdict)
+            request = boot_outcome.with_verdict(request, verdict)
             sights = [item for item in sights
                       if item.uuid not in verdict.deletes]
         if request.state in backlog_model.OPEN:
@@ -94,7 +94,7 @@ class TestDisagreement(unittest.TestCase):
 class TestDoubled(unittest.TestCase):
 
     def doubled(self, request, **tagged):
-        return audit_rules.doubled(
+        return audit_rules.surplus_servers(
             request, {int(name[1:]): uuids for name, uuids
                       in tagged.items()}, base.NOW)
 
@@ -126,7 +126,7 @@ class TestUncleared(unittest.TestCase):
                 (backlog_model.DONE, 't', 3599, False),
                 (backlog_model.DONE, '', 3600, False),
                 (backlog_model.ACTIVE, 't', 3600, False)):
-            self.assertIs(expected, audit_rules.is_uncleared(base.request(
+            self.assertIs(expected, audit_rules.has_stale_trust(base.request(
                 state=state, trust_id=trust_id,
                 updated_at=base.NOW - datetime.timedelta(seconds=age_s)),
                 base.NOW))

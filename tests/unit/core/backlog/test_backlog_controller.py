@@ -58,7 +58,7 @@ class TestFollow(StepTestCase):
     def test_what_was_evicted_waits_again(self):
         evicted = running(backlog_model.RUNNING, comes_back=True)
         found = self.follow(evicted, base.request('a'), seen={
-            evicted.uuid: request_servers.Seen((),
+            evicted.uuid: request_servers.FoundServers((),
                                                {'s0': victim_status.GONE})})
         self.assertEqual([evicted], [each.request for each in found.records])
         self.assertEqual([(evicted.uuid, backlog_model.EVICTED),
@@ -71,7 +71,7 @@ class TestFollow(StepTestCase):
     def test_what_is_being_built_does_not_wait(self):
         placed = placing(backlog_model.BUILDING)
         found = self.follow(placed, seen={
-            placed.uuid: request_servers.Seen((sight('s0'),))})
+            placed.uuid: request_servers.FoundServers((sight('s0'),))})
         self.assertEqual(backlog_model.ACTIVE, found.records[0].verdict.state)
         self.assertEqual((1, ()), (len(found.requests), found.waiting))
 
@@ -84,7 +84,7 @@ class TestFollow(StepTestCase):
         closed = dataclasses.replace(
             running(backlog_model.RUNNING), uuid='c', state=backlog_model.DONE)
         (clear,) = self.follow(
-            closed=[closed], seen={'c': request_servers.Seen()}).clears
+            closed=[closed], seen={'c': request_servers.FoundServers()}).clears
         self.assertEqual((closed, True), (clear.request, clear.is_last))
         # Nobody knows what there is.
         self.assertEqual((), self.follow(closed=[closed]).clears)
@@ -94,7 +94,8 @@ class TestFollow(StepTestCase):
         self.assertEqual(['a'], [each.request.uuid for each in found.clears])
         self.assertEqual((), found.requests)
         gone = running(backlog_model.RUNNING)
-        found = self.follow(gone, seen={gone.uuid: request_servers.Seen()})
+        found = self.follow(gone,
+            seen={gone.uuid: request_servers.FoundServers()})
         self.assertEqual(backlog_model.DONE, found.records[0].verdict.state)
         self.assertEqual((backlog_model.DONE, True), (
             found.clears[0].request.state, found.clears[0].is_last))
@@ -216,13 +217,13 @@ class TestUses(unittest.TestCase):
                 'capacity': 8, 'used': used, 'used_after': used_after}}}
              for name, used, used_after in (
                  ('a', 0, 8), ('b', 3, 5), ('c', 9, 9))],
-            pass_plans.uses(
+            pass_plans.host_usage(
                 [dataclasses.replace(host(name, free), capacity={'VCPU': 8})
                  for name, free in (('c', -1), ('b', 5), ('a', 8))],
                 starts, requests))
 
     def test_nothing(self):
-        self.assertEqual([], pass_plans.uses([], [], {}))
+        self.assertEqual([], pass_plans.host_usage([], [], {}))
 
 
 if __name__ == '__main__':

@@ -10,7 +10,7 @@ from nova_preempt.core.backlog import request_servers
 from tests.unit.core.backlog import base
 
 OPTIONS = boot_outcome.Options(retry_s=30)
-Taken = boot_outcome.Taken
+Taken = boot_outcome.BootAnswer
 
 
 class TestTaken(unittest.TestCase):
@@ -37,12 +37,13 @@ class TestTaken(unittest.TestCase):
                 (429, '', '429 Too Many Requests', Taken.LATER),
                 (409, 'conflictingRequest', 'Port p is still in use',
                  Taken.LATER)):
-            self.assertIs(expected, boot_outcome.taken(status, kind, text),
+            self.assertIs(expected,
+                boot_outcome.classify_answer(status, kind, text),
                           (status, text))
 
     def test_conflicts_that_do_not_end(self):
         for tries, expected in ((4, Taken.LATER), (5, Taken.NO)):
-            self.assertIs(expected, boot_outcome.taken(
+            self.assertIs(expected, boot_outcome.classify_answer(
                 409, 'conflictingRequest', 'Multiple possible networks',
                 tries))
 
@@ -52,7 +53,7 @@ class TestAnswered(unittest.TestCase):
     def answered(self, how, request=None, text='', server=''):
         request = request or base.request()
         boot = request_servers.next_boot(request, 'small', 1, base.NOW)
-        return boot_outcome.answered(
+        return boot_outcome.judge_answer(
             request, boot, how, text, server, base.NOW, OPTIONS)
 
     def test_accepted(self):
@@ -101,7 +102,7 @@ class TestTime(unittest.TestCase):
         self.assertEqual(
             [30, 60, 120, 240, 480, 600, 600],
             [(values['next_try_at'] - base.NOW).total_seconds() for values in (
-                boot_outcome.in_vain(base.request(tries=tries), '', '',
+                boot_outcome.retry_values(base.request(tries=tries), '', '',
                                      base.NOW, OPTIONS)
                 for tries in range(7))])
 

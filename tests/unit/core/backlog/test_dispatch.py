@@ -155,7 +155,7 @@ class TestDecide(unittest.TestCase):
         self.assertEqual(['0'], [start.uuid for start in found.starts])
 
     def test_no_hosts_and_no_requests(self):
-        self.assertEqual(dispatch.Pass((), {}), decide([], []))
+        self.assertEqual(dispatch.PassResult((), {}), decide([], []))
         found = decide([base.request()], [])
         self.assertEqual({'r1': 'no_host'}, codes(found))
         # All may be down, which is nothing to change flavors for.
@@ -220,13 +220,13 @@ class TestOnTheirWay(unittest.TestCase):
     def test_their_room_is_theirs(self):
         found = base.decide(
             [base.request('a'), base.request('b')], [host('h', 3)], base.NOW,
-            dispatch.Options(), on_their_way=[(vcpus(2), 1, {}, '')])
+            dispatch.Options(), pending=[(vcpus(2), 1, {}, '')])
         self.assertEqual(['a'], [start.uuid for start in found.starts])
 
     def test_more_than_there_is_room_for(self):
         self.assertEqual((), base.decide(
             [base.request('a')], [host('h', 1)], base.NOW, dispatch.Options(),
-            on_their_way=[(vcpus(1), 9, {}, ''),
+            pending=[(vcpus(1), 9, {}, ''),
                           (vcpus(2), 1, {}, '')]).starts)
 
     def test_where_they_are_to_be(self):
@@ -236,7 +236,7 @@ class TestOnTheirWay(unittest.TestCase):
             found = base.decide(
                 [base.request('a', vcpus(4))], [host('h', 4), host('i', 4)],
                 base.NOW, dispatch.Options(), planner=One(),
-                on_their_way=[(vcpus(2), 2, hosts, '')])
+                pending=[(vcpus(2), 2, hosts, '')])
             self.assertEqual(
                 {'i': ['h'], '': [], 'h': ['i']}[rest],
                 [name for start in found.starts for name in start.hosts],
@@ -250,7 +250,8 @@ class One:
         wanted = requests[0].alternatives[0]
         hosts = [each.host for each in rooms
                  if each.free['VCPU'] >= wanted.resources['VCPU']]
-        return {requests[0].uuid: pass_plans.Place(wanted, {hosts[0]: 1})
+        return {
+            requests[0].uuid: pass_plans.PlannedHosts(wanted, {hosts[0]: 1})
                 } if hosts else {}
 
 
@@ -266,7 +267,7 @@ class TestEstimates(unittest.TestCase):
              base.request('d', vcpus(9)),
              base.request('e', base.alternative('gpu', VCPU=1, VGPU=1))],
             [host('h', 0),
-             host_capacity.Room('i', {}, {}, {'VCPU': 1, 'VGPU': 1})],
+             host_capacity.HostCapacity('i', {}, {}, {'VCPU': 1, 'VGPU': 1})],
             pace=self.PACE)
         self.assertEqual(
             {'a': 60, 'b': 300, 'c': 9 * 3600, 'd': None, 'e': None},
@@ -354,12 +355,12 @@ class TestLaws(unittest.TestCase):
         rooms = [host(f'h{number}', free, capacity=9)
                  for number, (free, _more) in enumerate(hosts)]
         found = decide(requests, rooms, most_holds=0)
-        ledger = CapacityTracker(rooms)
+        tracker = CapacityTracker(rooms)
         for start in found.starts:
-            ledger.take(vcpus(int(start.flavor_id)), 1)
+            tracker.take(vcpus(int(start.flavor_id)), 1)
         for request in requests:
             if request.uuid in found.notes:
-                self.assertEqual(0, ledger.count(request.alternatives[0], 1))
+                self.assertEqual(0, tracker.count(request.alternatives[0], 1))
 
 
 if __name__ == '__main__':

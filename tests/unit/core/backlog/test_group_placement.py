@@ -56,37 +56,38 @@ def waits(found):
 class TestWhich(unittest.TestCase):
 
     def test_named(self):
-        self.assertEqual('', group_placement.named(base.request()))
+        self.assertEqual('', group_placement.group_hint(base.request()))
         for name in ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints'):
             for value, found in (('g', 'g'), (['g'], ''), (None, ''),
                                  (7, '')):
-                self.assertEqual(found, group_placement.named(base.request(
+                self.assertEqual(found,
+                    group_placement.group_hint(base.request(
                     body={'server': {}, name: {'group': value}})))
         for odd in (None, [], 'g'):
-            self.assertEqual('', group_placement.named(base.request(
+            self.assertEqual('', group_placement.group_hint(base.request(
                 body={'server': {}, 'os:scheduler_hints': odd})))
 
     def test_of(self):
         known = {'near': NEAR}
-        self.assertIsNone(group_placement.of(base.request(), known))
-        self.assertIsNone(group_placement.of(far('x'), known))
-        self.assertEqual(NEAR, group_placement.of(near('x'), known))
+        self.assertIsNone(group_placement.group_of(base.request(), known))
+        self.assertIsNone(group_placement.group_of(far('x'), known))
+        self.assertEqual(NEAR, group_placement.group_of(near('x'), known))
         # Its own goes before one that it names.
         apart = near('x', apart=True, count=2, servers=base.servers(
             backlog_model.RUNNING))
         self.assertEqual(
             group_placement.Group('x', group_placement.ANTI_AFFINITY,
                                   members=frozenset(['s0'])),
-            group_placement.of(apart, known))
+            group_placement.group_of(apart, known))
 
     def test_on_hosts(self):
         known = [dataclasses.replace(NEAR, members=frozenset('abz')),
                  dataclasses.replace(FAR, members=frozenset('b'))]
         self.assertEqual(
             {'h': {'near': 2, 'far': 1}},
-            group_placement.on_hosts(known, {'h': frozenset('abc'),
+            group_placement.members_by_host(known, {'h': frozenset('abc'),
                                              'i': frozenset('c')}))
-        self.assertEqual({}, group_placement.on_hosts([FAR],
+        self.assertEqual({}, group_placement.members_by_host([FAR],
                                                       {'h': frozenset('a')}))
         rooms = [dataclasses.replace(host('h', 1), consumers=frozenset('b')),
                  host('i', 1)]
@@ -144,7 +145,7 @@ class TestAffinity(unittest.TestCase):
         for hosts, code in (({}, {'y': 'group'}), ({'gone': 1},
                                                    {'y': 'group'}),
                             ({'b': 1}, {})):
-            found = decide([near('y')], rooms, on_their_way=[
+            found = decide([near('y')], rooms, pending=[
                 (vcpus(1), 1, hosts, 'near')])
             self.assertEqual(code, waits(found), hosts)
 
@@ -155,14 +156,14 @@ class TestAffinity(unittest.TestCase):
                         base.request('y')], rooms)
         self.assertEqual((('x',), {'x': 'group'}),
                          (found.held, waits(found)))
-        ledger = CapacityTracker(rooms)
-        ledger.hold(vcpus(2), 1, NEAR)
-        self.assertEqual({'b': 1}, ledger.take(vcpus(1), 1))
+        tracker = CapacityTracker(rooms)
+        tracker.hold(vcpus(2), 1, NEAR)
+        self.assertEqual({'b': 1}, tracker.take(vcpus(1), 1))
         # All of them on one host.
-        ledger = CapacityTracker([host('a', 7), host('b', 3)])
-        ledger.hold(vcpus(4), 2, NEAR)
+        tracker = CapacityTracker([host('a', 7), host('b', 3)])
+        tracker.hold(vcpus(4), 2, NEAR)
         self.assertEqual([-1, 3], [
-            each.free['VCPU'] for each in ledger.left([])])
+            each.free['VCPU'] for each in tracker.left([])])
 
 
 class TestHolds(unittest.TestCase):
@@ -237,9 +238,9 @@ class TestHolds(unittest.TestCase):
             rooms)
         self.assertEqual((('x',), {'z': 1}), (found.held, started(found)))
         self.assertNotIn('kept', found.notes['y'].waits_for['text'])
-        ledger = CapacityTracker(rooms)
+        tracker = CapacityTracker(rooms)
         self.assertEqual([1, 0, 1, 0], [
-            held(ledger, vcpus(8), 1, group)[0] for group in (
+            held(tracker, vcpus(8), 1, group)[0] for group in (
                 NEAR, NEAR, dataclasses.replace(NEAR, uuid='other'), None)])
 
     def test_of_an_anti_affinity_group(self):
@@ -295,7 +296,7 @@ class TestAntiAffinity(unittest.TestCase):
         rooms = [host('a', 9), host('b', 9)]
         self.assertEqual({'x': 1}, started(decide(
             [far('x'), far('y')], rooms,
-            on_their_way=[(vcpus(1), 1, {'b': 1}, 'far')])))
+            pending=[(vcpus(1), 1, {'b': 1}, 'far')])))
 
     def test_others_do_not_count(self):
         other = dataclasses.replace(FAR, uuid='other')
@@ -308,7 +309,7 @@ class TestAntiAffinity(unittest.TestCase):
                                servers=base.servers(backlog_model.RUNNING))
         rooms = host_capacity.with_members(
             [dataclasses.replace(host('a', 9), consumers=frozenset(['s0'])),
-             host('b', 9)], [group_placement.own(request)])
+             host('b', 9)], [group_placement.own_group(request)])
         self.assertEqual({'x': 1}, started(decide([request], rooms)))
 
 
@@ -334,8 +335,8 @@ class TestLeft(unittest.TestCase):
                          [(each.host, each.free) for each in left])
 
     def test_copies_are_independent(self):
-        ledger = CapacityTracker([host('a', 4)])
-        other = ledger.copy()
+        tracker = CapacityTracker([host('a', 4)])
+        other = tracker.copy()
         other.take_at(vcpus(1), {'a': 1}, FAR)
-        self.assertEqual((1, 0), (ledger.count(vcpus(1), 9, FAR),
+        self.assertEqual((1, 0), (tracker.count(vcpus(1), 9, FAR),
                                   other.count(vcpus(1), 9, FAR)))

@@ -19,23 +19,23 @@ CAPACITY = {'VCPU': 8}
 APART = group_placement.Group('g', group_placement.ANTI_AFFINITY)
 
 
-def held(ledger, *args):
+def held(tracker, *args):
     """How many hosts are kept, and in how many seconds all can start."""
-    found = ledger.hold(*args)
+    found = tracker.hold(*args)
     return (0, None) if found is None else (len(found.hosts), found.in_s)
 
 
 class TestTake(unittest.TestCase):
 
     def test_several_on_several_hosts(self):
-        ledger = CapacityTracker([host('b', 3), host('a', 4)])
-        self.assertEqual(3, ledger.count(vcpus(2), 9))
-        self.assertEqual(2, ledger.count(vcpus(2), 2))
-        ledger.take(vcpus(2), 2)      # on a
-        self.assertEqual(1, ledger.count(vcpus(2), 9))
-        self.assertEqual(1, ledger.count(vcpus(3), 9))
+        tracker = CapacityTracker([host('b', 3), host('a', 4)])
+        self.assertEqual(3, tracker.count(vcpus(2), 9))
+        self.assertEqual(2, tracker.count(vcpus(2), 2))
+        tracker.take(vcpus(2), 2)      # on a
+        self.assertEqual(1, tracker.count(vcpus(2), 9))
+        self.assertEqual(1, tracker.count(vcpus(3), 9))
         with self.assertRaisesRegex(ValueError, 'no room for 1 of 2'):
-            ledger.take(vcpus(2), 2)
+            tracker.take(vcpus(2), 2)
 
     def test_hosts_that_are_for_a_kind(self):
         """Whatever their size and what is free there."""
@@ -48,27 +48,28 @@ class TestTake(unittest.TestCase):
                 ('b', {'VCPU': 8, 'VGPU': 1}, 'T', math.inf),
                 ('c', {'VCPU': 8, 'VGPU': 0}, '', math.inf),
                 ('d', {'VCPU': 8, 'VGPU': 1}, 'T', 0))]
-        ledger = CapacityTracker(rooms)
+        tracker = CapacityTracker(rooms)
         for wanted, expected in (
                 (vcpus(4), 'abc'),
                 (dataclasses.replace(vcpus(4), required=('T',)), 'ab'),
                 (base.alternative(VCPU=4, VGPU=1), 'b')):
-            self.assertEqual({*expected}, ledger.suited(wanted).names)
-            self.assertEqual({*expected}, ledger.copy().suited(wanted).names)
+            self.assertEqual({*expected}, tracker.suitable(wanted).names)
+            self.assertEqual({*expected},
+                tracker.copy().suitable(wanted).names)
 
     def test_who_may_preempt_sees_more(self):
-        ledger = CapacityTracker([host('a', 1, reclaimable=4)])
+        tracker = CapacityTracker([host('a', 1, reclaimable=4)])
         spot, normal = vcpus(1, preemptible=True), vcpus(3)
-        self.assertEqual((1, 1), (ledger.count(spot, 9),
-                                  ledger.count(normal, 9)))
-        ledger.take(normal, 1)
-        self.assertEqual((0, 1), (ledger.count(spot, 9),
-                                  ledger.count(vcpus(1), 9)))
+        self.assertEqual((1, 1), (tracker.count(spot, 9),
+                                  tracker.count(normal, 9)))
+        tracker.take(normal, 1)
+        self.assertEqual((0, 1), (tracker.count(spot, 9),
+                                  tracker.count(vcpus(1), 9)))
 
     def test_what_preemptible_servers_take_can_be_reclaimed(self):
-        ledger = CapacityTracker([host('a', 2)])
-        ledger.take(vcpus(1, preemptible=True), 2)
-        self.assertEqual(2, ledger.count(vcpus(1), 9))
+        tracker = CapacityTracker([host('a', 2)])
+        tracker.take(vcpus(1, preemptible=True), 2)
+        self.assertEqual(2, tracker.count(vcpus(1), 9))
 
     def test_a_host_that_is_used_beyond_its_capacity(self):
         self.assertEqual(
@@ -77,31 +78,32 @@ class TestTake(unittest.TestCase):
     def test_nothing_is_asked_for(self):
         """A flavor whose resources are all 0 fits anywhere."""
         nothing = base.alternative('none', VCPU=0)
-        ledger = CapacityTracker([host('a', 0)])
-        self.assertEqual(5, ledger.count(nothing, 5))
-        ledger.take(nothing, 5)
+        tracker = CapacityTracker([host('a', 0)])
+        self.assertEqual(5, tracker.count(nothing, 5))
+        tracker.take(nothing, 5)
 
 
 class TestLack(unittest.TestCase):
 
     def test_nearest_host(self):
-        ledger = CapacityTracker([host('a', 1), host('b', 2), host('c', 3),
+        tracker = CapacityTracker([host('a', 1), host('b', 2), host('c', 3),
                                   host('d', 3, capacity=3)])
-        found = shortfalls.lack(ledger, vcpus(4))
+        found = shortfalls.shortfall(tracker, vcpus(4))
         self.assertEqual(
-            shortfalls.Lack({'VCPU': 1}, {'VCPU': 4}, True, 4), found)
+            shortfalls.Shortfall({'VCPU': 1}, {'VCPU': 4}, True, 4), found)
 
     def test_no_host_is_large_enough(self):
-        found = shortfalls.lack(CapacityTracker([host('a', 1)]), vcpus(9))
-        self.assertEqual(shortfalls.Lack({}, {'VCPU': 1}, False, 1), found)
-        self.assertEqual(shortfalls.Lack({}, {'VCPU': 0}, False, 0),
-                         shortfalls.lack(CapacityTracker([]), vcpus(1)))
+        found = shortfalls.shortfall(CapacityTracker([host('a', 1)]), vcpus(9))
+        self.assertEqual(shortfalls.Shortfall({}, {'VCPU': 1}, False, 1),
+            found)
+        self.assertEqual(shortfalls.Shortfall({}, {'VCPU': 0}, False, 0),
+                         shortfalls.shortfall(CapacityTracker([]), vcpus(1)))
 
     def test_a_class_that_no_host_has(self):
-        found = shortfalls.lack(CapacityTracker([host('a', 1)]),
+        found = shortfalls.shortfall(CapacityTracker([host('a', 1)]),
                                 base.alternative(VCPU=1, VGPU=1))
         self.assertEqual(
-            shortfalls.Lack({}, {'VCPU': 0, 'VGPU': 1}, False, 1), found)
+            shortfalls.Shortfall({}, {'VCPU': 0, 'VGPU': 1}, False, 1), found)
 
 
 class TestTraits(unittest.TestCase):
@@ -122,66 +124,67 @@ class TestTraits(unittest.TestCase):
                     self.alternative(*wanted), 99))
 
     def test_lack_and_hold(self):
-        ledger = CapacityTracker(self.ROOMS)
+        tracker = CapacityTracker(self.ROOMS)
         large = dataclasses.replace(vcpus(8), required=('X',))
-        self.assertEqual(shortfalls.Lack({'VCPU': 4}, {'VCPU': 2}, True, 2),
-                         shortfalls.lack(ledger, large))
-        self.assertEqual(shortfalls.Lack({}, {'VCPU': 0}, False, 0),
-                         shortfalls.lack(ledger, self.alternative('Z')))
-        ledger.hold(large, 1)                            # a
-        self.assertEqual(4, ledger.count(self.alternative('X'), 99))
+        self.assertEqual(
+            shortfalls.Shortfall({'VCPU': 4}, {'VCPU': 2}, True, 2),
+                         shortfalls.shortfall(tracker, large))
+        self.assertEqual(shortfalls.Shortfall({}, {'VCPU': 0}, False, 0),
+                         shortfalls.shortfall(tracker, self.alternative('Z')))
+        tracker.hold(large, 1)                            # a
+        self.assertEqual(4, tracker.count(self.alternative('X'), 99))
 
 
 class TestApart(unittest.TestCase):
 
     def test_one_a_host(self):
-        ledger = CapacityTracker([host('a', 4), host('b', 4), host('c', 0)])
-        self.assertEqual(2, ledger.count(vcpus(2), 9, APART))
-        ledger.take(vcpus(3), 2, APART)
-        self.assertEqual(2, ledger.count(vcpus(1), 9))
+        tracker = CapacityTracker([host('a', 4), host('b', 4), host('c', 0)])
+        self.assertEqual(2, tracker.count(vcpus(2), 9, APART))
+        tracker.take(vcpus(3), 2, APART)
+        self.assertEqual(2, tracker.count(vcpus(1), 9))
         with self.assertRaises(ValueError):
-            ledger.take(vcpus(1), 3, APART)
+            tracker.take(vcpus(1), 3, APART)
 
 
 class TestHold(unittest.TestCase):
 
     def test_others_keep_off(self):
-        ledger = CapacityTracker([host('a', 4), host('b', 7)])
-        self.assertEqual((1, None), held(ledger, vcpus(8), 1))   # on b
-        self.assertEqual(4, ledger.count(vcpus(1), 99))
-        self.assertEqual((1, None), held(ledger, vcpus(8), 1))   # on a
-        self.assertEqual(0, ledger.count(vcpus(1), 99))
-        self.assertEqual((0, None), held(ledger, vcpus(8), 1))
+        tracker = CapacityTracker([host('a', 4), host('b', 7)])
+        self.assertEqual((1, None), held(tracker, vcpus(8), 1))   # on b
+        self.assertEqual(4, tracker.count(vcpus(1), 99))
+        self.assertEqual((1, None), held(tracker, vcpus(8), 1))   # on a
+        self.assertEqual(0, tracker.count(vcpus(1), 99))
+        self.assertEqual((0, None), held(tracker, vcpus(8), 1))
 
     def test_who_ends_in_time_may_start_there(self):
-        ledger = CapacityTracker([host('a', 2, ends=[(600, 4), (60, 2)])])
-        self.assertEqual((1, 600), held(ledger, vcpus(8), 1))
+        tracker = CapacityTracker([host('a', 2, ends=[(600, 4), (60, 2)])])
+        self.assertEqual((1, 600), held(tracker, vcpus(8), 1))
         spot = vcpus(1, preemptible=True, run_s=600)
-        self.assertEqual(2, ledger.count(spot, 99))
+        self.assertEqual(2, tracker.count(spot, 99))
         # None but preemptible servers are made to end, whatever is written.
         for other in (vcpus(1, preemptible=True, run_s=601),
                       vcpus(1, preemptible=True), vcpus(1, run_s=600)):
-            self.assertEqual(0, ledger.count(other, 99))
+            self.assertEqual(0, tracker.count(other, 99))
 
     def test_who_has_no_limit_ends_at_no_time(self):
-        ledger = CapacityTracker([host('a', 2, ends=[(600, 6)])])
-        self.assertEqual((1, 600), held(ledger, vcpus(8), 1))
-        self.assertEqual(0, ledger.count(
+        tracker = CapacityTracker([host('a', 2, ends=[(600, 6)])])
+        self.assertEqual((1, 600), held(tracker, vcpus(8), 1))
+        self.assertEqual(0, tracker.count(
             vcpus(1, preemptible=True, run_s=0), 99))
 
     def test_what_the_operator_says_of_all_counts(self):
-        for stays, expected in (
+        for departures, expected in (
                 (ExpectedDepartures(570, NoticeRule(30)), (2, 2, 0)),
                 (ExpectedDepartures(571, NoticeRule(30)), (0, 2, 0)),
                 (ExpectedDepartures(100, NoticeRule(30), are_ended=False),
                  (0, 0, 0)),
                 (ExpectedDepartures(0, NoticeRule(0)), (0, 2, 0)),
                 (ExpectedDepartures(0, NoticeRule(31)), (0, 0, 0))):
-            ledger = CapacityTracker(
-                [host('a', 2, ends=[(600, 6)])], stays=stays)
-            self.assertEqual((1, 600), held(ledger, vcpus(8), 1))
+            tracker = CapacityTracker(
+                [host('a', 2, ends=[(600, 6)])], departures=departures)
+            self.assertEqual((1, 600), held(tracker, vcpus(8), 1))
             self.assertEqual(expected, tuple(
-                ledger.copy().count(
+                tracker.copy().count(
                     vcpus(1, preemptible=True, run_s=run_s), 9)
                 for run_s in (None, 570, 0)))
 
@@ -190,51 +193,51 @@ class TestHold(unittest.TestCase):
         for reclaimable, in_s in ((True, None), (False, 60)):
             rooms = [dataclasses.replace(
                 host('a', 0, reclaimable=4),
-                ends=(host_capacity.End(60, {'VCPU': 4}, reclaimable),))]
+                ends=(host_capacity.Departure(60, {'VCPU': 4}, reclaimable),))]
             self.assertEqual(
                 (1, in_s), held(CapacityTracker(rooms), vcpus(8), 1))
             spot = dataclasses.replace(vcpus(4), preemptible=True)
             self.assertEqual((1, 60), held(CapacityTracker(rooms), spot, 1))
 
     def test_what_is_left_over_is_for_others(self):
-        ledger = CapacityTracker([host('a', 4, ends=[(60, 2)])])
-        self.assertEqual((1, 60), held(ledger, vcpus(6), 1))
-        self.assertEqual(0, ledger.count(vcpus(1), 99))
-        ledger = CapacityTracker([host('a', 4)])
-        self.assertEqual((1, 0), held(ledger, vcpus(3), 1))
-        self.assertEqual(1, ledger.count(vcpus(1), 99))
+        tracker = CapacityTracker([host('a', 4, ends=[(60, 2)])])
+        self.assertEqual((1, 60), held(tracker, vcpus(6), 1))
+        self.assertEqual(0, tracker.count(vcpus(1), 99))
+        tracker = CapacityTracker([host('a', 4)])
+        self.assertEqual((1, 0), held(tracker, vcpus(3), 1))
+        self.assertEqual(1, tracker.count(vcpus(1), 99))
 
     def test_of_fewer_hosts_than_are_wanted(self):
         """Each is kept for as many as an empty one would have room for."""
         rooms = [host('a', 6, ends=[(60, 2)]), host('b', 2, capacity=2)]
         for count, expected, left in ((2, (1, 60), 2), (3, (0, None), 8)):
-            ledger = CapacityTracker(rooms)
-            self.assertEqual(expected, held(ledger, vcpus(4), count))
-            self.assertEqual(left, ledger.count(vcpus(1), 99))
+            tracker = CapacityTracker(rooms)
+            self.assertEqual(expected, held(tracker, vcpus(4), count))
+            self.assertEqual(left, tracker.count(vcpus(1), 99))
         # Those that are nearest get the most.
-        ledger = CapacityTracker([host('a', 0), host('b', 8)])
-        self.assertEqual((2, None), held(ledger, vcpus(2), 3))
+        tracker = CapacityTracker([host('a', 0), host('b', 8)])
+        self.assertEqual((2, None), held(tracker, vcpus(2), 3))
         self.assertEqual([-2, 4], [
-            each.free['VCPU'] for each in ledger.left([])])
+            each.free['VCPU'] for each in tracker.left([])])
 
     def test_as_many_as_a_server_group_may_have_on_one(self):
         group = dataclasses.replace(APART, most=2)
         rooms = [dataclasses.replace(host('a', 8), members={'g': 1}),
                  host('b', 8)]
-        ledger = CapacityTracker(rooms)
-        self.assertEqual((2, 0), held(ledger, vcpus(3), 3, group))
+        tracker = CapacityTracker(rooms)
+        self.assertEqual((2, 0), held(tracker, vcpus(3), 3, group))
         self.assertEqual([5, 2], [
-            each.free['VCPU'] for each in ledger.left([])])
+            each.free['VCPU'] for each in tracker.left([])])
         for wanted, count in ((vcpus(3), 4), (vcpus(5), 3)):
             self.assertEqual((0, None), held(
                 CapacityTracker(rooms), wanted, count, group))
 
     def test_a_host_that_was_found_full_is_not_forgotten(self):
         """What was known before the hold is looked at anew."""
-        ledger = CapacityTracker([host('a', 2), host('b', 2)])
-        self.assertEqual(1, ledger.count(vcpus(2), 1))
-        ledger.hold(vcpus(3), 1)                         # on a
-        self.assertEqual(1, ledger.count(vcpus(2), 2))
+        tracker = CapacityTracker([host('a', 2), host('b', 2)])
+        self.assertEqual(1, tracker.count(vcpus(2), 1))
+        tracker.hold(vcpus(3), 1)                         # on a
+        self.assertEqual(1, tracker.count(vcpus(2), 2))
 
 
 if __name__ == '__main__':

@@ -7,7 +7,7 @@ import unittest
 from nova_preempt.core.backlog import host_choice
 from tests.unit.core.backlog import base
 
-BOOT = host_choice.Boot('p', 'u', 'f', 2)
+BOOT = host_choice.BootRequest('p', 'u', 'f', 2)
 CHOICE = host_choice.Choice('p', 'u', 'f', 2, 'r', 1, {'h': 2}, base.ago(-1))
 
 
@@ -36,7 +36,7 @@ class TestRefusal(unittest.TestCase):
 class TestLeft(unittest.TestCase):
 
     def test_one_after_another(self):
-        left = host_choice.Left({'a': 2, 'b': 0})
+        left = host_choice.RemainingServers({'a': 2, 'b': 0})
         left.take('other')
         self.assertEqual([True, False, False], [
             left.is_next(name) for name in ('a', 'b', 'other')])

@@ -26,7 +26,7 @@ class Fixed:
         self.asked.append(([request.uuid for request in requests],
                            {each.host: each.free for each in rooms}))
         found = self.plans.pop(0) if self.plans else {}
-        return {request.uuid: pass_plans.Place(request.alternatives[0],
+        return {request.uuid: pass_plans.PlannedHosts(request.alternatives[0],
                                                found[request.uuid])
                 for request in requests if request.uuid in found}
 
@@ -46,7 +46,7 @@ class Careless:
             if hosts and self.chance.random() < 0.7:
                 name = self.chance.choice(hosts)
                 left[name] -= size
-                found[request.uuid] = pass_plans.Place(
+                found[request.uuid] = pass_plans.PlannedHosts(
                     request.alternatives[0], {name: 1})
         return found
 
@@ -153,20 +153,20 @@ class TestPlans(unittest.TestCase):
         rooms = [host(f'h{number}', amount, amount + more)
                  for number, (amount, more) in enumerate(free)]
         found = decide(requests, rooms, Careless(chance))
-        ledger = CapacityTracker(rooms)
+        tracker = CapacityTracker(rooms)
         started = starts(found)
         # Where those are that were looked for is not said: with room for the
         # planned ones beside them, all of them fit one after another.
         planned = {uuid: hosts for uuid, hosts in started.items() if hosts}
         for request in requests:
             if request.uuid in planned:
-                ledger.take_at(request.alternatives[0],
+                tracker.take_at(request.alternatives[0],
                                planned[request.uuid])
         total = sum(amount + more for amount, more in free)
         self.assertLessEqual(
             sum(request.alternatives[0].resources['VCPU']
                 for request in requests if request.uuid in started), total)
-        for each in ledger.left(()):
+        for each in tracker.left(()):
             self.assertGreaterEqual(each.free['VCPU'], 0)
         if requests and requests[0].uuid not in started:
             self.assertEqual(0, CapacityTracker(rooms).count(

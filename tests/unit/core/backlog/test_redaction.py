@@ -20,7 +20,7 @@ class TestOutline(unittest.TestCase):
                         'user_data': '***', 'metadata': '***',
                         'key_name': '***', 'typo_of_adminPass': '***'},
              'os:scheduler_hints': '***'},
-            redaction.outline({
+            redaction.for_log({
                 'server': {'name': 'a', 'max_count': 2, 'min_count': 'x',
                            'adminPass': 'x',
                            'user_data': 'x', 'metadata': {'password': 'x'},
@@ -29,9 +29,9 @@ class TestOutline(unittest.TestCase):
 
     def test_malformed(self):
         for body in ('x', ['x'], 1, None):
-            self.assertEqual('***', redaction.outline(body))
+            self.assertEqual('***', redaction.for_log(body))
         self.assertEqual({'server': '***'},
-                         redaction.outline({'server': ['adminPass']}))
+                         redaction.for_log({'server': ['adminPass']}))
 
 
 class TestRedacted(unittest.TestCase):
@@ -70,7 +70,7 @@ class TestParts(unittest.TestCase):
     def test_what_is_kept_once_nothing_starts_any_more(self):
         self.assertEqual(
             {'server': {'name': 'a', 'imageRef': 'i', 'adminPass': '***'}},
-            redaction.of_closed({
+            redaction.for_closed_request({
                 'server': {'name': 'a', 'imageRef': 'i', 'host': 7,
                            'adminPass': '***', 'metadata': {'a': 'b'},
                            'networks': 'auto'},
@@ -90,10 +90,11 @@ class TestParts(unittest.TestCase):
                     self.assert_same({'server': server, name: hints})
 
     def assert_same(self, body):
-        part = redaction.of_pass(body)
+        part = redaction.for_pass(body)
         for look in (
                 lambda body: request_rules.starts_from_volume(body['server']),
-                lambda body: group_placement.named(base.request(body=body)),
+                lambda body: group_placement.group_hint(
+                    base.request(body=body)),
                 allowed_hosts.reservations,
                 lambda body: backlog_batch.Planner(None)._why_alone(
                     base.request(body=body), frozenset())):
@@ -101,7 +102,7 @@ class TestParts(unittest.TestCase):
         self.assertNotIn('name', part['server'])
 
     def test_it_is_small(self):
-        self.assertLess(len(str(redaction.of_pass({
+        self.assertLess(len(str(redaction.for_pass({
             'server': {'metadata': {'a': 'b' * 9999}, 'tags': ['t'] * 99,
                        'block_device_mapping_v2': [
                            {'boot_index': 0, 'destination_type': 'volume'}

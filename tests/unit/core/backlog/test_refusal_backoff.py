@@ -86,14 +86,14 @@ class TestNewRoom(unittest.TestCase):
 
     def test_of_an_affinity_group_all_on_one_host(self):
         group = group_placement.Group('g', group_placement.AFFINITY)
-        ledger = CapacityTracker([host('a', 2), host('b', 1), host('c', 3)])
-        self.assertEqual({'a', 'c'}, ledger.hosts(vcpus(1), group, 2))
-        self.assertEqual({'a', 'b', 'c'}, ledger.hosts(vcpus(1)))
-        ledger.take_at(vcpus(1), {'c': 2})
-        self.assertEqual({'a'}, ledger.hosts(vcpus(1), group, 2))
-        ledger.hold(vcpus(8), 1)                         # on a
-        self.assertEqual(set(), ledger.hosts(vcpus(1), group, 2))
-        self.assertEqual({'b', 'c'}, ledger.hosts(vcpus(1)))
+        tracker = CapacityTracker([host('a', 2), host('b', 1), host('c', 3)])
+        self.assertEqual({'a', 'c'}, tracker.hosts(vcpus(1), group, 2))
+        self.assertEqual({'a', 'b', 'c'}, tracker.hosts(vcpus(1)))
+        tracker.take_at(vcpus(1), {'c': 2})
+        self.assertEqual({'a'}, tracker.hosts(vcpus(1), group, 2))
+        tracker.hold(vcpus(8), 1)                         # on a
+        self.assertEqual(set(), tracker.hosts(vcpus(1), group, 2))
+        self.assertEqual({'b', 'c'}, tracker.hosts(vcpus(1)))
 
     def test_room_that_comes_and_goes_is_not_tried_each_time(self):
         """Nova has no host, whatever Placement says."""
@@ -105,7 +105,8 @@ class TestNewRoom(unittest.TestCase):
                            now)
             if found.starts:
                 tries.append(at_s)
-                request = dataclasses.replace(request, **boot_outcome.in_vain(
+                request = dataclasses.replace(request,
+                    **boot_outcome.retry_values(
                     request, boot_outcome.NO_HOST, 'No host.', now,
                     boot_outcome.Options()))
             else:

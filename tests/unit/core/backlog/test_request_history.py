@@ -134,7 +134,7 @@ class TestWaits(unittest.TestCase):
                 request_history.clocks_of(item).at(10 ** 18)
                 for item in (plain, later)))
             self.assertEqual(*(
-                request_history.courses([item], at(0), at(20), 3)
+                request_history.run_times([item], at(0), at(20), 3)
                 for item in (plain, later)))
 
     def test_percentiles(self):
@@ -156,7 +156,7 @@ class TestWaits(unittest.TestCase):
 class TestTriesInVain(unittest.TestCase):
 
     def indexes(self, *changes, before=99):
-        return request_history.tries_in_vain(told(*changes).changes,
+        return request_history.failed_tries(told(*changes).changes,
                                              at(before))
 
     def test_those_that_left_it_as_it_was(self):
@@ -186,7 +186,7 @@ class TestTriesInVain(unittest.TestCase):
             backlog_model.STATES)), max_size=12), st.integers(0, 41))
     def test_how_long_it_ran_stays(self, changes, before):
         changes = told(*sorted(changes, key=lambda item: item[0])).changes
-        gone = request_history.tries_in_vain(changes, at(before))
+        gone = request_history.failed_tries(changes, at(before))
         left = [change for index, change in enumerate(changes)
                 if index not in gone]
         ran, now_ran = (sum((
@@ -200,13 +200,14 @@ class TestTriesInVain(unittest.TestCase):
             self.assertEqual(
                 (changes[0], changes[-1].state), (left[0], left[-1].state))
         # And a second time there is nothing left.
-        self.assertEqual([], request_history.tries_in_vain(left, at(before)))
+        self.assertEqual([], request_history.failed_tries(left, at(before)))
 
 
 class TestCourses(unittest.TestCase):
 
     def course(self, *histories, parts=2, since=0, until=20):
-        return request_history.courses(histories, at(since), at(until), parts)
+        return request_history.run_times(histories, at(since), at(until),
+            parts)
 
     def shares(self, *changes, **values):
         course = self.course(told(*changes), **values)['']

@@ -47,7 +47,7 @@ class TestCounts(unittest.TestCase):
                                 '+2', '1_0', '\u0662', '9' * 5000, {})),
                 ('least_count', 2, 3, {}),
                 ('body.server.min_count', 2, None, {'min_count': 3})):
-            with self.assertRaises(request_rules.Refused) as caught:
+            with self.assertRaises(request_rules.InvalidRequest) as caught:
                 request_rules.counts(count, least, server, 5)
             self.assertEqual(field, caught.exception.field)
 
@@ -65,7 +65,7 @@ class TestFlavors(unittest.TestCase):
         for wanted, server in ((None, {}), ([], {}), (['a', 'a'], {}),
                                (['a'], {'flavorRef': 'b'}),
                                (None, {'flavorRef': 'a' * 256})):
-            with self.assertRaises(request_rules.Refused):
+            with self.assertRaises(request_rules.InvalidRequest):
                 request_rules.flavors(wanted, server)
 
 
@@ -75,7 +75,7 @@ class TestServer(unittest.TestCase):
         for server in ({'hostname': 'a'}, {'networks': [{'port': 'a'}]},
                        {'networks': [{'uuid': 'n'}, {'fixed_ip': 'a'}]}):
             request_rules.check_server(server, 1)
-            with self.assertRaises(request_rules.Refused):
+            with self.assertRaises(request_rules.InvalidRequest):
                 request_rules.check_server(server, 2)
         for server in ({}, {'networks': 'auto'}, {'networks': ['nonsense']},
                        {'networks': [{'uuid': 'n'}]}):
@@ -98,7 +98,7 @@ class TestReservations(unittest.TestCase):
 
     def test_a_hint_that_names_none(self):
         for name in allowed_hosts.HINTS:
-            with self.assertRaises(request_rules.Refused) as caught:
+            with self.assertRaises(request_rules.InvalidRequest) as caught:
                 request_rules.check_reservations({
                     'server': {}, name: {'reservation': [5]}})
             self.assertEqual(f'body.{name}.reservation',
@@ -111,8 +111,8 @@ class TestWishes(unittest.TestCase):
 
     def refused(self, values, changed=None):
         try:
-            request_rules.check_wishes(values, NOW, ('gold',), changed)
-        except request_rules.Refused as exc:
+            request_rules.check_constraints(values, NOW, ('gold',), changed)
+        except request_rules.InvalidRequest as exc:
             return exc.field
         return None
 
@@ -179,13 +179,13 @@ class TestWishes(unittest.TestCase):
                 ('', (flavor('gold'), flavor('silver')),
                  'flavors: they are of several classes: gold, silver')):
             with self.subTest(text), self.assertRaises(
-                    request_rules.Refused) as caught:
+                    request_rules.InvalidRequest) as caught:
                 request_rules.class_of(name, flavors, known)
             self.assertEqual(text, str(caught.exception))
 
     def test_no_class_at_all(self):
-        with self.assertRaises(request_rules.Refused) as caught:
-            request_rules.check_wishes({'class_name': 'gold'}, NOW, ())
+        with self.assertRaises(request_rules.InvalidRequest) as caught:
+            request_rules.check_constraints({'class_name': 'gold'}, NOW, ())
         self.assertIn('nor any other', str(caught.exception))
 
 

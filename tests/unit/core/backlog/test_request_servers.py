@@ -116,7 +116,7 @@ class TestForgottenBoots(unittest.TestCase):
 class TestWithoutRoom(unittest.TestCase):
 
     def count(self, consumers=(), **values):
-        return sum(number for _, number, *_ in request_servers.without_room(
+        return sum(number for _, number, *_ in request_servers.unallocated(
             [request(**values)], dict.fromkeys(consumers, 'h')))
 
     def test_nothing_is_known_of_them_yet(self):
@@ -139,8 +139,8 @@ class TestWithoutRoom(unittest.TestCase):
 
     def test_of_which_flavor(self):
         self.assertEqual([(base.alternative(), 3, {}, '')],
-                         request_servers.without_room([request()], ()))
-        self.assertEqual([], request_servers.without_room(
+                         request_servers.unallocated([request()], ()))
+        self.assertEqual([], request_servers.unallocated(
             [base.request(boots=(backlog_model.Boot(
                 1, 'tag', 'gone', 1, base.NOW, backlog_model.ASKED),))], ()))
 
@@ -148,13 +148,13 @@ class TestWithoutRoom(unittest.TestCase):
         hinted = {'server': {}, 'os:scheduler_hints': {'group': 'g'}}
         for values, key in (({'body': hinted}, 'g'),
                             ({'body': hinted, 'apart': True}, 'r1')):
-            self.assertEqual(key, request_servers.without_room(
+            self.assertEqual(key, request_servers.unallocated(
                 [dataclasses.replace(request(), **values)], ())[0][3])
 
     def test_where_they_are_to_be(self):
         self.assertEqual(
             [(base.alternative(), 3, {'h': 3}, '')],
-            request_servers.without_room([request()], (), {
+            request_servers.unallocated([request()], (), {
                 ('r1', 1): {'h': 3}, ('r1', 2): {'i': 3},
                 ('r2', 1): {'i': 3}}))
 
@@ -163,7 +163,7 @@ class TestWithoutRoom(unittest.TestCase):
         for placed, hosts in (({'s0': 'h'}, {'h': 1, 'i': 1}),
                               ({'s0': 'i', 's1': 'h'}, {'h': 1}),
                               ({'s0': 'other'}, {'h': 2, 'i': 1})):
-            self.assertEqual(hosts, request_servers.without_room(
+            self.assertEqual(hosts, request_servers.unallocated(
                 [request(known=known)], placed,
                 {('r1', 1): {'h': 2, 'i': 1}})[0][2])
 

@@ -48,7 +48,8 @@ class TestPlacing(unittest.TestCase):
                           'x': backlog_model.BUILDING}, {
                               item.uuid: item.state
                               for item in verdict.servers})
-        verdict = judge(boot_outcome.after(request, verdict), sight('s0'),
+        verdict = judge(boot_outcome.with_verdict(request, verdict),
+            sight('s0'),
                         sight('x'))
         self.assertEqual(backlog_model.ACTIVE, verdict.state)
 
@@ -66,14 +67,15 @@ class TestPlacing(unittest.TestCase):
         self.assertEqual([backlog_model.IN_VAIN], [
             item.state for item in verdict.boots])
         # Deleted until it is gone, and then forgotten.
-        request = boot_outcome.after(request, verdict)
+        request = boot_outcome.with_verdict(request, verdict)
         self.assertEqual(('s0',), judge(request, fault).deletes)
         self.assertEqual((), judge(request, sight(
             's0', 'error', fault=NO_HOST, task_state='deleting')).deletes)
         verdict = judge(request)
         self.assertEqual((backlog_model.WAITING, ('s0',)),
                          (verdict.state, verdict.forgotten))
-        self.assertEqual((), boot_outcome.after(request, verdict).servers)
+        self.assertEqual((),
+            boot_outcome.with_verdict(request, verdict).servers)
 
     def test_what_is_for_now(self):
         for fault in (
@@ -119,7 +121,7 @@ class TestPlacing(unittest.TestCase):
         verdict = judge(request, sight('s0'), broken)
         self.assertEqual((backlog_model.PARTLY_ACTIVE, 'broken'),
                          (verdict.state, verdict.values['reason']))
-        request = boot_outcome.after(request, verdict)
+        request = boot_outcome.with_verdict(request, verdict)
         self.assertEqual(0, backlog_model.missing(request))
         # Once its owner has deleted that one all is as it can be.
         self.assertEqual(backlog_model.ACTIVE,
@@ -157,7 +159,8 @@ class TestWithoutAnAnswer(unittest.TestCase):
             verdict.state, [item.state for item in verdict.boots]))
         self.assertEqual('no_answer', verdict.values['waits_for']['code'])
         self.assertEqual(
-            2, backlog_model.missing(boot_outcome.after(request, verdict)))
+            2, backlog_model.missing(
+                boot_outcome.with_verdict(request, verdict)))
 
     def test_all_are_there(self):
         verdict = judge(self.request(1), sight('a'), sight('b', 'building'))
@@ -173,11 +176,12 @@ class TestWithoutAnAnswer(unittest.TestCase):
                          (verdict.state, verdict.boots))
         # No more will come: what lacks is asked for again.
         later = base.NOW + datetime.timedelta(seconds=100)
-        request = boot_outcome.after(request, verdict)
+        request = boot_outcome.with_verdict(request, verdict)
         verdict = judge(request, sight('a'), now=later)
         self.assertEqual(backlog_model.PARTLY_ACTIVE, verdict.state)
         self.assertEqual(
-            1, backlog_model.missing(boot_outcome.after(request, verdict)))
+            1, backlog_model.missing(
+                boot_outcome.with_verdict(request, verdict)))
 
     def test_nova_makes_some_and_withdraws_them(self):
         """As where there is no room in a server group for the others."""
@@ -188,7 +192,8 @@ class TestWithoutAnAnswer(unittest.TestCase):
             verdict = judge(request)
             self.assertEqual(('s0', 's1'), verdict.forgotten)
             self.assertEqual(
-                3, backlog_model.missing(boot_outcome.after(request, verdict)))
+                3, backlog_model.missing(
+                    boot_outcome.with_verdict(request, verdict)))
 
     def test_comes_after_it_was_given_up(self):
         request = base.request(boots=(
@@ -225,7 +230,7 @@ class TestRunning(unittest.TestCase):
         request = running(backlog_model.RUNNING, backlog_model.RUNNING)
         verdict = judge(request, sight('s0'))
         self.assertEqual(backlog_model.ACTIVE, verdict.state)
-        request = boot_outcome.after(request, verdict)
+        request = boot_outcome.with_verdict(request, verdict)
         self.assertEqual(0, backlog_model.missing(request))
         for gone in ((), (sight('s0', 'soft-delete'),)):
             verdict = judge(request, *gone)
@@ -239,7 +244,8 @@ class TestRunning(unittest.TestCase):
         verdict = judge(request)
         self.assertEqual(backlog_model.WAITING, verdict.state)
         self.assertEqual(
-            2, backlog_model.missing(boot_outcome.after(request, verdict)))
+            2, backlog_model.missing(
+                boot_outcome.with_verdict(request, verdict)))
 
 
 class TestGaveWay(unittest.TestCase):
@@ -257,7 +263,7 @@ class TestGaveWay(unittest.TestCase):
                 request, shelved, sight('s1', vm_state), s0=status,
                 s1=status)
             self.assertEqual(backlog_model.EVICTED, verdict.state)
-            request_then = boot_outcome.after(request, verdict)
+            request_then = boot_outcome.with_verdict(request, verdict)
             self.assertFalse(boot_outcome.is_startable(
                 request_then, base.NOW))
             # It comes back by itself.
@@ -274,7 +280,7 @@ class TestGaveWay(unittest.TestCase):
         self.assertEqual((2, base.NOW, 0), tuple(
             verdict.values[name]
             for name in ('returns', 'waits_since', 'tries')))
-        request = boot_outcome.after(request, verdict)
+        request = boot_outcome.with_verdict(request, verdict)
         self.assertTrue(boot_outcome.is_startable(request, base.NOW))
         # A look later nothing more has happened.
         self.assertFalse(judge(request, s0=victim_status.GONE).changes(
@@ -284,7 +290,7 @@ class TestGaveWay(unittest.TestCase):
         request = running(backlog_model.RUNNING, backlog_model.RUNNING,
                           comes_back=True, not_after=base.ago(60))
         verdict = judge(request, sight('s0'), s1=victim_status.GONE)
-        request = boot_outcome.after(request, verdict)
+        request = boot_outcome.with_verdict(request, verdict)
         self.assertEqual((backlog_model.PARTLY_ACTIVE, 1),
                          (request.state, backlog_model.missing(request)))
         self.assertTrue(boot_outcome.is_startable(request, base.NOW))
@@ -307,7 +313,7 @@ class TestGaveWay(unittest.TestCase):
         until = base.NOW + datetime.timedelta(seconds=60)
         request = running(backlog_model.RUNNING, comes_back=True,
                           back_until=until)
-        request = boot_outcome.after(
+        request = boot_outcome.with_verdict(
             request, judge(request, s0=victim_status.GONE))
         self.assertEqual(backlog_model.EVICTED, request.state)
         verdict = judge(request, now=until)
@@ -355,14 +361,14 @@ class TestGaveWay(unittest.TestCase):
             request = dataclasses.replace(request, **known)
             verdict = judge(request, *sights, s0=victim_status.SHELVED,
                             s1=victim_status.SHELVED)
-            after = boot_outcome.after(request, verdict)
+            after = boot_outcome.with_verdict(request, verdict)
             self.assertEqual((expected, None, None, {}), (
                 after.state, after.position, after.estimate_s,
                 after.waits_for))
 
     def test_who_waits_for_the_rest_is_in_the_order(self):
         request = running(backlog_model.RUNNING, count=2, position=3)
-        after = boot_outcome.after(request, judge(request, sight('s0')))
+        after = boot_outcome.with_verdict(request, judge(request, sight('s0')))
         self.assertEqual((backlog_model.PARTLY_ACTIVE, 3),
                          (after.state, after.position))
 
@@ -379,13 +385,13 @@ class TestClosing(unittest.TestCase):
         verdict, is_clear = self.closing(request, sight('s1', 'building'))
         self.assertEqual((('s1',), False, backlog_model.CANCELLED),
                          (verdict.deletes, is_clear, verdict.state))
-        request = boot_outcome.after(request, verdict)
+        request = boot_outcome.with_verdict(request, verdict)
         verdict, is_clear = self.closing(request)
         self.assertEqual(((), True), (verdict.deletes, is_clear))
         # What runs stays as it was.
         self.assertEqual([('s0', backlog_model.RUNNING)], [
             (item.uuid, item.state)
-            for item in boot_outcome.after(request, verdict).servers])
+            for item in boot_outcome.with_verdict(request, verdict).servers])
 
     def test_all_is_deleted_if_that_is_wanted(self):
         request = dataclasses.replace(
@@ -398,7 +404,8 @@ class TestClosing(unittest.TestCase):
         verdict, is_clear = self.closing(
             request, sight('s0', task_state='deleting'))
         self.assertEqual(((), False), (verdict.deletes, is_clear))
-        verdict, is_clear = self.closing(boot_outcome.after(request, verdict))
+        verdict, is_clear = self.closing(
+            boot_outcome.with_verdict(request, verdict))
         self.assertTrue(is_clear)
         self.assertEqual([backlog_model.GONE], [
             item.state for item in verdict.servers])

@@ -26,14 +26,14 @@ class TestShortfalls(unittest.TestCase):
         """However a request orders its flavors."""
         looked = []
 
-        def lack(ledger, alternative, look=shortfalls.lack):
+        def lack(tracker, alternative, look=shortfalls.shortfall):
             looked.append(alternative.name)
-            return look(ledger, alternative)
+            return look(tracker, alternative)
 
         flavors = [vcpus(number) for number in range(2, 7)]
         requests = [base.request(str(number), *order) for number, order
                     in enumerate(itertools.permutations(flavors))]
-        with mock.patch.object(shortfalls, 'lack', lack):
+        with mock.patch.object(shortfalls, 'shortfall', lack):
             decide(requests, [host('h', 1)])
         self.assertEqual(['2', '3', '4', '5', '6'], sorted(looked))
 

@@ -16,7 +16,7 @@ def request(number, *demand, **more):
     for name in ('hosts', 'traits', 'forbidden'):
         if more.get(name) is not None:
             more[name] = frozenset(more[name])
-    more['apart'] = tuple(map(batch_model.Apart, more.get('apart', ())))
+    more['apart'] = tuple(map(batch_model.AntiAffinity, more.get('apart', ())))
     return batch_model.Request(f'r{number}', resources=resources, **more)
 
 

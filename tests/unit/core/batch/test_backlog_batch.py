@@ -64,7 +64,7 @@ class TestPlanner(unittest.TestCase):
         self.assertEqual({'x': {'a': 1, 'b': 1}},
                          decide([spread], [host('a', 9), host('b', 1)]))
         self.assertEqual({}, decide([spread], [host('a', 9)]))
-        rooms = [host_capacity.Room(name, {'VCPU': 4}, {'VCPU': 4},
+        rooms = [host_capacity.HostCapacity(name, {'VCPU': 4}, {'VCPU': 4},
                                     {'VCPU': 4}, traits=frozenset(traits))
                  for name, traits in (('a', ()), ('b', ('T',)))]
         fast = backlog_model.Alternative('f', 'f', {'VCPU': 1},
@@ -87,7 +87,8 @@ class TestPlanner(unittest.TestCase):
 
     def test_parts_of_hosts(self):
         """By their sums it fits; Nova, which looks at each, chooses."""
-        rooms = [host_capacity.Room(name, *3 * ({'VCPU': 4, 'VGPU': 2},),
+        rooms = [
+            host_capacity.HostCapacity(name, *3 * ({'VCPU': 4, 'VGPU': 2},),
                                     parts=frozenset(['VGPU']))
                  for name in 'ab']
         device = backlog_model.Alternative('d', 'd', {'VCPU': 1, 'VGPU': 1})

@@ -49,7 +49,7 @@ class TestConstraints(unittest.TestCase):
         requests = [
             batch_model.Request(
                 f'r{number}', number, {'VCPU': 1},
-                apart=(batch_model.Apart('g', 2 + number % 2),))
+                apart=(batch_model.AntiAffinity('g', 2 + number % 2),))
             for number in range(5)]
         for mode in batch_model.MODES:
             found = base.place(
@@ -173,7 +173,7 @@ class TestBadInput(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, f'least is {least}'):
                 base.request(0, 1, count=count, least=least)
         with self.assertRaisesRegex(ValueError, 'group g is 0'):
-            batch_model.Apart('g', 0)
+            batch_model.AntiAffinity('g', 0)
 
     def test_twice(self):
         with self.assertRaisesRegex(ValueError, 'requests are the same'):

@@ -88,7 +88,7 @@ class TestAffinity(unittest.TestCase):
                          planner.plan([near('x')], shown))
 
     def test_traits_of_all(self):
-        rooms = [host_capacity.Room(name, *3 * ({'VCPU': 4},),
+        rooms = [host_capacity.HostCapacity(name, *3 * ({'VCPU': 4},),
                                     traits=frozenset(traits))
                  for name, traits in (('a', ()), ('b', 'S'), ('c', 'ST'))]
         fast = backlog_model.Alternative('f', 'f', {'VCPU': 1},
@@ -145,7 +145,7 @@ class TestAntiAffinity(unittest.TestCase):
     def test_own_group_of_one_that_runs_in_part(self):
         request = base.request('x', count=3, apart=True, least_count=1,
                                servers=base.servers(backlog_model.RUNNING))
-        own = group_placement.own(request)
+        own = group_placement.own_group(request)
         rooms = host_capacity.with_members(
             [dataclasses.replace(host('a', 9), consumers=frozenset(['s0'])),
              host('b', 9)], [own])
@@ -170,7 +170,7 @@ class TestWhyAlone(unittest.TestCase):
                              self.why(base.request('x', body=body)))
 
     def test_devices(self):
-        rooms = [host_capacity.Room('a',
+        rooms = [host_capacity.HostCapacity('a',
                                     *3 * ({'VCPU': 4, 'VGPU': 2, 'X': 2},),
                                     parts=frozenset(['VGPU', 'X']))]
         device = backlog_model.Alternative('d', 'd', {'VCPU': 1, 'VGPU': 1})
@@ -325,7 +325,8 @@ class TestLaws(unittest.TestCase):
     def test_groups_are_as_they_have_to_be(self, batch, mode):
         requests, rooms, known = batch
         found = plan(requests, rooms, *known, mode=mode)
-        named = {each.uuid: group_placement.named(each) for each in requests}
+        named = {
+            each.uuid: group_placement.group_hint(each) for each in requests}
         there = collections.defaultdict(collections.Counter)
         for each in rooms:
             for name, count in each.members.items():
@@ -385,7 +386,7 @@ class TestLaws(unittest.TestCase):
             batch_model.Request(
                 f'r{number}', number,
                 batch_base.request(0, chance.randint(1, 3)).resources,
-                apart=(batch_model.Apart(group.uuid, group.most),))
+                apart=(batch_model.AntiAffinity(group.uuid, group.most),))
             for number, group in enumerate(
                 chance.choices(known[2:], k=6))]
         placer = solver_choice.make(batch_model.Options(

@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 
 from nova_preempt.core.batch import integer_program
-from nova_preempt.core.batch.free_capacity import NO
+from nova_preempt.core.batch.free_capacity import IMPOSSIBLE
 
 
 def found(demand, free, hosts, x):
@@ -57,12 +57,13 @@ class TestCuts(unittest.TestCase):
 class TestWorthIt(unittest.TestCase):
 
     def test_best_of_each_class(self):
-        scores = np.array([[5, 4, 3, 2, 4], [NO, 1, NO, 7, 7]])
-        self.assertEqual([0, 3], integer_program.worth_it(scores, 1).tolist())
+        scores = np.array([[5, 4, 3, 2, 4], [IMPOSSIBLE, 1, IMPOSSIBLE, 7, 7]])
+        self.assertEqual([0, 3],
+            integer_program.useful_columns(scores, 1).tolist())
         self.assertEqual([0, 1, 3, 4],
-                         integer_program.worth_it(scores, 2).tolist())
+                         integer_program.useful_columns(scores, 2).tolist())
         self.assertEqual([0, 1, 2, 3, 4],
-                         integer_program.worth_it(scores, 9).tolist())
+                         integer_program.useful_columns(scores, 9).tolist())
 
 
 if __name__ == '__main__':

@@ -17,7 +17,7 @@ class TestPlace(unittest.TestCase):
     def place(self, count, rooms, *args, score=batch_model.ML, wanted=2):
         placer = solver_choice.make(
             batch_model.Options(mode=batch_model.GREEDY, score=score))
-        return dict(solver_choice.place_alike(
+        return dict(solver_choice.place_identical(
             placer, {'VCPU': wanted}, count, rooms, *args))
 
     def test_as_many_as_there_is_room_for(self):

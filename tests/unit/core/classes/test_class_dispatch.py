@@ -21,8 +21,8 @@ from nova_preempt.core.classes.availability_margin import Standing
 from nova_preempt.core.classes.class_dispatch import Claimant
 from nova_preempt.core.classes.class_dispatch import Placement
 from nova_preempt.core.classes.class_dispatch import RoundHost
-from nova_preempt.core.classes.class_policies import ByPromise
-from nova_preempt.core.classes.class_policies import Rule
+from nova_preempt.core.classes.class_policies import PromiseRule
+from nova_preempt.core.classes.class_policies import SchedulingRule
 from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
 from nova_preempt.core.classes.server_clocks import Kind
@@ -32,9 +32,9 @@ from tests.unit.core.classes.support import CLASSES
 from tests.unit.core.support import LAW
 
 NOW_US = 10_000 * SECOND
-RULES: tuple[Rule, ...] = (
-    ByPromise(CLASSES),
-    ByPromise(CLASSES, exact=False),
+RULES: tuple[SchedulingRule, ...] = (
+    PromiseRule(CLASSES),
+    PromiseRule(CLASSES, exact=False),
     ByPriority(CLASSES),
 )
 
@@ -69,9 +69,10 @@ def host(uuid: str, vcpus: int, *claimants: Claimant) -> RoundHost:
 
 
 def one_round(
-    waiting: list[Claimant], hosts: list[RoundHost], rule: Rule = RULES[0]
+    waiting: list[Claimant], hosts: list[RoundHost],
+        rule: SchedulingRule = RULES[0]
 ) -> list[Placement]:
-    return list(class_dispatch.one_round(waiting, hosts, CLASSES, rule,
+    return list(class_dispatch.dispatch(waiting, hosts, CLASSES, rule,
                                          NOW_US))
 
 
@@ -184,8 +185,8 @@ class TestForemost(unittest.TestCase):
             for number in range(4)
         ]
         large = claimant("large", "gold", waited_s=1, vcpus=2)
-        found = class_dispatch.foremost(
-            [*waiting, large], CLASSES, ByPromise(CLASSES), NOW_US, 2
+        found = class_dispatch.first_requests(
+            [*waiting, large], CLASSES, PromiseRule(CLASSES), NOW_US, 2
         )
         self.assertEqual(
             ["gold 0", "gold 1", "large", "bronze 0", "bronze 1"],

@@ -16,8 +16,8 @@ from nova_preempt.core.classes.availability_margin import Classes
 from nova_preempt.core.classes.availability_margin import QosClass
 from nova_preempt.core.classes.class_order import Claim
 from nova_preempt.core.classes.server_clocks import Clocks
+from nova_preempt.core.classes.server_clocks import ClockState
 from nova_preempt.core.classes.server_clocks import Kind
-from nova_preempt.core.classes.server_clocks import Mark
 from nova_preempt.core.classes.server_clocks import Times
 from nova_preempt.core.model import SECOND
 from tests.unit.core.classes import support
@@ -56,7 +56,8 @@ def one_by_one(classes: Classes, waiting: list[Claim]) -> list[str]:
         stands = classes.stand(
             # Only where all else is equal they are told apart by it.
             f"{claim.serial} {claim.uuid}", list(classes)[claim.rank],
-            Clocks((), Mark(Kind.QUEUED, times, claim.admitted_us, 0, 0)),
+            Clocks((),
+                ClockState(Kind.QUEUED, times, claim.admitted_us, 0, 0)),
             0, claim.overhead_us)
         return 1, stands.order
 

@@ -25,7 +25,7 @@ class TestKept(unittest.TestCase):
             return Clocks(Event(at_us, kind) for at_us, kind in told)
 
         begun = ((1, Kind.QUEUED), (1, Kind.ALLOCATING), (1, Kind.RUNNING))
-        found = availability_margin.kept(
+        found = availability_margin.promise_status(
             availability_margin.Classes(self.GOLD, self.BRONZE),
             [
                 # 6, 2 and 0 of 10; exactly half; nothing wanted; over.
@@ -40,9 +40,9 @@ class TestKept(unittest.TestCase):
             11,
         )
         self.assertEqual(["gold", "bronze"], list(found))
-        self.assertEqual(availability_margin.Kept(), found["gold"])
+        self.assertEqual(availability_margin.PromiseStatus(), found["gold"])
         self.assertEqual(
-            availability_margin.Kept(
+            availability_margin.PromiseStatus(
                 {"running": 1, "waiting": 2, "starting": 1, "aside": 1},
                 Times(6 + 2 + 0 + 5 + 6, 4 + 8 + 3 + 5, 7),
                 2,

@@ -52,9 +52,9 @@ class TestOrder(unittest.TestCase):
     def test_002_c1_the_least_harm_to_the_most_important(self) -> None:
         found = [of_margin(*host) for host in HOSTS]
         for cost in (
-            lambda each: victim_harm.published(CLASSES, [each]),
+            lambda each: victim_harm.published_cost(CLASSES, [each]),
             lambda each: victim_harm.levels(CLASSES, each),
-            lambda each: victim_harm.folded(CLASSES, each),
+            lambda each: victim_harm.harm_cost(CLASSES, each),
         ):
             costs = [cost(each) for each in found]
             self.assertEqual(sorted(costs), costs)
@@ -73,7 +73,7 @@ class TestOrder(unittest.TestCase):
                     value if value == int(value) else str(value)
                     for value in (
                         float(seconds(level))
-                        for level in victim_harm.published(
+                        for level in victim_harm.published_cost(
                             CLASSES, [of_margin(*host)]
                         )
                     )
@@ -88,28 +88,28 @@ class TestOrder(unittest.TestCase):
         for name in ("gold", "silver", "bronze"):
             harmed = [of_margin(name, "-0.000001")]
             self.assertLess(
-                victim_harm.published(CLASSES, harmless),
-                victim_harm.published(CLASSES, harmed),
+                victim_harm.published_cost(CLASSES, harmless),
+                victim_harm.published_cost(CLASSES, harmed),
             )
             self.assertLess(
-                sum(victim_harm.folded(CLASSES, each) for each in harmless),
-                sum(victim_harm.folded(CLASSES, each) for each in harmed),
+                sum(victim_harm.harm_cost(CLASSES, each) for each in harmless),
+                sum(victim_harm.harm_cost(CLASSES, each) for each in harmed),
             )
 
     def test_many_less_important_ones_before_one_that_is_more(self) -> None:
         many = [of_margin("bronze", -(10**6))] * 1000
         one = of_margin("silver", "-0.000001")
         self.assertLess(
-            sum(victim_harm.folded(CLASSES, each) for each in many),
-            victim_harm.folded(CLASSES, one),
+            sum(victim_harm.harm_cost(CLASSES, each) for each in many),
+            victim_harm.harm_cost(CLASSES, one),
         )
 
     def test_fewer_before_larger_margins(self) -> None:
         one = of_margin("bronze", 1)
         two = [of_margin("bronze", 10**6)] * 2
         self.assertLess(
-            victim_harm.folded(CLASSES, one),
-            sum(victim_harm.folded(CLASSES, each) for each in two),
+            victim_harm.harm_cost(CLASSES, one),
+            sum(victim_harm.harm_cost(CLASSES, each) for each in two),
         )
 
     def test_beyond_the_horizon_all_margins_are_the_same(self) -> None:
@@ -161,7 +161,7 @@ def candidates(
     found: list[tuple[Standing, dict[str, int]]],
 ) -> list[Candidate]:
     return [
-        Candidate(each.uuid, freed, victim_harm.folded(CLASSES, each))
+        Candidate(each.uuid, freed, victim_harm.harm_cost(CLASSES, each))
         for each, freed in found
     ]
 
@@ -230,7 +230,7 @@ class TestVictims(unittest.TestCase):
         self.assertEqual(chosen, victim_harm.reprieve(found, missing))
         self.assertLessEqual(
             best.cost,
-            sum(victim_harm.folded(CLASSES, each) for each in chosen)
+            sum(victim_harm.harm_cost(CLASSES, each) for each in chosen)
         )
 
     def test_the_most_precious_are_reprieved_first(self) -> None:

@@ -389,9 +389,9 @@ class TestTimes(unittest.TestCase):
                       e=Host(power_steps.ASLEEP, is_operators=True))
         cloud.efficiencies = {'a': 2.0}
         self.assertEqual([
-            wake_demand.Sleeper('a', 3, False, False, 2.0),
-            wake_demand.Sleeper('b', 1, True, False, None),
-            wake_demand.Sleeper('d', 2, True, True, None),
+            wake_demand.SleepingHost('a', 3, False, False, 2.0),
+            wake_demand.SleepingHost('b', 1, True, False, None),
+            wake_demand.SleepingHost('d', 2, True, True, None),
         ], energy_controller.sleepers(cloud, energy_controller.Memory(), 0, {
             'a': 3, 'b': 1, 'c': 1, 'd': 2, 'e': 1}))
 

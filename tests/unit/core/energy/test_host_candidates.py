@@ -83,7 +83,8 @@ class TestCandidates(unittest.TestCase):
                 (1001, True, (False, False)), (1000, False, (False, False)),
                 (300, False, (True, True)), (300, True, (True, True))):
             with self.subTest(in_s=in_s, on=on):
-                start = None if in_s is None else power_plan.Start('a', in_s,
+                start = None if in_s is None else power_plan.ReservationStart(
+                    'a', in_s,
                                                                    300)
                 self.assertEqual(expected, host_candidates.reserved(
                     start, 1000, 1, 10, on=on))

@@ -79,7 +79,7 @@ class TestDue(unittest.TestCase):
         woken = {}
         for now in range(-3600, 401, STEP_S):
             due = power_plan.due(
-                [power_plan.Start(name, at - now, lead_s)
+                [power_plan.ReservationStart(name, at - now, lead_s)
                  for name, (at, lead_s) in needed.items()
                  if name not in woken], per_minute, STEP_S)
             recent = sum(now - at < 60 for at in woken.values())

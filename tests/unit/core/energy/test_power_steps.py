@@ -4,13 +4,13 @@
 import unittest
 
 from nova_preempt.core.energy import power_steps
-from nova_preempt.core.energy.power_steps import Act
+from nova_preempt.core.energy.power_steps import Action
 from nova_preempt.core.energy.power_steps import Power
 
 
 def facts(state, **values):
     """Of a host that we have disabled, on, up, and looked at."""
-    return power_steps.Facts(**{
+    return power_steps.HostFacts(**{
         'state': state, 'age_s': 20, 'closed_s': 20, 'up': True,
         'reported': False, 'disabled': True, 'ours': True,
         'power': Power.ON, 'empty': True, 'running': False, **values})
@@ -23,7 +23,7 @@ def step(state, **values):
 class StepsTestCase(unittest.TestCase):
 
     def moves(self, found, state, reason='', **values):
-        self.assertEqual((Act.MOVE, state), (found.act, found.state))
+        self.assertEqual((Action.MOVE, state), (found.act, found.state))
         self.assertIn(reason, found.reason)
         for name, value in values.items():
             self.assertEqual(value, getattr(found, name), name)
@@ -36,18 +36,18 @@ class TestEmptying(StepsTestCase):
 
     def test_a_dead_controller_closes_no_host(self):
         values = {'disabled': False, 'ours': False}
-        self.acts(Act.ASK_POWER, step(
+        self.acts(Action.ASK_POWER, step(
             'emptying', power=Power.NOT_ASKED, **values))
-        self.acts(Act.DISABLE, step('emptying', **values))
+        self.acts(Action.DISABLE, step('emptying', **values))
         for power, why in ((Power.UNKNOWN, 'does not answer: no route'),
                            (Power.OFF, 'of another host')):
             self.moves(step('emptying', power=power, error='no route',
                             **values), 'on', why, enable=False)
 
     def test_only_what_stays_empty(self):
-        self.acts(Act.WAIT, step('emptying', closed_s=9))
+        self.acts(Action.WAIT, step('emptying', closed_s=9))
         self.moves(step('emptying', closed_s=10), 'sleeping')
-        self.acts(Act.LOOK, step('emptying', empty=None))
+        self.acts(Action.LOOK, step('emptying', empty=None))
         self.moves(step('emptying', empty=False), 'on', 'has come',
                    enable=True)
         self.moves(step('emptying'), 'sleeping')
@@ -67,18 +67,18 @@ class TestEmptying(StepsTestCase):
 class TestSleeping(StepsTestCase):
 
     def test_it_is_looked_before_each(self):
-        self.acts(Act.ASK_POWER, step('sleeping', power=Power.NOT_ASKED))
-        self.acts(Act.LOOK, step('sleeping', empty=None))
-        self.acts(Act.SHUT_DOWN, step('sleeping'))
-        self.acts(Act.LOOK, step('sleeping', shut_down=True, empty=None))
-        self.acts(Act.SWITCH_OFF, step('sleeping', shut_down=True))
+        self.acts(Action.ASK_POWER, step('sleeping', power=Power.NOT_ASKED))
+        self.acts(Action.LOOK, step('sleeping', empty=None))
+        self.acts(Action.SHUT_DOWN, step('sleeping'))
+        self.acts(Action.LOOK, step('sleeping', shut_down=True, empty=None))
+        self.acts(Action.SWITCH_OFF, step('sleeping', shut_down=True))
 
     def test_nothing_is_done_to_one_that_is_in_use_or_of_others(self):
         for values in ({'empty': False}, {'ours': False},
                        {'ours': False, 'disabled': False},
                        {'power': Power.UNKNOWN}, {'cut': True}):
             for shut_down in (False, True):
-                self.acts(Act.WAIT, step('sleeping', shut_down=shut_down,
+                self.acts(Action.WAIT, step('sleeping', shut_down=shut_down,
                                          **values))
 
     def test_it_is_off(self):
@@ -90,12 +90,12 @@ class TestSleeping(StepsTestCase):
                             error='no route'),
                        'on', 'could not be powered off: no route',
                        enable=True)
-            self.acts(Act.WAIT, step('sleeping', age_s=359, power=power,
+            self.acts(Action.WAIT, step('sleeping', age_s=359, power=power,
                                      cut=True))
         # Not one whose service is down: it may be off.
-        self.acts(Act.WAIT, step('sleeping', age_s=1199, up=False,
+        self.acts(Action.WAIT, step('sleeping', age_s=1199, up=False,
                                  power=Power.UNKNOWN))
-        self.acts(Act.SHUT_DOWN, step('sleeping', age_s=360, up=False))
+        self.acts(Action.SHUT_DOWN, step('sleeping', age_s=360, up=False))
         self.moves(step('sleeping', age_s=1200, up=False), 'on')
         self.moves(step('sleeping', age_s=360, ours=False), 'on',
                    enable=False)
@@ -112,10 +112,10 @@ class TestAsleep(StepsTestCase):
         return step('asleep', **{'up': False, 'power': Power.OFF, **values})
 
     def test_nobody_needs_it(self):
-        self.acts(Act.ASK_POWER, self.asleep(power=Power.NOT_ASKED))
-        self.acts(Act.LOOK, self.asleep(empty=None))
+        self.acts(Action.ASK_POWER, self.asleep(power=Power.NOT_ASKED))
+        self.acts(Action.LOOK, self.asleep(empty=None))
         for power in (Power.OFF, Power.UNKNOWN):
-            self.acts(Act.WAIT, self.asleep(power=power))
+            self.acts(Action.WAIT, self.asleep(power=power))
 
     def test_what_comes_wakes_it_however_late(self):
         for age_s in (1, 601, 10 ** 6):
@@ -131,7 +131,7 @@ class TestAsleep(StepsTestCase):
         self.moves(step('waking', age_s=900, boots=found.boots), 'failed')
         self.moves(self.asleep(power=Power.ON, ours=False), 'on',
                    'somebody', enable=False)
-        self.acts(Act.WAIT, self.asleep(ours=False, empty=False))
+        self.acts(Action.WAIT, self.asleep(ours=False, empty=False))
 
 
 class TestWaking(StepsTestCase):
@@ -141,17 +141,17 @@ class TestWaking(StepsTestCase):
 
     def test_up(self):
         self.moves(self.waking(up=True, reported=True), 'on', enable=True)
-        self.acts(Act.WAIT, self.waking(up=True))
-        self.acts(Act.ASK_POWER, self.waking(power=Power.NOT_ASKED))
-        self.acts(Act.POWER_ON, self.waking(power=Power.OFF))
-        self.acts(Act.WAIT, self.waking(power=Power.UNKNOWN))
+        self.acts(Action.WAIT, self.waking(up=True))
+        self.acts(Action.ASK_POWER, self.waking(power=Power.NOT_ASKED))
+        self.acts(Action.POWER_ON, self.waking(power=Power.OFF))
+        self.acts(Action.WAIT, self.waking(power=Power.UNKNOWN))
 
     def test_a_boot_that_hangs_is_tried_again_and_then_no_more(self):
-        self.acts(Act.WAIT, self.waking(age_s=899))
-        self.acts(Act.LOOK, self.waking(age_s=900, running=None))
+        self.acts(Action.WAIT, self.waking(age_s=899))
+        self.acts(Action.LOOK, self.waking(age_s=900, running=None))
         found = self.waking(age_s=900)
         self.moves(found, 'waking', cycle=True, boots=1)
-        self.acts(Act.WAIT, self.waking(age_s=899, boots=1))
+        self.acts(Action.WAIT, self.waking(age_s=899, boots=1))
         self.moves(self.waking(age_s=900, boots=1), 'failed',
                    'within 900 s: its compute service has not reported',
                    cycle=False)
@@ -171,28 +171,28 @@ class TestWaking(StepsTestCase):
 class TestFailed(StepsTestCase):
 
     def test_it_comes_late(self):
-        self.acts(Act.ASK_POWER, step('failed', reported=True,
+        self.acts(Action.ASK_POWER, step('failed', reported=True,
                                       power=Power.NOT_ASKED))
         for power in (Power.ON, Power.UNKNOWN):
             self.moves(step('failed', reported=True, power=power), 'waking',
                        'late', boots=power_steps.BOOTS)
 
     def test_it_is_tried_again_much_later(self):
-        self.acts(Act.WAIT, step('failed', age_s=3599))
+        self.acts(Action.WAIT, step('failed', age_s=3599))
         self.moves(step('failed', age_s=3600, power=Power.OFF), 'asleep')
         # Nobody counts on one that cannot be powered on.
-        self.acts(Act.WAIT, step('failed', age_s=3600, power=Power.UNKNOWN))
+        self.acts(Action.WAIT, step('failed', age_s=3600, power=Power.UNKNOWN))
         # One that is on does not sleep.
         self.moves(step('failed', age_s=3600), 'waking', boots=0)
 
     def test_an_operators(self):
-        self.acts(Act.WAIT, step('failed', age_s=3600, ours=False))
+        self.acts(Action.WAIT, step('failed', age_s=3600, ours=False))
 
 
 class TestOthers(StepsTestCase):
 
     def test_on(self):
-        self.acts(Act.WAIT, step('on'))
+        self.acts(Action.WAIT, step('on'))
 
     def test_what_counts_among_the_wakes_of_a_minute(self):
         for state, cycle, power, expected in (
@@ -204,7 +204,7 @@ class TestOthers(StepsTestCase):
                 ('on', False, Power.OFF, False)):
             with self.subTest(state=state, cycle=cycle, power=power):
                 self.assertIs(expected, power_steps.is_limited(
-                    power_steps.Step(Act.MOVE, state, cycle=cycle),
+                    power_steps.Step(Action.MOVE, state, cycle=cycle),
                     facts('asleep', power=power)))
 
     def test_disabled_by_us_and_forgotten(self):

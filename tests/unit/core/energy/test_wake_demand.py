@@ -15,7 +15,8 @@ from tests.unit.core.support import LAW
 
 
 def sleepers(**rooms):
-    return [wake_demand.Sleeper(name, room) for name, room in rooms.items()]
+    return [wake_demand.SleepingHost(name, room) for name,
+        room in rooms.items()]
 
 
 def given(found):
@@ -38,30 +39,33 @@ class TestSortOut(unittest.TestCase):
         self.assertEqual(
             wake_demand.Promised(('c', 'a', 'e'), frozenset('abce'),
                                  frozenset('df')),
-            wake_demand.sort_out(states, states.get, switchable,
+            wake_demand.classify_promises(states, states.get, switchable,
                                  lambda: states))
         self.assertEqual(['c', 'a', 'e', 'f'], asked)
 
     def test_nobody_is_asked_about_none(self):
         self.assertEqual(
             wake_demand.Promised((), frozenset('b'), frozenset()),
-            wake_demand.sort_out('b', lambda name: power_steps.ON, None, None))
+            wake_demand.classify_promises('b', lambda name: power_steps.ON,
+                None, None))
 
     def test_a_host_in_a_cell_that_cannot_be_read_is_not_lost(self):
         states = {'a': power_steps.ASLEEP, 'b': power_steps.WAKING,
                   'd': power_steps.FAILED}
         self.assertEqual(
             wake_demand.Promised(('b',), frozenset('ab'), frozenset('d')),
-            wake_demand.sort_out(states, states.get, lambda names: ['b'],
+            wake_demand.classify_promises(states, states.get,
+                lambda names: ['b'],
                                  lambda: ['b']))
 
 
 class TestPromise(unittest.TestCase):
 
     def test_who_is_on_the_way_then_who_is_waited_for_then_the_best(self):
-        hosts = [wake_demand.Sleeper('a', 1, efficiency=9.0),
-                 wake_demand.Sleeper('b', 1, waking=True),
-                 wake_demand.Sleeper('c', 3), wake_demand.Sleeper('d', 1)]
+        hosts = [wake_demand.SleepingHost('a', 1, efficiency=9.0),
+                 wake_demand.SleepingHost('b', 1, waking=True),
+                 wake_demand.SleepingHost('c', 3),
+                     wake_demand.SleepingHost('d', 1)]
         others = [wake_demand.Promise('r', 'c', 1, 3)]
         found = wake_demand.promise('q', 5, hosts, others)
         self.assertEqual({'b': 1, 'c': 2, 'a': 1, 'd': 1}, given(found))
@@ -69,9 +73,9 @@ class TestPromise(unittest.TestCase):
 
     def test_who_is_late(self):
         """A boot that hangs comes last, a shutdown that hangs never."""
-        hosts = [wake_demand.Sleeper('a', 1, waking=True, late=True),
-                 wake_demand.Sleeper('b', 1, late=True),
-                 wake_demand.Sleeper('c', 1)]
+        hosts = [wake_demand.SleepingHost('a', 1, waking=True, late=True),
+                 wake_demand.SleepingHost('b', 1, late=True),
+                 wake_demand.SleepingHost('c', 1)]
         self.assertEqual(['c', 'a'], [
             item.host for item in wake_demand.promise('q', 3, hosts, ())])
 
@@ -106,7 +110,7 @@ class TestPromise(unittest.TestCase):
         """Requests of (servers, size), hosts of so many units."""
         promised = []
         for number, (servers, size) in enumerate(requests):
-            hosts = [wake_demand.Sleeper(f'host{index}', room // size)
+            hosts = [wake_demand.SleepingHost(f'host{index}', room // size)
                      for index, room in enumerate(rooms)]
             found = wake_demand.promise(f'{number}', servers, hosts, promised)
             rng.shuffle(hosts)
@@ -135,22 +139,26 @@ class TestWaiting(unittest.TestCase):
         return outcome
 
     def test_waits_for_all_of_them(self):
-        self.assertIs(wake_demand.Next.WAIT, self.step())
-        self.assertIs(wake_demand.Next.WAIT, self.step(a=power_steps.ON))
-        self.assertIs(wake_demand.Next.RETRY, self.step(b=power_steps.ON))
+        self.assertIs(wake_demand.NextAction.WAIT, self.step())
+        self.assertIs(wake_demand.NextAction.WAIT, self.step(a=power_steps.ON))
+        self.assertIs(wake_demand.NextAction.RETRY,
+            self.step(b=power_steps.ON))
         self.assertEqual({'a', 'b'}, self.waiting.tried)
 
     def test_one_that_was_on_is_not_waited_for_again(self):
         self.step(a=power_steps.ON)
-        self.assertIs(wake_demand.Next.RETRY, self.step(a=power_steps.ASLEEP,
+        self.assertIs(wake_demand.NextAction.RETRY,
+            self.step(a=power_steps.ASLEEP,
                                                         b=power_steps.ON))
         self.assertEqual({'b'}, self.waiting.tried)
 
     def test_one_that_fails(self):
-        self.assertIs(wake_demand.Next.RETRY, self.step(a=power_steps.FAILED,
+        self.assertIs(wake_demand.NextAction.RETRY,
+            self.step(a=power_steps.FAILED,
                                                         b=power_steps.FAILED))
         self.assertEqual(set(), self.waiting.tried)
 
     def test_time_is_up(self):
-        self.assertIs(wake_demand.Next.GIVE_UP, self.step(60))
-        self.assertIs(wake_demand.Next.RETRY, self.step(60, a=power_steps.ON))
+        self.assertIs(wake_demand.NextAction.GIVE_UP, self.step(60))
+        self.assertIs(wake_demand.NextAction.RETRY,
+            self.step(60, a=power_steps.ON))

@@ -23,7 +23,7 @@ def reservation(start_s=1000, end_s=2000, quantity=1, **values):
 class TestAskedWindow(unittest.TestCase):
 
     def ask(self, start_s=None, end_s=None, duration_s=None):
-        asked = admission.asked_window(1000, start_s, end_s, duration_s)
+        asked = admission.requested_window(1000, start_s, end_s, duration_s)
         return (asked.start_s, asked.end_s, asked.duration_s, asked.immediate)
 
     def test_what_is_meant(self):
@@ -61,10 +61,10 @@ class TestGrant(unittest.TestCase):
 
     def search(self, end_s=None, max_advance_s=-1):
         return admission.Search(
-            admission.AskedWindow(1000, end_s, 60, False), 1,
-            [admission.Offer('a', 2.0, True),
-             admission.Offer('b', None, False),
-             admission.Offer('c', None, True)],
+            admission.RequestedWindow(1000, end_s, 60, False), 1,
+            [admission.MatchingHost('a', 2.0, True),
+             admission.MatchingHost('b', None, False),
+             admission.MatchingHost('c', None, True)],
             reservation_limits.Limits({**dict.fromkeys(
                 reservation_limits.LIMITS, -1),
                                        'max_advance_s': max_advance_s}),

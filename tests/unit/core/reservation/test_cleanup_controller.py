@@ -68,7 +68,7 @@ class TestWhoEnds(unittest.TestCase):
 
     def test_others_stay(self):
         for named in ((), ('r2',)):
-            self.assertEqual([cleanup_controller.LeaveAlone,
+            self.assertEqual([cleanup_controller.ReportStranger,
                               cleanup_controller.Release],
                              self.intents(*named))
         for values in ({'preemptible': True}, {'how': reservation_model.LOST}):
@@ -127,7 +127,7 @@ class TestStep(unittest.TestCase):
 
     def test_others_stay(self):
         self.assertEqual(
-            (cleanup_controller.LeaveAlone('n', 'h1'),
+            (cleanup_controller.ReportStranger('n', 'h1'),
              cleanup_controller.Release(())),
             self.step(View((server('n'), server('p', preemptible=True))), 0))
 

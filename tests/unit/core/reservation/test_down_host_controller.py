@@ -24,7 +24,8 @@ class TestBrake(unittest.TestCase):
         for down, total in ((0, 0), (0, 5), (1, 2), (2, 5), (2, 10),
                             (20, 100)):
             self.assertEqual('',
-                             down_host_controller.why_many(20, down, total),
+                             down_host_controller.brake_reason(20, down,
+                                 total),
                              (down, total))
 
     def test_too_many_at_once(self) -> None:
@@ -32,35 +33,39 @@ class TestBrake(unittest.TestCase):
                             (21, 100), (100, 100)):
             self.assertEqual(
                 f'{down} of {total} hosts are down, disabled or gone at '
-                'once', down_host_controller.why_many(20, down, total))
+                'once', down_host_controller.brake_reason(20, down, total))
 
     def test_not_for_ever_where_others_are_free(self) -> None:
         for down, held_s, enough, braked in (
                 (25, 1799, True, True), (25, 1800, True, False),
                 (25, 10 ** 6, False, True), (50, 10 ** 6, True, True)):
-            self.assertIs(braked, bool(down_host_controller.why_many(
+            self.assertIs(braked, bool(down_host_controller.brake_reason(
                 20, down, 100, held_s=held_s, enough=enough)))
 
     def test_released_by_an_operator(self) -> None:
-        self.assertEqual('', down_host_controller.why_many(100, 50, 100))
+        self.assertEqual('', down_host_controller.brake_reason(100, 50, 100))
 
     def test_what_its_owner_is_told(self) -> None:
-        found = down_host_controller.told(MINE, 'ab',
+        found = down_host_controller.owner_reasons(MINE, 'ab',
                                           '25 of 100 hosts are down')
         self.assertEqual(
             {'reason': 'a down, and not replaced yet: 25 of 100 hosts are '
                        'down', 'public_reason': down_host_controller.BRAKED},
                        found)
         known = dataclasses.replace(MINE, **found)
-        self.assertEqual({}, down_host_controller.told(known, 'ab', 'more'))
+        self.assertEqual({},
+            down_host_controller.owner_reasons(known, 'ab', 'more'))
         self.assertEqual({'reason': '', 'public_reason': ''},
-                         down_host_controller.told(known, 'b', 'more'))
+                         down_host_controller.owner_reasons(known, 'b',
+                             'more'))
         self.assertEqual({'reason': '', 'public_reason': ''},
-                         down_host_controller.told(known, 'a', ''))
+                         down_host_controller.owner_reasons(known, 'a', ''))
         # What it was told before stays.
         missing = dataclasses.replace(MINE, public_reason='one is missing')
-        self.assertEqual({}, down_host_controller.told(missing, 'a', 'many'))
-        self.assertEqual({}, down_host_controller.told(missing, 'a', ''))
+        self.assertEqual({},
+            down_host_controller.owner_reasons(missing, 'a', 'many'))
+        self.assertEqual({},
+            down_host_controller.owner_reasons(missing, 'a', ''))
 
     def test_since_when_it_holds(self) -> None:
         """Its owner was told then, perhaps by another engine."""
@@ -87,7 +92,8 @@ class TestBrake(unittest.TestCase):
     @hypothesis.given(st.integers(0, 50), st.integers(0, 100))
     def test_never_when_all_are_down(self, down: int, percent: int) -> None:
         self.assertEqual(
-            down > 0, bool(down_host_controller.why_many(percent, down, down)))
+            down > 0,
+                bool(down_host_controller.brake_reason(percent, down, down)))
 
 
 @dataclasses.dataclass
@@ -102,8 +108,8 @@ class View:
     percent: float = 20
 
     @property
-    def down(self) -> healing_rules.Down:
-        return healing_rules.Down(frozenset(self.held), self.number, 10)
+    def down(self) -> healing_rules.DownHosts:
+        return healing_rules.DownHosts(frozenset(self.held), self.number, 10)
 
     def blind(self) -> str:
         return '' if self.seen else 'the bus is away'

@@ -140,7 +140,7 @@ class TestDrain(unittest.TestCase):
                 ({'lead_s': 900.0, 'blocking': ('a',)}, 30)):
             self.assertEqual(expected,
                              drain_rules.patience_s(
-                                 drain_rules.Step(**values)))
+                                 drain_rules.DrainStep(**values)))
 
     def test_notices_of_one_length_end_together(self):
         self.assertEqual(

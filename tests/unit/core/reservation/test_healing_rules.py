@@ -12,7 +12,7 @@ class TestReturns(unittest.TestCase):
 
     def check(self, quantity, held, former, *expected) -> None:
         self.assertEqual(
-            tuple(healing_rules.Return(*item) for item in expected),
+            tuple(healing_rules.ReturnHost(*item) for item in expected),
             healing_rules.returns(quantity, held, former))
 
     def test_only_where_its_servers_are(self) -> None:
@@ -109,7 +109,7 @@ class TestCandidates(unittest.TestCase):
         self.assertEqual('a', self.find(hosts, 1500, lead_s=0, busy=busy))
 
     def test_who_is_not_on(self) -> None:
-        off, late = host_candidates.Off(), host_candidates.Off(
+        off, late = host_candidates.OffHost(), host_candidates.OffHost(
             'power is paused')
         hosts = [observed_hosts.Host('a', asleep=late),
                  observed_hosts.Host('b', asleep=off),
@@ -133,7 +133,7 @@ class TestCandidates(unittest.TestCase):
 
     def test_hosts_that_are_free_again(self) -> None:
         hosts = {'a': UP, 'b': UP, 'c': OFF, 'e': UP}
-        self.assertEqual(['b'], healing_rules.former(
+        self.assertEqual(['b'], healing_rules.free_lost_hosts(
             reservation(('a', reservation_model.READY),
                         ('b', reservation_model.LOST),
                         ('c', reservation_model.LOST),
@@ -145,7 +145,7 @@ class TestCandidates(unittest.TestCase):
 class TestStanding(unittest.TestCase):
 
     def standing(self, *args, **values):
-        return tuple(healing_rules.standing(reservation(
+        return tuple(healing_rules.status_after(reservation(
             ('a', reservation_model.READY), ('b', reservation_model.LOST),
             **values), *args).values())
 

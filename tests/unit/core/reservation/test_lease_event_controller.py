@@ -29,7 +29,7 @@ def steps(*changes):
 
     :param changes: (seconds after START, {uuid: Reservation}) of each step
     """
-    told, found = lease_event_controller.Told(), []
+    told, found = lease_event_controller.Memory(), []
     for after_s, reservations in changes:
         now_us = reservation_model.to_us(START) + after_s * 1_000_000
         step = lease_event_controller.step(tuple(reservations), told, now_us)

@@ -141,7 +141,7 @@ class TestController(unittest.TestCase):
         for host in (observed_hosts.Host('h1', dark=True),
                      observed_hosts.Host('h1', state='down'),
                      observed_hosts.Host('h1', dark=True,
-                                         asleep=host_candidates.Off(
+                                         asleep=host_candidates.OffHost(
                                              'late', 0))):
             view.hosts = {'h1': host}
             for to_start_s, wake_s in ((100, 5), (0, 1), (-5000, 1)):
@@ -206,14 +206,14 @@ class TestController(unittest.TestCase):
         view = View(reservation(('h1', reservation_model.EMPTYING)),
                     others=('h2',))
         view.hosts = {'h1': observed_hosts.Host(
-            'h1', asleep=host_candidates.Off('', 300))}
+            'h1', asleep=host_candidates.OffHost('', 300))}
         self.assertEqual(((), 5), self.step(view, 200))
         self.assertEqual(((), 1), self.step(view, 0))
         (lost,), _ = self.step(view, -300)
         self.assertEqual((reservation_controller.Loss.ASLEEP, ('h2',), True), (
             lost.loss, lost.candidates, lost.or_lose))
         view.hosts = {'h1': observed_hosts.Host(
-            'h1', asleep=host_candidates.Off('paused', 300))}
+            'h1', asleep=host_candidates.OffHost('paused', 300))}
         self.assertEqual(((), 5), self.step(view, 310))
         (swap,), _ = self.step(view, 300)
         self.assertEqual((reservation_controller.Loss.ASLEEP, False),
@@ -241,11 +241,11 @@ class TestController(unittest.TestCase):
                                 ('h2', reservation_model.READY),
                                 quantity=1, ready=True),
                     {'h1': [own]}, lost=('h1',))
-        self.assertEqual(((healing_rules.Return('h1', 'h2'),), 0),
+        self.assertEqual(((healing_rules.ReturnHost('h1', 'h2'),), 0),
                          self.step(view, -100))
         view.reservation = dataclasses.replace(
             view.reservation, ready_at=None)
-        self.assertNotIn(healing_rules.Return('h1', 'h2'),
+        self.assertNotIn(healing_rules.ReturnHost('h1', 'h2'),
                          self.step(view, -100)[0])
 
     def test_others_are_turned_away(self):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nova_preempt.core.classes import class_dispatch
 from nova_preempt.core.classes.class_dispatch import Claimant
-from nova_preempt.core.classes.class_policies import ByPromise
+from nova_preempt.core.classes.class_policies import PromiseRule
 from nova_preempt.core.classes.promised_availability import Promises
 from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import Event
@@ -250,8 +250,8 @@ class TestLaws(unittest.TestCase):
         )
         by_pass = [
             (each.host, list(each.victims))
-            for each in class_dispatch.one_round(
-                [one], hosts, CLASSES, ByPromise(CLASSES), NOW_US
+            for each in class_dispatch.dispatch(
+                [one], hosts, CLASSES, PromiseRule(CLASSES), NOW_US
             )
         ]
         by_scheduler = known.placed(

@@ -15,7 +15,7 @@ from nova_preempt.simulator.papers.availability import VALIDATION_2
 from nova_preempt.simulator.papers.availability import Arrival
 
 #: As the text chooses victims.
-REPRIEVE = functools.partial(class_policies.ByPromise, exact=False)
+REPRIEVE = functools.partial(class_policies.PromiseRule, exact=False)
 
 
 def run(counts, seed=0, **kwargs):
@@ -121,7 +121,7 @@ class TestRun(unittest.TestCase):
         classes = availability.published_classes()
         return availability.run(
             availability.Experiment(
-                classes, class_policies.ByPromise(classes),
+                classes, class_policies.PromiseRule(classes),
                 {'h': {'VCPU': slots}},
                 [Arrival(at_s * SECOND, f'{number}', name, {'VCPU': 1},
                          life_s and life_s * SECOND)

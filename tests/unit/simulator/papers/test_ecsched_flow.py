@@ -9,7 +9,7 @@ import unittest
 import numpy as np
 
 from nova_preempt.core.batch import batch_model
-from nova_preempt.core.batch.free_capacity import NO
+from nova_preempt.core.batch.free_capacity import IMPOSSIBLE
 from nova_preempt.simulator.papers import ecsched_flow
 from tests.unit.core.batch import base
 
@@ -109,7 +109,8 @@ class TestAssign(unittest.TestCase):
         chance = random.Random(1)
         for _ in range(300):
             scores = np.array([
-                [NO if chance.random() < 0.4 else chance.randint(-5, 50)
+                [IMPOSSIBLE if chance.random() < 0.4 else chance.randint(-5,
+                    50)
                  for _ in range(4)]
                 for _ in range(chance.randint(1, 3))])
             order = [chance.randrange(len(scores))
@@ -122,7 +123,7 @@ class TestAssign(unittest.TestCase):
     def test_nothing_to_assign(self):
         for scores, order in ((np.zeros((1, 0), np.int64), [0]),
                               (np.zeros((0, 3), np.int64), []),
-                              (np.full((1, 2), NO), [0, 0])):
+                              (np.full((1, 2), IMPOSSIBLE), [0, 0])):
             self.assertEqual({}, ecsched_flow.assign(scores, order))
 
 
@@ -137,7 +138,7 @@ def best(scores, order):
         key(scores, order, chosen)
         for chosen in itertools.product(
             [None, *range(scores.shape[1])], repeat=len(order))
-        if all(j is None or scores[f, j] > NO
+        if all(j is None or scores[f, j] > IMPOSSIBLE
                for f, j in zip(order, chosen, strict=True))
         and len({j for j in chosen if j is not None})
         == sum(j is not None for j in chosen))
