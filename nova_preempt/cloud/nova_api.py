@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's API, as far as ending servers needs it."""
+"""Client of Nova's API with the service user, for evictions."""
 
 import contextlib
 import datetime
@@ -19,39 +19,39 @@ from nova_preempt.core import observed_server
 
 LOG = logging.getLogger(__name__)
 
-# lock with a reason; what live_migrate chooses by itself is older.
+# The version of a lock with a reason, newer than all else that is used.
 VERSION = '2.73'
 
-# The key of a server's metadata in which the guest finds its notice.
+# The metadata key of the notice that the guest reads.
 NOTICE_KEY = 'preemption'
 
 
 class NovaError(Exception):
-    """Nova's API could not be reached, or refused."""
+    """Nova's API cannot be reached, or refuses a call."""
 
 
 class NoAnswer(NovaError):
-    """Nova did not answer, or answered that it failed."""
+    """Nova does not answer, or a proxy of it fails."""
 
 
 class NotAllowed(NovaError):
-    """Nova's policy does not let the service user do that."""
+    """Nova's policy does not permit the service user's call."""
 
 
 def _time(text):
-    """A time of Nova's API as a naive datetime in UTC."""
+    """Parse a time of Nova's API as a naive datetime in UTC."""
     return text and datetime.datetime.fromisoformat(text).replace(tzinfo=None)
 
 
 @contextlib.contextmanager
 def _errors(what):
-    """Raise NovaError where novaclient or keystoneauth fails."""
+    """Raise NovaError when novaclient or keystoneauth fails."""
     try:
         yield
     except nova_exc.Forbidden as exc:
         raise NotAllowed(f'{what}: {exc}') from exc
     except nova_exc.ClientException as exc:
-        # 500 may be of one server; these are of a proxy, or of all.
+        # 500 may concern one server; these codes are those of a proxy.
         away = exc.code in (502, 503, 504)
         raise (NoAnswer if away else NovaError)(f'{what}: {exc}') from exc
     except ks_exc.ClientException as exc:
@@ -59,20 +59,20 @@ def _errors(what):
 
 
 def load_auth(conf):
-    """The auth plugin of the credentials in [preemption]."""
+    """Load the auth plugin of the credentials in [preemption]."""
     return ks_loading.load_auth_from_conf_options(conf, preemption.GROUP)
 
 
 def load_session(conf):
-    """A keystoneauth1 Session with these credentials."""
+    """Load a keystoneauth1 Session with these credentials."""
     return ks_loading.load_session_from_conf_options(
         conf, preemption.GROUP, auth=load_auth(conf))
 
 
 def check(conf):
-    """Fail where Nova could not be asked for anything.
+    """Validate the credentials for Nova.
 
-    :raises InvalidConfiguration: there are no credentials, or not all of them
+    :raises InvalidConfiguration: they are missing or incomplete
     """
     if not NovaAPI.is_configured(conf):
         raise exceptions.InvalidConfiguration(
@@ -87,22 +87,22 @@ def check(conf):
 
 
 class NovaAPI:
-    """Ends servers and looks whether they are gone.
+    """Client of Nova's API, for servers of any user.
 
-    Uses the credentials in [preemption], which must be those of a user with
-    an admin role: the servers belong to others.
+    Uses the credentials in [preemption], whose user must have an admin role.
+    Methods raise NovaError if Nova does not accept the call.
     """
 
     def __init__(self, conf):
-        #: Whether a server is in a cell that hangs, given its uuid: Nova's
-        #: API waits a minute for that cell each time.
+        #: Given a server's uuid, returns whether its cell hangs: Nova's API
+        #: waits a minute for that cell each time.
         self.is_away = lambda uuid: False
         self._conf = conf
         self._client = None
 
     @staticmethod
     def is_configured(conf):
-        """Whether there are credentials at all."""
+        """Return whether there are any credentials."""
         group = conf[preemption.GROUP]
         return bool(group.auth_type or group.auth_section)
 
@@ -132,9 +132,9 @@ class NovaAPI:
                 return None
 
     def get(self, uuid):
-        """The ObservedServer, None if it is gone.
+        """Return the ObservedServer, None if it is gone.
 
-        :raises NovaError: nobody knows
+        :raises NovaError: it cannot be read
         """
         server = self._call('get', uuid)
         if server is None or server.status == 'DELETED':
@@ -150,16 +150,16 @@ class NovaAPI:
             locked_reason=getattr(server, 'locked_reason', None))
 
     def _locked_by(self, server):
-        """Return who locked a server, which only its actions show.
+        """Return 'owner', 'admin' or '', by the server's actions.
 
-        Nova takes for the owner whoever acts in the server's project.
+        As in Nova, the owner is any user of the server's project.
         """
         if not getattr(server, 'locked', False):
             return ''
         with _errors(f'actions of server {server.id}'):
             try:
-                # The latest comes first. An owner's lock of a server that is
-                # locked already changes nothing, and is no action.
+                # The latest comes first. An owner's lock of an already locked
+                # server changes nothing and is not recorded.
                 found = self._get_client().instance_action.list(server.id)
             except nova_exc.NotFound:
                 found = []
@@ -167,13 +167,11 @@ class NovaAPI:
                          for item in found if item.action == 'lock'), False)
         return 'owner' if by_owner else 'admin'
 
-    # All of these raise NovaError where Nova does not accept what is asked.
-
     def set_notice(self, uuid, action, last_resort, deadline, reason,
                    decision_uuid):
-        """Show the guest that its end is near, in its metadata.
+        """Write the notice of an eviction into the server's metadata.
 
-        :param last_resort: what happens where the action cannot
+        :param last_resort: the action if the first one fails
         :param deadline: a naive datetime in UTC
         """
         notice = {'action': action,
@@ -184,15 +182,15 @@ class NovaAPI:
         self._call('set_meta', uuid, {NOTICE_KEY: json.dumps(notice)})
 
     def clear_notice(self, uuid):
-        """Take the notice back, if there is one."""
+        """Delete the notice from the server's metadata, if there is any."""
         try:
             self._call('delete_meta', uuid, [NOTICE_KEY])
         except NovaError as exc:
-            LOG.warning('The notice of server %(uuid)s cannot be taken back: '
+            LOG.warning('Cannot withdraw the notice of server %(uuid)s: '
                         '%(exc)s', {'uuid': uuid, 'exc': exc})
 
-    # Whatever [DEFAULT]reclaim_instance_interval is: a soft delete would keep
-    # the space.
+    # Deletes even if [DEFAULT]reclaim_instance_interval is set: a soft-deleted
+    # server would keep its allocation.
     force_delete = functools.partialmethod(_call, 'force_delete')
     delete = functools.partialmethod(_call, 'delete')
     shelve = functools.partialmethod(_call, 'shelve')
@@ -210,11 +208,11 @@ class NovaAPI:
         self._call('lock', uuid, reason=reason)
 
     def live_migrate(self, uuid):
-        """Move it to a host of the scheduler's choice."""
+        """Live-migrate a server to a host that the scheduler selects."""
         self._call('live_migrate', uuid, host=None, block_migration='auto')
 
     def disable_service(self, uuid, reason):
-        """Let no new server come to the host of this compute service."""
+        """Disable a compute service, so that its host gets no new servers."""
         self._update_service('disable_log_reason', uuid, reason)
 
     def _update_service(self, method, uuid, *args):
@@ -224,7 +222,7 @@ class NovaAPI:
     enable_service = functools.partialmethod(_update_service, 'enable')
 
     def abort_migration(self, uuid):
-        """Give a live migration up that takes too long."""
+        """Abort the live migrations of a server."""
         self._check_cell('abort of migration', uuid)
         with _errors(f'abort of migration of {uuid}'):
             migrations = self._get_client().server_migrations
@@ -234,12 +232,12 @@ class NovaAPI:
     # Of a stopped server; confirm_resize() frees its old host.
     cold_migrate = functools.partialmethod(_call, 'migrate')
 
-    # -- hosts; as dicts of what Nova's API has --------------------------
+    # -- hosts, as dicts of Nova's API -----------------------------------
 
     def list_hypervisors(self):
-        """All of them, with their details.
+        """Return all hypervisors with their details.
 
-        :raises NovaError: nobody knows
+        :raises NovaError: they cannot be listed
         """
         found, marker = [], None
         while page := self._list('hypervisors', detailed=True, marker=marker):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nova's API as a user: what is read and done in the user's name.
+"""Client of Nova's API with a user's credentials.
 
-No credentials of ours: quotas, policies and key pairs are the user's.
+So the user's quotas, policies and key pairs apply.
 """
 
 import dataclasses
@@ -18,14 +18,14 @@ from nova_preempt.conf import preemption
 from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import backlog_model
 
-# What is done to a server whose body did not say a version.
+# The microversion of calls other than a boot.
 VERSION = '2.52'
-# The last in which a policy of a server group is one of a list.
+# The last version in which server groups have a list of policies.
 _GROUPS = '2.63'
 _PAGE = 1000
-# Extra specs with the flavor.
+# The version that shows extra specs with flavors.
 _FLAVORS = '2.61'
-# The last with images, and one with key pairs as they are now.
+# The last version with images, and the one with current key pairs.
 _IMAGES = '2.35'
 _KEY_PAIRS = '2.10'
 
@@ -34,14 +34,14 @@ _OK = (200, 202, 204)
 
 @dataclasses.dataclass(frozen=True)
 class Reply:
-    """What Nova has answered to POST /servers.
+    """Nova's answer to POST /servers.
 
-    :ivar status: of HTTP; None if there was no answer, and nobody knows
-        whether it has arrived
-    :ivar text: Nova's words; what went wrong, if there was no answer
-    :ivar kind: what Nova calls its error, such as "itemNotFound"; '' if the
-        answer is not one of Nova
-    :ivar server_uuid: of the first server that was made
+    :ivar status: the HTTP status; None if there was no answer and the request
+        may have arrived
+    :ivar text: Nova's message; the failure, if there was no answer
+    :ivar kind: Nova's error key, such as "itemNotFound"; '' if the answer is
+        not from Nova
+    :ivar server_uuid: of the first server that was created
     """
 
     status: int | None
@@ -51,7 +51,7 @@ class Reply:
 
 
 class ServerGroupNotCreated(Exception):
-    """Nova has not made a server group; ``reply`` says why."""
+    """Nova did not create a server group; ``reply`` says why."""
 
     def __init__(self, reply):
         super().__init__(reply.text)
@@ -59,19 +59,19 @@ class ServerGroupNotCreated(Exception):
 
 
 class NotFound(Exception):
-    """There is no such thing, or the user may not see it."""
+    """The resource does not exist, or the user may not see it."""
 
 
 class Refused(Exception):
-    """Nova does not let this user ask; has Nova's words."""
+    """Nova refuses the user's call; the text is Nova's message."""
 
 
 class UserNova:
-    """Boots, looks at and ends servers of a user.
+    """Boots, reads and deletes servers of a user.
 
-    :param session: a keystoneauth1 Session that is the user
-    :param conf: with [preemption], which says where Nova's API is
-    :param timeout_s: how long an answer is waited for
+    :param session: the user's keystoneauth1 Session
+    :param conf: with [preemption], which configures Nova's endpoint
+    :param timeout_s: the time limit of a call
     """
 
     def __init__(self, session, conf, timeout_s):
@@ -79,21 +79,21 @@ class UserNova:
         self._adapter = _adapter(session, conf)
 
     def check(self):
-        """Find out where Nova is, so that what fails later is its own.
+        """Find Nova's endpoint, so that later failures are those of Nova.
 
-        :raises NovaError: nobody can be asked
+        :raises NovaError: there is none
         """
         _endpoint(self._adapter)
 
     def create(self, body, version):
-        """Ask for servers, once.
+        """Boot servers, without retries.
 
         :param body: of POST /servers
-        :param version: the microversion that it is meant for
+        :param version: the body's microversion
         :returns: a Reply
         """
         try:
-            # The body has passwords and user data, the answer a password.
+            # The body has passwords and user data, the answer has a password.
             answer = self._call('POST', '/servers', version, json=body,
                                 log=False)
         except ks_exc.ClientException as exc:
@@ -103,9 +103,9 @@ class UserNova:
         return Reply(answer.status_code, *_fault(answer))
 
     def group(self, name):
-        """The uuid of the anti-affinity group of this name, made if needed.
+        """Return the uuid of an anti-affinity group, created if needed.
 
-        :raises ServerGroupNotCreated: Nova has not made it, or nobody knows
+        :raises ServerGroupNotCreated: Nova refuses, or does not answer
         """
         body = {'server_group': {'name': name,
                                  'policies': ['anti-affinity']}}
@@ -122,13 +122,13 @@ class UserNova:
         return answer.json()['server_group']['id']
 
     def delete_group(self, name):
-        """Delete it; fine if it is gone. Raises NovaError."""
+        """Delete a server group if it exists. Raises NovaError."""
         for found in self._groups(name):
             self._ask('DELETE', '/os-server-groups/'
                       + url_segments.segment(found['id']))
 
     def _groups(self, name):
-        """Those of this name; none where Nova knows nothing of groups."""
+        """Yield the server groups of this name."""
         offset, page = 0, True
         while page:
             answer = self._ask('GET', '/os-server-groups', params={
@@ -140,18 +140,18 @@ class UserNova:
             offset += len(page)
 
     def has_flavor(self, flavor_id):
-        """Whether the user can have servers of it. Raises NovaError."""
+        """Return whether the user can boot the flavor. Raises NovaError."""
         return self._ask(
             'GET', '/flavors/' + url_segments.segment(
                 flavor_id, url_segments.DETAIL)) is not None
 
     def limits(self):
-        """{name: number} of the absolute limits. Raises NovaError."""
+        """Return {name: number} of absolute limits. Raises NovaError."""
         answer = self._ask('GET', '/limits')
         return answer.json()['limits']['absolute'] if answer else {}
 
     def delete(self, uuid):
-        """Delete a server; fine if it is gone. Raises NovaError, as all."""
+        """Delete a server if it exists. Raises NovaError."""
         self._ask('DELETE', '/servers/'
                   + url_segments.segment(uuid, url_segments.DETAIL))
 
@@ -171,8 +171,8 @@ class UserNova:
         return answer
 
     def _call(self, method, url, version, **kwargs):
-        # NOTE: Asked once. What has arrived without an answer would make its
-        # servers twice.
+        # NOTE: No retries: a request that arrived without an answer would
+        # create its servers twice.
         return self._adapter.request(
             url, method, microversion=version, raise_exc=False,
             connect_retries=0, status_code_retries=0,
@@ -180,19 +180,20 @@ class UserNova:
 
 
 class UserLookup:
-    """Looks things up as a user.
+    """Reads flavors, images and key pairs with a user's token.
 
-    :param conf: a ConfigOpts with [preemption], which says where Nova is
+    Methods raise NotFound, Refused, or NovaError if Nova cannot be reached.
+
+    :param conf: a ConfigOpts with [preemption], which configures Nova's
+        endpoint
     """
 
     def __init__(self, conf):
         self._conf = conf
         self._adapter = None
 
-    # All of these raise NotFound, Refused, or NovaError where nobody knows.
-
     def flavor(self, token, flavor_id, from_volume=False):
-        """A backlog_model.Alternative.
+        """Return the backlog_model.Alternative of a flavor.
 
         :param from_volume: whether its root disk is a volume
         """
@@ -201,7 +202,7 @@ class UserLookup:
             from_volume)
 
     def ladder(self, token, name, from_volume=False):
-        """Return [backlog_model.Alternative], the flavors of this ladder."""
+        """Return [backlog_model.Alternative] of the flavors of a ladder."""
         found, marker = [], {}
         while page := self._ask(token, _FLAVORS, 'flavors', 'detail',
                                 **marker)['flavors']:
@@ -211,11 +212,11 @@ class UserLookup:
         return found
 
     def image(self, token, image_id):
-        """Complain if there is none."""
+        """Raise NotFound if the image does not exist."""
         self._get(token, _IMAGES, 'images', image_id)
 
     def key_pair(self, token, name):
-        """Complain if there is none."""
+        """Raise NotFound if the key pair does not exist."""
         self._get(token, _KEY_PAIRS, 'os-keypairs', name, others=())
 
     def _get(self, token, version, kind, name, others=url_segments.DETAIL):
@@ -227,7 +228,7 @@ class UserLookup:
 
     def _ask(self, token, version, kind, name, **query):
         nova = self._own()
-        # What fails there is ours, not the user's.
+        # Finding the endpoint needs our session, not the user's.
         endpoint = _endpoint(nova)
         try:
             return nova.get(
@@ -244,7 +245,7 @@ class UserLookup:
             raise Refused(f'Nova does not take the token: {exc.message}'
                           ) from exc
         except ks_exc.ClientException as exc:
-            # Without the name, which is the user's.
+            # Without the name, which the user has chosen.
             raise nova_api.NovaError(f'GET /{kind}: {exc}') from exc
 
     def _own(self):
@@ -255,15 +256,16 @@ class UserLookup:
 
 
 def load():
-    """Load Nova's objects, which flavors are read with."""
+    """Register Nova's objects, which flavors are parsed with."""
     objects.register_all()
 
 
 def _alternative(found, from_volume):
-    """A backlog_model.Alternative, with what Nova's scheduler asks Placement
-    for.
+    """Return the backlog_model.Alternative of a flavor.
 
-    :param found: a flavor as Nova's API has it
+    Its resources and traits are those that Nova requests from Placement.
+
+    :param found: a flavor of Nova's API
     """
     extra_specs = found.get('extra_specs') or {}
     load()
@@ -286,10 +288,10 @@ def _alternative(found, from_volume):
 
 
 def as_hinted(options, body, alternatives):
-    """The same, preemptible if a hint makes them so and that is allowed.
+    """Return the alternatives, preemptible if an allowed hint says so.
 
     :param options: [preemption] of the configuration
-    :param body: Nova's, with its hints beside the server
+    :param body: of POST /servers, with its scheduler hints
     """
     if not (options.allow_hint
             and specs.hint_is_preemptible(allowed_hosts.hints(body))):
@@ -299,7 +301,7 @@ def as_hinted(options, body, alternatives):
 
 
 def _adapter(session, conf):
-    """Nova's API as the catalog of a session has it, or [preemption]."""
+    """Make an adapter of Nova's API by the catalog or [preemption]."""
     group = conf[preemption.GROUP]
     return ks_adapter.Adapter(
         session, service_type=group.service_type,
@@ -309,9 +311,9 @@ def _adapter(session, conf):
 
 
 def _endpoint(adapter):
-    """Where Nova is.
+    """Return Nova's endpoint.
 
-    :raises NovaError: nobody can be asked
+    :raises NovaError: there is none
     """
     try:
         found = adapter.get_endpoint()
@@ -330,7 +332,7 @@ def _server_uuid(answer):
 
 
 def _fault(answer):
-    """(Nova's words, what it calls the error) of an answer."""
+    """Return (message, error key) of a failed call."""
     try:
         (kind, fault), = answer.json().items()
         return fault['message'], kind

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of Placement that Nova's own client does not have.
+"""Client of Placement calls that Nova's client does not have.
 
-All of it goes through the connection of Nova's SchedulerReportClient, so that
-no credentials but Nova's are needed.
+It uses the connection of Nova's SchedulerReportClient and needs no credentials
+of its own.
 """
 
 from collections.abc import Mapping
@@ -21,33 +21,33 @@ from nova_preempt.core import model
 # type (< 1.38), exactly as Nova's own allocations.
 VERSION = '1.36'
 
-# What it says of a provider that is not there any more: nothing was done.
+# Placement's message for a deleted provider; nothing was changed.
 _GONE = 'that does not exist'
 
-# The codes of its refusals of allocations: a generation has moved, or there
-# is no room, to which it gives no code of its own.
+# Error codes of refused allocations: a generation has changed; or there is no
+# capacity, for which Placement has no code of its own.
 CONCURRENT_UPDATE = 'placement.concurrent_update'
 NO_ROOM = 'placement.undefined_code'
 
-# On how many hosts it is looked for room at once.
+# The most hosts of one query for capacity.
 _ROOMS = 100
 
 
 class PlacementError(Exception):
-    """Placement could not be reached or gave an answer we cannot use."""
+    """Placement cannot be reached, or its answer is unexpected."""
 
 
 class NoAnswer(PlacementError):
-    """Placement did not answer, whatever it was asked."""
+    """Placement does not answer."""
 
 
 class Conflict(Exception):
-    """Placement refused a change: somebody else was faster.
+    """Placement refused a change because of a concurrent one.
 
-    HTTP 409, or 400 where a provider is gone.
+    HTTP 409, or 400 if a provider is gone.
 
-    :param code: what Placement calls it, '' where a provider is gone or where
-        it does not say
+    :param code: Placement's error code, '' if a provider is gone or there is
+        no code
     """
 
     def __init__(self, text='', code=''):
@@ -56,9 +56,9 @@ class Conflict(Exception):
 
     @property
     def is_capacity_conflict(self):
-        """Whether it will be refused again: the space is somebody else's.
+        """Whether capacity is missing, so that a retry fails, too.
 
-        Else only what was known was old, and the next try may succeed.
+        Otherwise a generation was outdated, and a retry may succeed.
         """
         return self.code == NO_ROOM
 
@@ -70,7 +70,7 @@ class Provider:
     uuid: str
     name: str
     generation: int
-    # Of the tree that it is in; its own if it is the root.
+    # The root of its tree, itself if it is the root.
     root_uuid: str = ''
     parent_uuid: str = ''
 
@@ -87,14 +87,14 @@ class Consumer:
 
     @property
     def slots(self):
-        """{(uuid of a provider, class): amount}, as of core hosts."""
+        """{(provider uuid, class): amount}, as in core hosts."""
         return slots(self.allocations)
 
     def with_allocations(self, allocations: dict[str, dict]) -> Self:
         return dataclasses.replace(self, allocations=allocations)
 
     def with_slots(self, amounts: Mapping[model.Slot, int]) -> Self:
-        """Return it with these allocations, without those that are not > 0."""
+        """Return it with these allocations, omitting amounts of 0 or less."""
         found: dict[str, dict] = {}
         for (uuid, name), amount in amounts.items():
             if amount > 0:
@@ -111,13 +111,13 @@ class Consumer:
 
 
 def slots(allocations) -> dict[model.Slot, int]:
-    """{(uuid of a provider, class): amount} of a Consumer's allocations."""
+    """Return {(provider uuid, class): amount} of a Consumer's allocations."""
     return {(uuid, name): amount for uuid, item in allocations.items()
             for name, amount in item['resources'].items()}
 
 
 class Placement:
-    """Reads providers and consumers, and swaps allocations.
+    """Reads providers and consumers, and writes allocations.
 
     :param get_client: returns Nova's SchedulerReportClient
     """
@@ -142,7 +142,7 @@ class Placement:
         return response
 
     def list_providers(self, params):
-        """Root providers that satisfy the query, in order of their uuid.
+        """Return root providers that satisfy a query, sorted by uuid.
 
         :param params: [(name, value)] of GET /resource_providers
         """
@@ -150,7 +150,7 @@ class Placement:
                 if provider.uuid == provider.root_uuid]
 
     def list_all_providers(self, params):
-        """The same with those that have a parent."""
+        """Return all providers that satisfy a query, sorted by uuid."""
         url = '/resource_providers?' + urllib.parse.urlencode(params)
         body = self._call('get', url).json()
         return sorted(
@@ -161,25 +161,25 @@ class Placement:
             key=lambda provider: provider.uuid)
 
     def list_traits(self):
-        """The names of the traits that some provider has."""
+        """Return the names of the traits that any provider has."""
         return self._call('get', '/traits?associated=true').json()['traits']
 
     def get_traits(self, uuid):
-        """The traits of a provider, none if it is gone."""
+        """Return the traits of a provider, [] if it is gone."""
         found = self._get_of_provider(uuid, 'traits')
         return found['traits'] if found else []
 
     def get_aggregates(self, uuid):
-        """The uuids of the aggregates of a provider, none if it is gone."""
+        """Return uuids of a provider's aggregates, [] if it is gone."""
         found = self._get_of_provider(uuid, 'aggregates')
         return found['aggregates'] if found else []
 
     def get_provider_state(self, uuid, known=None):
-        """A consistent core Provider, or None if the provider is gone.
+        """Read a consistent core Provider, None if the provider is gone.
 
-        :param known: what is known of it. With the same generation its
-            inventories are what they were; its allocations may not be, for
-            Placement does not count the deletion of a consumer's.
+        :param known: the Provider as read before. Its inventories are reused
+            if the generation is the same, its allocations are not: Placement
+            does not raise the generation when a consumer's are deleted.
         """
         for _ in range(4):
             allocations = self._get_of_provider(uuid, 'allocations')
@@ -193,8 +193,8 @@ class Placement:
             generation = allocations['resource_provider_generation']
             if inventories['resource_provider_generation'] == generation:
                 break
-        # After several changes in a row the last reading is used as it is:
-        # Placement has the last word when we claim.
+        # After several changes in a row the last reading is used: Placement
+        # checks it again when we claim.
         return model.Provider(
             uuid, generation,
             {resource_class: model.Inventory(
@@ -211,7 +211,7 @@ class Placement:
         return None if response.status_code == 404 else response.json()
 
     def get_consumers_in_tree(self, root_uuid):
-        """The uuids of who has anything of a host or of parts of it."""
+        """Return uuids of the consumers of a provider tree, as a set."""
         found = set()
         for provider in self.list_all_providers([('in_tree', root_uuid)]):
             answer = self._get_of_provider(provider.uuid, 'allocations')
@@ -220,21 +220,20 @@ class Placement:
         return found
 
     def get_consumer(self, uuid) -> Consumer:
-        """A Consumer; one without allocations if there is none."""
+        """Read a Consumer; it has no allocations if it does not exist."""
         body = self._call('get', f'/allocations/{uuid}').json()
         return Consumer(uuid, body['allocations'],
                         body.get('consumer_generation'),
                         body.get('project_id', ''), body.get('user_id', ''))
 
     def get_room(self, resources, most=_ROOMS):
-        """What is free now on hosts that have room for this.
+        """Return the free capacity of hosts that have room for resources.
 
-        On some of them, where there are very many. On none where a class is
-        not in Placement any more, which then refuses the question.
+        {} if a class is not in Placement any more, which refuses the query.
 
         :param resources: {class: amount}
-        :param most: on how many
-        :returns: {uuid of the root provider: {class: amount}}
+        :param most: the maximum number of hosts
+        :returns: {uuid of the root provider: {class: free amount}}
         """
         url = '/allocation_candidates?' + urllib.parse.urlencode({
             'limit': most, 'resources': ','.join(
@@ -245,26 +244,26 @@ class Placement:
             response.json()['provider_summaries'])
 
     def post_allocations(self, consumers):
-        """Make these the allocations of these consumers, all or none.
+        """Replace the allocations of consumers in one transaction.
 
-        :param consumers: Consumers, each with the generation last seen (None
-            if it should not exist yet) and the allocations it shall have
-        :raises Conflict: a generation is stale or the space is taken
+        :param consumers: Consumers with their new allocations and the
+            generation last read (None if the consumer must not exist yet)
+        :raises Conflict: a generation is outdated, or capacity is missing
         :raises PlacementError: the outcome may be unknown
         """
         body = {consumer.uuid: consumer.body() for consumer in consumers}
         self._call('post', '/allocations', body, ok=(204,))
 
     def delete_allocations(self, uuid):
-        """Take away whatever a consumer has, if anything."""
+        """Delete all allocations of a consumer."""
         self._call('delete', f'/allocations/{uuid}', ok=(204, 404))
 
 
 def for_each(items, work):
-    """Do something with each; an item that fails keeps no other waiting.
+    """Call a function for each item; a failure does not skip later items.
 
-    :raises NoAnswer: at once, since all others would fail, too
-    :raises PlacementError: the last, once it was tried with all
+    :raises NoAnswer: at once, for it would fail for all other items
+    :raises PlacementError: the last one, after all items
     """
     failure = None
     for item in items:
@@ -279,7 +278,7 @@ def for_each(items, work):
 
 
 def _code(text):
-    """The code of an error, '' if its text has none."""
+    """Return Placement's error code, '' if there is none."""
     try:
         return json.loads(text)['errors'][0].get('code', '')
     except (ValueError, LookupError, TypeError, AttributeError):
@@ -287,6 +286,6 @@ def _code(text):
 
 
 def _by_consumer(allocations):
-    """{consumer uuid: {resource class: amount}} of a provider's."""
+    """Return {consumer uuid: {class: amount}} of a provider's allocations."""
     return {consumer: item['resources'] for consumer, item
             in allocations['allocations'].items()}

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resource providers as Placement shows them, remembered for a while.
+"""Cache of Placement's resource providers.
 
-A listing of all providers is one call and gives each one's generation, which
-Placement raises with every change but one: the deletion of a consumer's
-allocations, which is how Nova frees the space of a deleted server. So what is
-remembered of a provider holds as long as the generation is the same, no
-server is known to have left it, and it is not too old.
+A listing of all providers is one call and has their generations. Placement
+raises a generation with every change but one: the deletion of a consumer's
+allocations, by which Nova frees those of a deleted server. So a cached
+provider is valid as long as its generation is the same, no server is known to
+have left it, and it is not too old.
 
-That call takes the longer the more providers there are, so listings are
-remembered too, and those that requests have asked for lately are read again
-in the background. Whoever acts on one of them looks again at the one provider
-it is about.
+That call takes longer the more providers there are. So listings are cached,
+too, and the recently used ones are refreshed in the background. A caller that
+acts on a provider reads that provider again.
 """
 
 import dataclasses
@@ -23,16 +22,16 @@ from nova_preempt.cloud import placement_api
 
 LOG = logging.getLogger(__name__)
 
-# What was read of a provider so long ago is not trusted, in seconds; in the
-# background it is read again before.
+# The maximum age of a cached provider, and the age at which the background
+# refresh reads it again, in seconds.
 MAX_AGE_S = 300
 REREAD_S = 200
 
-# Where Placement fails for so many providers it is not the providers.
+# After this many failures Placement itself is taken to fail.
 MOST_FAILURES = 3
 
-# Listings that nobody has asked for so long are forgotten, in seconds, and
-# those asked for the longest ago if there are more.
+# Listings unused for LISTING_S seconds are forgotten, and the least recently
+# used ones above MOST_LISTINGS.
 LISTING_S = 600
 MOST_LISTINGS = 50
 
@@ -45,12 +44,12 @@ class _Listing:
 
 
 class ProviderCache:
-    """The core's Providers by uuid.
+    """Caches core Providers and listings of providers. Thread-safe.
 
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param monotonic: the clock by which a listing is recent
-    :ivar left_at: when servers were last known to have left any of them
-    :ivar outdated_at: when what was listed last led somebody astray
+    :ivar left_at: when servers were last known to have left a provider
+    :ivar outdated_at: when listings were last found to be outdated
     """
 
     def __init__(self, placement, monotonic=time.monotonic):
@@ -60,23 +59,23 @@ class ProviderCache:
         self._listings = {}       # by query
         self._lock = threading.Lock()
         self._states = {}
-        self._read_at = {}        # uuid: when, unless it has changed since
-        self._lefts = {}          # uuid: how often servers have left it
+        self._read_at = {}        # uuid: when read, unless it has changed
+        self._lefts = {}          # uuid: number of departures of servers
         self._uuids = {}          # by name
-        self._room_at = {}        # classes: when room was looked for
+        self._room_at = {}        # classes: when find_room() asked for them
 
     # -- listings --------------------------------------------------------
 
     def list(self, params, max_age_s=0):
-        """Root providers that satisfy the query.
+        """Return root providers that satisfy a query.
 
         :param params: [(name, value)] of GET /resource_providers
-        :param max_age_s: how old the listing may be, in seconds
+        :param max_age_s: the maximum age of the listing, in seconds
         """
         return self._listing(tuple(params), max_age_s).providers
 
     def look(self, params, max_age_s=0):
-        """The same: (Provider, core Provider or None, whether that holds)."""
+        """Return [(Provider, core Provider or None, whether it is valid)]."""
         listing = self._listing(tuple(params), max_age_s)
         oldest = self._monotonic() - MAX_AGE_S
         with self._lock:
@@ -84,9 +83,9 @@ class ProviderCache:
                     for provider in listing.providers]
 
     def look_again(self, params, uuid, max_age_s):
-        """The same of one of them, None if it does not satisfy the query.
+        """Return one item of look(), None if it does not satisfy the query.
 
-        By the listing if that is no older than max_age_s.
+        Uses the listing if it is no older than max_age_s.
         """
         now = self._monotonic()
         listing = self._listings.get(tuple(params))
@@ -101,7 +100,7 @@ class ProviderCache:
         return None
 
     def outdated(self):
-        """What was listed has led somebody astray: list anew."""
+        """Drop all listings, because one was found to be outdated."""
         self.outdated_at = self._monotonic()
         self._listings = {}
 
@@ -127,7 +126,7 @@ class ProviderCache:
         return listing
 
     def _known(self, provider, listing, oldest):
-        """(core Provider or None, whether it is what was listed, or newer)."""
+        """Return (core Provider or None, whether the listing confirms it)."""
         state = self._states.get(provider.uuid)
         read_at = self._read_at.get(provider.uuid)
         return state, (
@@ -138,14 +137,14 @@ class ProviderCache:
     # -- providers -------------------------------------------------------
 
     def known(self, uuid):
-        """The core Provider as it was read last, None if it never was."""
+        """Return the cached core Provider, valid or not, or None."""
         with self._lock:
             return self._states.get(uuid)
 
     def get(self, provider, max_age_s=MAX_AGE_S):
-        """The core Provider of one just listed, read only if it changed.
+        """Return the core Provider of a Provider that was just listed.
 
-        None if the provider is gone.
+        Read only if it has changed; None if it is gone.
         """
         now = self._monotonic()
         with self._lock:
@@ -155,12 +154,12 @@ class ProviderCache:
         return state if holds else self.read(provider.uuid)
 
     def get_all(self, listed, max_age_s=MAX_AGE_S):
-        """{name: core Provider} of those just listed that are still there.
+        """Return {name: core Provider} of Providers that were just listed.
 
-        One that Placement fails for is as it was read last.
+        Falls back to the cached provider if Placement fails for it.
 
-        :raises PlacementError: it fails for too many: each question may take
-            as long as the time limit of a call
+        :raises PlacementError: it fails for too many of them, for each call
+            may take until its time limit
         """
         found, failures = {}, 0
         for provider in listed:
@@ -178,7 +177,7 @@ class ProviderCache:
         return found
 
     def read(self, uuid):
-        """The core Provider, read now; None if the provider is gone."""
+        """Read a core Provider, None if it is gone."""
         now = self._monotonic()
         with self._lock:
             known = self._states.get(uuid)
@@ -189,18 +188,18 @@ class ProviderCache:
                 self._states.pop(uuid, None)
             else:
                 self._states[uuid] = state
-                # Else who has left meanwhile may be in it.
+                # Otherwise it may contain a server that has left.
                 if self._lefts.get(uuid) == lefts:
                     self._read_at[uuid] = now
         return state
 
     def read_at(self, uuid):
-        """When it was read, None if it has changed since."""
+        """Return when a provider was read, None if it has changed since."""
         with self._lock:
             return self._read_at.get(uuid)
 
     def left(self, names):
-        """Servers have left these: what is remembered of them is too much."""
+        """Invalidate providers, given by name, that servers have left."""
         with self._lock:
             if names:
                 self.left_at = self._monotonic()
@@ -209,20 +208,20 @@ class ProviderCache:
                 self._lefts[uuid] = self._lefts.get(uuid, 0) + 1
 
     def changed(self, uuid):
-        """This one is not what it was."""
+        """Invalidate a provider that has changed."""
         with self._lock:
             self._read_at.pop(uuid, None)
 
     def find_room(self, classes, most, max_age_s=0):
-        """Read those anew that have more room than what is known tells.
+        """Invalidate cached providers that have more free capacity by now.
 
-        Whoever deletes allocations in Placement itself leaves no other trace.
-        Placement is asked for the least of each class: a part of a host that
-        is free makes room together with victims.
+        This detects allocations that an operator deletes in Placement. It
+        queries 1 of each class, for a host with some free capacity can serve
+        a request together with victims.
 
         :param classes: names of resource classes
-        :param most: on how many hosts
-        :param max_age_s: after how long it is looked again
+        :param most: the maximum number of hosts
+        :param max_age_s: the minimum time between two queries
         :returns: whether there are such providers
         """
         key, now = frozenset(classes), self._monotonic()
@@ -249,11 +248,11 @@ class ProviderCache:
         return found
 
     def refresh(self, names):
-        """Read the providers of these names that have changed, and listings.
+        """Read changed providers with these names, and refresh listings.
 
-        Forgets all others, so that what is remembered stays bounded.
+        Forgets all others, so that the cache is bounded.
 
-        :param names: None for all there are
+        :param names: None for all providers
         """
         wanted = [provider for provider in self._placement.list_providers([])
                   if names is None or provider.name in names]
@@ -273,6 +272,6 @@ class ProviderCache:
                 key: listing for key, listing in self._listings.items()
                 if now - listing.asked_at <= LISTING_S}
         for key, listing in list(self._listings.items()):
-            # That of a single host is not worth it.
+            # The listing of a single host is not worth a refresh.
             if not any(name == 'in_tree' for name, _ in key):
                 self._read_listing(key, listing.asked_at)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts as trees of resource providers, remembered for a while.
+"""Cache of hosts as trees of resource providers.
 
-Read where a request needs them only: each provider is a few calls. What was
-read of a tree holds as long as no provider of it has changed, as
-nova_preempt.cloud.provider_cache tells.
+A tree is read only for requests that need it, for each provider takes a few
+calls. A cached tree is valid as long as none of its providers has changed, as
+in nova_preempt.cloud.provider_cache.
 
-Storage that hosts share is read once for all of them. Servers of any host
-free some of it, so that it holds until somebody has left some host, and no
-longer than what is known of a host.
+A sharing provider is read once for all hosts. Servers of any host free some of
+it, so it is valid until a server has left any host, and up to the maximum age
+of a provider.
 """
 
 import dataclasses
@@ -23,10 +23,10 @@ SHARES = 'MISC_SHARES_VIA_AGGREGATE'
 
 @dataclasses.dataclass(frozen=True)
 class _Listing:
-    """What Placement has listed, of all trees or of one.
+    """A listing of all trees, or of one tree.
 
     :ivar trees: {uuid of a root: {uuid: Provider of the listing}}
-    :ivar generations: {uuid: generation} of those and of all that share
+    :ivar generations: {uuid: generation}, including sharing providers
     """
 
     read_at: float
@@ -36,13 +36,13 @@ class _Listing:
 
 @dataclasses.dataclass(frozen=True)
 class _Known:
-    """A tree as it was read.
+    """A cached tree.
 
-    :ivar root_read_at: by which it is told whether it has been since
+    :ivar root_read_at: when its root was read, to detect changes
     :ivar generations: {uuid: generation} of its own providers
-    :ivar own: the core's Providers
-    :ivar sharing: {uuid: for whom, see _for_whom()} of others
-    :ivar providers: its own ones and those as they were read last
+    :ivar own: core Providers
+    :ivar sharing: {uuid: see _sharing_key()} of sharing providers
+    :ivar providers: its own and the sharing Providers as last read
     """
 
     read_at: float
@@ -54,13 +54,13 @@ class _Known:
 
 
 class TreeCache:
-    """The core's Providers of hosts, the root of each first.
+    """Caches the tuple of core Providers of each host. Thread-safe.
 
-    Those that share their inventory with a host come last.
+    The root is the first one, sharing providers are the last ones.
 
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param providers: a nova_preempt.cloud.provider_cache.ProviderCache
-    :param monotonic: the clock of those
+    :param monotonic: its clock
     """
 
     def __init__(self, placement, providers, monotonic=time.monotonic):
@@ -68,21 +68,20 @@ class TreeCache:
         self._providers = providers
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._listing = None   # of all trees, the last one
+        self._listing = None   # the last one of all trees
         self._trees = {}       # uuid of the root: _Known
         self._shared = {}      # uuid: (when it was read, core Provider)
-        self._states = {}      # uuid: core Provider, of those below roots
+        self._states = {}      # uuid: core Provider of a child provider
         self._details = {}     # uuid: (generation, traits, aggregates)
 
-    # -- whether it still is as it was -----------------------------------
+    # -- validity --------------------------------------------------------
 
     def look(self, max_age_s=0):
-        """{uuid of a root: (tree as known or (), whether that holds)}.
+        """Return {uuid of a root: (cached tree or (), whether it is valid)}.
 
-        One listing for all of them, and one call for what is shared and has
-        changed.
+        Needs one listing, and calls for changed sharing providers.
 
-        :param max_age_s: how old the listing may be, in seconds
+        :param max_age_s: the maximum age of the listing, in seconds
         """
         listing = self._latest(max_age_s) or self._list()
         with self._lock:
@@ -98,9 +97,9 @@ class TreeCache:
                 for uuid, known in trees.items()}
 
     def look_again(self, root_uuid, max_age_s=0):
-        """The same of one of them, ((), False) if it is not known.
+        """Return one value of look(), ((), False) if it is not cached.
 
-        By the listing of all if that is no older than max_age_s.
+        Uses the listing of all trees if it is no older than max_age_s.
         """
         known = self._trees.get(root_uuid)
         if known is None:
@@ -133,7 +132,7 @@ class TreeCache:
         return self._placement.list_all_providers([('required', SHARES)])
 
     def _check(self, root_uuid, known, listing):
-        """(the tree as it is known, whether that holds)."""
+        """Return (the cached tree, whether it is valid)."""
         read_at = self._providers.read_at(root_uuid)
         holds = (read_at is not None and read_at == known.root_read_at
                  and (known.read_at > listing.read_at
@@ -143,13 +142,13 @@ class TreeCache:
             return known.providers, holds
         sharing = [self._share(uuid, listing) for uuid in known.sharing]
         if None in sharing or any(
-                _for_whom(each) != known.sharing[each.uuid]
+                _sharing_key(each) != known.sharing[each.uuid]
                 for each in sharing):
             return known.providers, False
         return self._with(root_uuid, known, sharing).providers, holds
 
     def _share(self, uuid, listing):
-        """What is shared, read if it may have changed, None if it is gone."""
+        """Return a sharing provider, read if it may have changed."""
         with self._lock:
             read_at, provider = self._shared.get(uuid, (None, None))
         oldest = max(self._providers.left_at, self._monotonic() - MAX_AGE_S)
@@ -162,7 +161,7 @@ class TreeCache:
     def _read_share(self, uuid, name):
         now = self._monotonic()
         state = self._read(uuid)
-        # Others of its tree serve its own hosts only.
+        # Other providers of its tree serve its own hosts only.
         provider = state and self._provider(state, name)
         with self._lock:
             if provider is None:
@@ -172,7 +171,7 @@ class TreeCache:
         return provider
 
     def _with(self, root_uuid, known, sharing):
-        """The same with what is shared as it was read last."""
+        """Return a tree with its sharing providers as last read."""
         providers = (*known.own, *sharing)
         if all(one is other for one, other in zip(
                 providers, known.providers, strict=True)):
@@ -186,14 +185,14 @@ class TreeCache:
     # -- reading ---------------------------------------------------------
 
     def get(self, root_uuid):
-        """The tree of a host, read only if it has changed."""
+        """Return the tree of a host, read only if it has changed."""
         tree, holds = self.look_again(root_uuid)
         return tree if holds else self.read(root_uuid)
 
     def get_all(self, root_uuids):
-        """{uuid: the same} of several, () of one that is gone.
+        """Return {root uuid: tree} of hosts, () if a host is gone.
 
-        One listing for all of them, and those that have changed are read.
+        Needs one listing, and reads the changed trees.
         """
         if not root_uuids:
             return {}
@@ -210,30 +209,31 @@ class TreeCache:
         return found
 
     def providers_for(self, wanted, roots):
-        """{uuid: the providers of a host that a request is about}.
+        """Return {root uuid: the providers that a request needs}.
 
-        The root alone where it needs no others, () of one that is gone.
+        That is the root alone if the request needs no tree, () if the host is
+        gone.
 
         :param wanted: a core Request
-        :param roots: core Providers as they are known
+        :param roots: cached core Providers
         """
         found = self.get_all([root.uuid for root in roots
                               if provider_fit.needs_tree(wanted, root)])
         return {root.uuid: found.get(root.uuid, (root,)) for root in roots}
 
     def read(self, root_uuid):
-        """The tree of a host as it is now, () if it is gone."""
+        """Read the tree of a host, () if it is gone."""
         now = self._monotonic()
         listed = {item.uuid: item for item in
                   self._placement.list_all_providers([('in_tree', root_uuid)])}
         return self._read_tree(root_uuid, listed, self._list_sharing, now)
 
     def _read_tree(self, root_uuid, listed, list_sharing, since):
-        """The tree of a host as it is now, () if it is gone.
+        """Read the tree of a host, () if it is gone.
 
-        :param listed: {uuid: Provider of a listing} of it
-        :param list_sharing: lists those that share
-        :param since: what is shared is not read again if it was since
+        :param listed: {uuid: Provider of a listing} of the tree
+        :param list_sharing: lists sharing providers
+        :param since: sharing providers read since then are not read again
         """
         now = self._monotonic()
         root = self._providers.read(root_uuid)
@@ -241,7 +241,7 @@ class TreeCache:
             return ()
         root_read_at = self._providers.read_at(root_uuid)
         if self._providers.known(root_uuid) is not root:
-            root_read_at = None  # that is when another thread read it
+            root_read_at = None  # another thread has read it
         own = [self._provider(root, listed[root_uuid].name)]
         for uuid in sorted(listed.keys() - {root_uuid},
                            key=lambda uuid: (listed[uuid].name, uuid)):
@@ -256,14 +256,14 @@ class TreeCache:
         known = _Known(now, root_read_at,
                        {each.uuid: each.generation for each in own},
                        tuple(own),
-                       {each.uuid: _for_whom(each) for each in sharing},
+                       {each.uuid: _sharing_key(each) for each in sharing},
                        (*own, *sharing))
         with self._lock:
             self._trees[root_uuid] = known
         return known.providers
 
     def _sharing(self, aggregates, listed, since):
-        """Those that share with a host in these aggregates."""
+        """Return the providers that share with a host in these aggregates."""
         found = []
         for item in listed:
             with self._lock:
@@ -310,6 +310,6 @@ def _generations(listing, root_uuid):
             for uuid, each in listing.trees.get(root_uuid, {}).items()}
 
 
-def _for_whom(provider):
-    """What tells which hosts a provider shares with, if any."""
+def _sharing_key(provider):
+    """Return the fields that determine the hosts a provider shares with."""
     return provider.aggregates, SHARES in provider.traits

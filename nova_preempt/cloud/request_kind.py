@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells boots, moves and rebuilds apart in a RequestSpec."""
+"""Reads the kind and the requirements of a request from its RequestSpec."""
 
 import urllib.parse
 
@@ -22,7 +22,7 @@ from nova_preempt.core.scheduling import preemption_policy
 CONF = nova.conf.CONF
 nova_preempt.conf.register_opts(CONF)
 
-# The hint, as Blazar's filter has it.
+# The scheduler hint of Blazar's filter.
 RESERVATION = reservation_model.HINT
 
 _BY_TASK = {
@@ -33,7 +33,7 @@ _BY_TASK = {
 
 
 def is_preemptible(spec_obj):
-    """Whether the request is for a preemptible server.
+    """Return whether the request is for a preemptible server.
 
     :param spec_obj: a nova.objects.RequestSpec
     """
@@ -42,10 +42,10 @@ def is_preemptible(spec_obj):
 
 
 def rank(spec_obj, server_uuid, promised=None, get_operation=str):
-    """The core's rank of the request: who has a lower one gives way.
+    """Return the core's rank of the request, which may preempt lower ones.
 
     :param promised: see nova_preempt.handover.eviction_policy
-    :param get_operation: returns what the request is, if that matters
+    :param get_operation: returns the operation; called if that matters
     """
     if not is_preemptible(spec_obj):
         return preemption_policy.NORMAL
@@ -57,7 +57,7 @@ def rank(spec_obj, server_uuid, promised=None, get_operation=str):
 
 
 def is_hinted(spec_obj):
-    """Whether a hint makes it one, where the operator allows that."""
+    """Return whether a hint makes it preemptible, if hints are allowed."""
     return CONF.preemption.allow_hint and specs.hint_is_preemptible(
         _hints(spec_obj))
 
@@ -68,14 +68,14 @@ def _hints(spec_obj):
 
 
 def reservations(spec_obj):
-    """The ids of the reservations that a hint names, mostly none or one."""
+    """Return ids of the reservations that the hint names, mostly 0 or 1."""
     return reservation_model.ids_in_hints(_hints(spec_obj))
 
 
 def reservations_of(server_uuid):
-    """The same of the request that a server was booted with, a set.
+    """Return the reservation ids of a server's boot request, a frozenset.
 
-    None where Nova has no such request.
+    None if Nova has no such request.
     """
     try:
         return frozenset(reservations(objects.RequestSpec.get_by_instance_uuid(
@@ -85,10 +85,10 @@ def reservations_of(server_uuid):
 
 
 def get_operation(context, spec_obj, instance_uuid):
-    """One of nova_preempt.conf.preemption.OPERATIONS.
+    """Return the operation, one of nova_preempt.conf.preemption.OPERATIONS.
 
-    The request does not say it; the server's own record does. A rebuild is
-    told apart before (nova.scheduler.utils.request_is_rebuild).
+    It is derived from the server's record, for the request does not have it.
+    Rebuilds are excluded before (nova.scheduler.utils.request_is_rebuild).
     """
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(
@@ -114,11 +114,11 @@ def get_operation(context, spec_obj, instance_uuid):
 
 
 def protected_servers(spec_obj):
-    """The uuids of servers that the request itself refers to.
+    """Return uuids of servers that the request refers to, as a set.
 
-    Where they are decides where the new one may go, so they are never its
-    victims: members of its server group, and the servers in its hints
-    same_host and different_host.
+    They are never its victims, for their hosts decide where the new server
+    may go: members of its server group, and the servers in its hints same_host
+    and different_host.
     """
     protected = set()
     group = spec_obj.instance_group
@@ -131,21 +131,21 @@ def protected_servers(spec_obj):
 
 
 def has_pci_requests(spec_obj):
-    """Whether it asks for PCI devices, which Nova picks on the host."""
+    """Return whether it requests PCI devices, which Nova picks on the host."""
     return bool('pci_requests' in spec_obj and spec_obj.pci_requests
                 and spec_obj.pci_requests.requests)
 
 
 def why_not_served(spec_obj, pci_in_placement, filters):
-    """Why preemption cannot serve the request, '' if it can.
+    """Return why preemption cannot serve the request, '' if it can.
 
-    Victims end only for what is known to fit afterwards. Of PCI devices that
-    is so where Nova's own filter says it, device by device; and of those that
-    flavors ask for, where Placement counts them.
+    Victims are evicted only if the request is known to fit afterwards. PCI
+    devices need Nova's filter for that, which checks each device, and devices
+    of flavors have to be in Placement.
 
-    :param pci_in_placement: whether Nova's scheduler asks Placement for the
-        devices of a flavor
-    :param filters: names of the filters that are enabled
+    :param pci_in_placement: whether Nova's scheduler requests the devices of
+        flavors from Placement
+    :param filters: names of the enabled filters
     """
     if not has_pci_requests(spec_obj):
         return ''
@@ -161,10 +161,10 @@ def why_not_served(spec_obj, pci_in_placement, filters):
 
 
 def groups(resources):
-    """The core's Request: what Placement is asked for, in groups.
+    """Return the core Request of a ResourceRequest, with its groups.
 
-    What one provider serves is asked of it by provider_query(); then the
-    core's has amounts only.
+    If a single provider serves it the Request has amounts only, for
+    provider_query() has all other requirements.
 
     :param resources: a nova.scheduler.utils.ResourceRequest
     """
@@ -224,14 +224,14 @@ def _group(suffix, params):
 
 
 def provider_query(resources):
-    """The parameters of GET /resource_providers for hosts that may serve it.
+    """Return the parameters of GET /resource_providers for suitable hosts.
 
-    All that the request asks of a host but free space: traits, aggregates,
-    a given host. What Placement asks of the root provider is asked here too,
-    or servers would land on providers that Nova does not own.
+    These are all requirements but free capacity: traits, aggregates, a given
+    host. Requirements of the root provider are included, or servers would be
+    placed on providers that Nova does not own.
 
-    Where a request is served by several providers each of them may have some
-    of the traits: then the core looks at those.
+    If several providers serve a request, each may have some of the traits;
+    then the core checks traits.
 
     :param resources: a nova.scheduler.utils.ResourceRequest
     :returns: [(name, value)]

@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves the space of victims to a server, in two transactions of Placement.
+"""Moves allocations of victims to a server, in two Placement transactions.
 
-1. Claims.claim() takes it from the victims and gives it to a stand-in: a
-   consumer of ours that Nova does not know. The intent is in the database
-   before.
-2. Claims.hand_over() moves it from the stand-in to the server once the victims
-   have ended.
+1. Claims.claim() moves them from the victims to a stand-in: a consumer of ours
+   that Nova does not know. The intent is in the database before.
+2. Claims.hand_over() moves them from the stand-in to the server once the
+   victims are evicted.
 
-In between the server's own allocations are as they were. Nova frees those of a
-server that its user deletes, or whose move it takes back: the space that
-victims still use is not among them.
+In between the server's own allocations do not change. Nova frees those if the
+server is deleted or its move is reverted; they do not include capacity that
+victims still use.
 
-Each stand-in exists once, for one decision, so whoever changes its allocations
-excludes everybody else: a hand-over that arrives late is refused once a
-roll-back has emptied the stand-in, and the other way round. Wherever a process
-dies, and whichever answer of Placement is lost, the allocations of the
-stand-in and of the server tell how far it has come.
+Each stand-in belongs to one decision, so a change of its allocations excludes
+all others: a late hand-over is refused once a roll-back has emptied the
+stand-in, and vice versa. If a process dies or an answer of Placement is lost,
+the allocations of the stand-in and of the server show the progress.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,26 +38,26 @@ LOG = logging.getLogger(__name__)
 # The generation of a consumer after its first allocation.
 _FIRST_GENERATION = 1
 
-# For how long Placement is asked to move the space to a server: its victims
-# have ended, so a restart of Placement is worth waiting for.
+# How long the hand-over is retried, in seconds: its victims are evicted, so it
+# is worth waiting for a restart of Placement.
 _HAND_OVER_S = 30.0
 _HAND_OVER_INTERVAL_S = 0.5
 
 
-#: Has the resources that a consumer has of a provider.
+#: {'resources': {class: amount}} of a consumer on a provider.
 Allocation: TypeAlias = dict[str, Any]
 
 
 class OutcomeUnknown(placement_api.PlacementError):
-    """Nobody knows whether Placement has made a claim, or will make it."""
+    """It is unknown whether Placement has applied, or will apply, a claim."""
 
 
 class ClaimLost(Exception):
-    """The space that was cleared for a server is not held for it any more."""
+    """The stand-in has lost the allocations that it held for a server."""
 
 
 class Claims:
-    """Makes claims.
+    """Claims allocations of victims and hands them over to servers.
 
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param decisions: a nova_preempt.db.Decisions
@@ -78,21 +76,22 @@ class Claims:
         self._budgets = budgets
         self._monotonic = monotonic
         self._sleep = sleep
-        # Decisions that a thread of this process works on.
+        # Uuids of decisions that a thread of this process works on.
         self.active: set[str] = set()
 
     def claim(self, plan: Plan, decision: decisions.Decision,
               allocations: dict[str, Allocation]) -> decisions.Decision:
-        """Move what the plan takes from its victims to a stand-in.
+        """Move the plan's allocations from its victims to a stand-in.
 
         :param plan: a nova_preempt.core.scheduling.plan.Plan
         :param decision: the db.Decision to write, victims without allocations
         :param allocations: {provider uuid: {'resources': {class: amount}}}
             that the server is to get, on the providers of the plan's host
         :returns: the db.Decision as it now stands in the database, CLAIMED
-        :raises placement_api.Conflict: somebody was faster; nothing happened
-        :raises OutcomeUnknown: take it back
-        :raises placement_api.PlacementError: nothing happened
+        :raises placement_api.Conflict: another request was faster; nothing
+            was claimed
+        :raises OutcomeUnknown: the caller must roll it back
+        :raises placement_api.PlacementError: nothing was claimed
         """
         consumers, victims = self._read_victims(plan, decision)
         target = self._read_target(decision)
@@ -119,14 +118,14 @@ class Claims:
                     'allocations': {uuid: dict(item['resources']) for
                                     uuid, item in allocations.items()},
                     'stand_in': stand_in.uuid,
-                    # Who holds the rest of victims that have none of it.
+                    # Stand-ins that hold the rest of displaced victims.
                     **({'stand_ins': holders} if holders else {}),
-                    # By which it is known whether the server's have changed.
+                    # Detects changes of the server's allocations.
                     'consumer_generation': target.generation})
         self.active.add(decision.uuid)
         try:
-            # After the victims' space was read: another scheduler writes its
-            # intent before it takes any.
+            # After the victims' allocations were read: another scheduler
+            # writes its intent before it claims any.
             self._decisions.create_decision(
                 decision, **self._budgets.guard(victims))
         except (decisions.AlreadyEnding, decisions.OverBudget) as exc:
@@ -140,12 +139,12 @@ class Claims:
 
     def _take(self, decision: decisions.Decision,
               changes: Sequence[placement_api.Consumer]) -> None:
-        """Make the first change, or find that it is made."""
+        """Apply the first transaction, or detect that it was applied."""
         try:
             self._placement.post_allocations(changes)
         except (placement_api.Conflict, placement_api.PlacementError) as exc:
-            # The answer may be lost. The client may have asked twice, too:
-            # then the second answer is a conflict with the first change.
+            # The answer may be lost. Or the client has retried: then the
+            # conflict is with the first attempt.
             try:
                 is_made = self._holds(decision)
             except placement_api.PlacementError as error:
@@ -160,20 +159,20 @@ class Claims:
             raise OutcomeUnknown(str(exc)) from exc
 
     def _holds(self, decision: decisions.Decision) -> bool:
-        """Whether the stand-in for the server holds its space."""
+        """Return whether the server's stand-in has allocations."""
         return bool(self._placement.get_consumer(
             stand_in(decision)).allocations)
 
     def hand_over(self, decisions: Sequence[decisions.Decision],
                   left_s: Callable[[], float] = lambda: _HAND_OVER_S) -> None:
-        """Move what stand-ins hold to the servers, all of it or nothing.
+        """Move the stand-ins' allocations to the servers, all or none.
 
-        :param decisions: CLAIMED db.Decisions for servers, whose victims have
-            ended
-        :param left_s: returns for how long whoever asked still waits
-        :raises ClaimLost: somebody has changed the allocations of a stand-in
-            or of a server meanwhile
-        :raises PlacementError: nobody knows whether it is done
+        :param decisions: CLAIMED db.Decisions for servers, whose victims are
+            evicted
+        :param left_s: returns the seconds until the request's deadline
+        :raises ClaimLost: the allocations of a stand-in or of a server have
+            changed meanwhile
+        :raises PlacementError: it is unknown whether it was done
         """
         wait = poll_backoff.Wait(self._monotonic(), _HAND_OVER_S,
                                  _HAND_OVER_INTERVAL_S)
@@ -186,7 +185,7 @@ class Claims:
             except (placement_api.Conflict,
                     placement_api.PlacementError) as exc:
                 failure = exc
-            # The answer may be lost, or a provider may just be busy.
+            # The answer may be lost, or a generation has changed.
             try:
                 if self._is_handed_over(decisions):
                     return
@@ -198,12 +197,13 @@ class Claims:
                 raise ClaimLost(str(failure)) from failure
             if not pause_s:
                 raise failure
-            LOG.info('Trying again to give servers their space: %s', failure)
+            LOG.info('Retrying the hand-over of allocations to servers: %s',
+                     failure)
             self._sleep(pause_s)
 
     def _moved(self, decision: decisions.Decision
                ) -> list[placement_api.Consumer]:
-        """The Consumers after the hand-over of a decision."""
+        """Return the Consumers after the hand-over of a decision."""
         target = self._unchanged(decision, self._read_target(decision))
         who = decision.project_id, decision.user_id
         # In an evacuation the server keeps its allocations on the failed
@@ -217,16 +217,16 @@ class Claims:
                 target.generation, *who)]
 
     def _is_handed_over(self, decisions: Iterable[decisions.Decision]) -> bool:
-        """Whether it is done; else it can be tried again.
+        """Return whether the hand-over was applied; if not, retry it.
 
-        :raises ClaimLost: it cannot
+        :raises ClaimLost: a retry cannot succeed
         """
-        # Each is looked at: one that has lost its space ends the waiting.
+        # Check all of them: any of them may raise ClaimLost.
         have = [self._has_space(decision) for decision in decisions]
         return all(have)
 
     def _has_space(self, decision: decisions.Decision) -> bool:
-        # In this order: the space moves from the one to the other.
+        # In this order: allocations move from the stand-in to the server.
         is_held = self._holds(decision)
         server = self._placement.get_consumer(decision.server_uuid)
         if is_held:
@@ -242,9 +242,9 @@ class Claims:
     @staticmethod
     def _unchanged(decision: decisions.Decision, target: placement_api.Consumer
                    ) -> placement_api.Consumer:
-        """The same Consumer of a server.
+        """Return the Consumer of a server, unchanged since the claim.
 
-        :raises ClaimLost: somebody has changed what it has since the claim
+        :raises ClaimLost: its allocations have changed
         """
         if target.generation != decision.record['consumer_generation']:
             raise ClaimLost(f'the allocations of server {target.uuid} have '
@@ -253,16 +253,16 @@ class Claims:
 
     def _read_target(self, decision: decisions.Decision
                      ) -> placement_api.Consumer:
-        """The Consumer of the server that the host is taken for."""
+        """Return the Consumer of the server that the claim is for."""
         if decision.operation == 'create':
-            # If it has allocations after all, Placement refuses the claim.
+            # If it has allocations, Placement refuses the claim.
             return placement_api.Consumer(decision.server_uuid, {})
         return self._placement.get_consumer(decision.server_uuid)
 
     def _read_victims(
             self, plan: Plan, decision: decisions.Decision
     ) -> tuple[list[placement_api.Consumer], tuple[decisions.Victim, ...]]:
-        """([Consumer], [Victim]) as Placement has them now."""
+        """Return ([Consumer], [Victim]) with their current allocations."""
         consumers: list[placement_api.Consumer] = []
         victims: list[decisions.Victim] = []
         on_host = {provider.uuid for provider in plan.host.providers}
@@ -286,7 +286,7 @@ class Claims:
 
 def _added(allocations: dict[str, Allocation], more: Mapping[str, Resources]
            ) -> dict[str, Allocation]:
-    """Both together: on a provider that hosts share there may be some.
+    """Return the sum of allocations, for both may use a sharing provider.
 
     :param more: {provider uuid: {class: amount}}
     """
@@ -299,7 +299,7 @@ def _added(allocations: dict[str, Allocation], more: Mapping[str, Resources]
 def _reduced(consumer: placement_api.Consumer, host: Host,
              retained: Mapping[tuple[str, str], int]
              ) -> placement_api.Consumer:
-    """The consumer with only this on the host, by slot."""
+    """Return the consumer with only these slots on the host."""
     on_host = {provider.uuid for provider in host.providers}
     return consumer.with_slots({
         slot: amount for slot, amount in consumer.slots.items()
@@ -309,11 +309,11 @@ def _reduced(consumer: placement_api.Consumer, host: Host,
 def _replaced(consumers: Iterable[placement_api.Consumer], plan: Plan,
               decision_uuid: str
               ) -> tuple[list[placement_api.Consumer], dict[str, str]]:
-    """([Consumer], {uuid of a victim: that of who holds what it retains}).
+    """Return ([Consumer], {victim uuid: uuid of its own stand-in}).
 
-    For the victims that must have nothing on the host, see Plan.displaced().
-    Such a stand-in lives until its victim has ended, or has got its
-    allocations back.
+    Victims that must not keep anything on the host, see Plan.displaced(), get
+    a stand-in for the rest of their allocations. It exists until its victim is
+    evicted or has its allocations again.
     """
     displaced = plan.displaced()
     own = {provider.uuid for provider in plan.host.providers}
@@ -340,26 +340,26 @@ def _stand_in(decision_uuid: str, uuid: str) -> str:
 
 
 def stand_in(decision: decisions.Decision) -> str | None:
-    """The uuid of who holds the space for the server of a decision.
+    """Return the uuid of the stand-in of a decision's server, or None.
 
-    None where there is no server.
+    A decision without a server has none.
     """
     return decision.record.get('stand_in')
 
 
 def stand_ins(decision: decisions.Decision) -> dict[str, str]:
-    """{uuid of a victim: that of who holds what it retains, if not it}."""
+    """Return {victim uuid: uuid of the stand-in that holds its rest}."""
     found: dict[str, str] = decision.record.get('stand_ins', {})
     return found
 
 
 def all_stand_ins(decision: decisions.Decision) -> list[str]:
-    """The uuids of all of them, that for the server first."""
+    """Return uuids of all stand-ins, the server's first."""
     return [*filter(None, [stand_in(decision)]), *stand_ins(decision).values()]
 
 
 def claimants(database: decisions.Decisions) -> dict[str, str]:
-    """{uuid of a stand-in: that of the server that it holds space for}.
+    """Return {uuid of a stand-in: uuid of its server} of open decisions.
 
     :param database: a nova_preempt.db.Decisions
     """
@@ -369,7 +369,7 @@ def claimants(database: decisions.Decisions) -> dict[str, str]:
 
 
 def on_behalf(provider: Provider, claimants: Mapping[str, str]) -> Provider:
-    """The same core Provider, with servers instead of their stand-ins.
+    """Return a core Provider with servers in place of their stand-ins.
 
     :param claimants: see claimants()
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a claim to its end: what carries a decision out, and takes it back."""
+"""Carries out claimed decisions: evicts victims, hands over or rolls back."""
 
 from __future__ import annotations
 
@@ -36,32 +36,32 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 
-# How long a victim that did not end is left alone afterwards.
+# How long a stuck victim is not chosen again, in seconds.
 STUCK_S = 600
-# The same of one that must not end: what is known of servers shows why soon.
+# The same for a victim that must be kept: the cache shows the reason soon.
 KEPT_S = 60
 
 
 class Deadline(Protocol):
-    """Until when who asked waits for an answer."""
+    """The deadline of the request."""
 
     began: float
 
     def check(self, what: str = 'go on') -> None:
-        """Raise an exception if the time is up."""
+        """Raise an exception if the deadline has passed."""
 
     def left_s(self) -> float: ...
 
 
 class NotWanted(Exception):
-    """The servers that the space is for were deleted meanwhile."""
+    """The servers that were to be placed were deleted meanwhile."""
 
     def __init__(self) -> None:
         super().__init__(requester_liveness.SERVER_GONE)
 
 
 class VictimsStuck(Exception):
-    """Victims that did not end in time, or must not end any more."""
+    """Victims were not evicted in time, or must not be evicted any more."""
 
     def __init__(self, uuids: Iterable[str], why: str = 'did not end in time'
                  ) -> None:
@@ -70,10 +70,10 @@ class VictimsStuck(Exception):
 
 
 class Handover:
-    """Ends the victims of decisions, and gives back what came to nothing.
+    """Evicts the victims of decisions, and rolls back failed decisions.
 
     :param conf: nova.conf.CONF
-    :param host: whom notifications come from
+    :param host: the publisher of notifications
     :param process: a nova_preempt.handover.service_context.Process
     :param clients: a nova_preempt.cloud.clients.Clients
     :param budgets: a nova_preempt.handover.budget_reader.BudgetReader
@@ -118,7 +118,7 @@ class Handover:
         self._process.pauses.check(pause_switch.of_operation(operation))
 
     def stuck(self) -> set[str]:
-        """The uuids of victims that lately did not end."""
+        """Return uuids of victims whose eviction has failed lately."""
         now = time.monotonic()
         self._stuck = {uuid: until for uuid, until in self._stuck.items()
                        if now < until}
@@ -126,17 +126,16 @@ class Handover:
 
     def finish(self, decisions: Sequence[db_decisions.Decision],
                limit: Deadline | None = None) -> int:
-        """End the victims of these claims; return when they are gone.
+        """Evict the victims of claimed decisions, and hand them over.
 
-        :param limit: of the request, None where nobody waits for an answer
-        :returns: how many of these were taken back, since the server that
-            the space was for is not wanted any more
-        :raises TimeIsUp: who asked has given up
-        :raises VictimsStuck: some did not end; everything is taken back, as
-            far as victims still live
-        :raises LostDecision: another scheduler took this for dead
-        :raises ClaimLost: somebody has freed or given away the space
-        :raises PlacementError: the space cannot be given to the servers
+        :param limit: the request's Deadline, None if there is none
+        :returns: the number of decisions that were rolled back because their
+            server is not wanted any more
+        :raises TimeIsUp: the deadline has passed
+        :raises VictimsStuck: victims were not evicted
+        :raises LostDecision: another process has taken a decision over
+        :raises ClaimLost: a stand-in has lost its allocations
+        :raises PlacementError: the hand-over has failed
         """
         with metrics.PHASES.labels('end').time():
             ended = self.terminator.end(
@@ -147,9 +146,9 @@ class Handover:
     def settle(self, decisions: Sequence[db_decisions.Decision],
                ended: eviction_values.Memory,
                limit: Deadline | None = None) -> int:
-        """Give these claims to their servers, and close them.
+        """Hand over the claims to their servers, and close the decisions.
 
-        :param ended: what became of their victims, a
+        :param ended: the eviction's
             nova_preempt.core.eviction.eviction_values.Memory
         :returns, raises: see finish()
         """
@@ -175,9 +174,9 @@ class Handover:
         return len(ended.unwanted)
 
     def _close_all(self, decisions: Iterable[db_decisions.Decision]) -> None:
-        """All or none: a request fails with all of its servers.
+        """Close all decisions or none: a request fails as a whole.
 
-        :raises LostDecision, DBError: roll_back() takes the others back
+        :raises LostDecision, DBError: the caller must roll_back() all
         """
         closed = []
         try:
@@ -210,12 +209,12 @@ class Handover:
                                       'it did not end in time')
 
     def _close(self, decision: db_decisions.Decision) -> bool:
-        """Tries for as long as nobody else may do it: its victims are gone."""
+        """Close a decision, with retries while our lease lasts."""
         while True:
             try:
                 db = self._process.decisions
-                # That it was closed may not have been told the first time;
-                # nobody else closes it so.
+                # The answer to an earlier attempt may be lost; no other
+                # process sets this status.
                 return db.update_decision(
                     decision.uuid, decision.owner, db_decisions.DONE,
                     new_owner='') or (
@@ -228,26 +227,25 @@ class Handover:
 
     def roll_back(self, decisions: Iterable[db_decisions.Decision], reason: str
                   ) -> None:
-        """Take claims back: the request that they were for has failed.
+        """Roll back the claims of a failed request.
 
-        What cannot be taken back now the recovery takes back later.
+        A decision that cannot be rolled back now is left to repair().
         """
         for decision in decisions:
             _try(self.recovery.roll_back, decision.uuid, reason)
 
     def roll_back_lost(self, uuids: Iterable[str], reason: str) -> None:
-        """The same for decisions that may be somebody else's by now.
+        """Reopen and roll back decisions that others may have rolled back.
 
-        Their recovery may have looked before the space was taken, and not
-        look again.
+        They may have done so before the claim was applied.
         """
         for uuid in uuids:
             _try(self.recovery.reopen_and_roll_back, uuid, reason)
 
     def repair(self) -> int:
-        """Finish what schedulers that died have left behind.
+        """Roll back orphaned decisions, and record outcomes of closed ones.
 
-        And note what became of those that were placed.
+        :returns: the number of decisions that were rolled back
         """
         repaired = self.recovery.repair()
         self.outcomes.note()
@@ -259,5 +257,5 @@ def _try(roll_back: Callable[[str, str], object], uuid: str, reason: str
     try:
         roll_back(uuid, reason)
     except Exception:
-        # There may be others, and servers that needed no victims.
+        # Go on with other decisions, and servers without victims.
         LOG.exception('Cannot take preemption %s back yet.', uuid)

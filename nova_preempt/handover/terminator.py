@@ -2,10 +2,10 @@
 
 """Evicts the victims of decisions, each on its terms, all at once.
 
-What is done next is said by nova_preempt.core.eviction.eviction_controller,
-asked anew in each round with what Nova's records show then; this carries it
-out. It is written down before; and right before each act it is seen to that
-somebody still needs the space, and that the decision is still ours.
+nova_preempt.core.eviction.eviction_controller returns the next intents for the
+current records of Nova in each round; this module carries them out. Each call
+to Nova is recorded in the database first. Right before it, it is checked that
+the capacity is still needed and that the decision is still ours.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Terminator:
-    """Ends servers.
+    """Evicts the victims of decisions.
 
     :param clients: a nova_preempt.cloud.clients.Clients
     :param watch: a nova_preempt.cloud.instance_poller.InstancePoller
@@ -55,8 +55,8 @@ class Terminator:
     :param events: a
         nova_preempt.handover.preemption_notifications.Notifications
     :param monotonic, sleep: the clock to wait by
-    :param halt: given an operation, raises where nobody may end for it now;
-        asked for as long as nobody has been asked to end
+    :param halt: given an operation, raises if preemption for it is paused;
+        called until the first victim is asked to end
     :param host_is_up: see nova_preempt.cloud.host_services
     """
 
@@ -87,14 +87,14 @@ class Terminator:
     def end(self, decisions: Sequence[db_decisions.Decision],
             check: Callable[[], None] | None = None,
             chosen_at: float | None = None) -> eviction_values.Memory:
-        """End all victims of these decisions and wait until that is done.
+        """Evict all victims of these decisions and wait until that is done.
 
         :param decisions: db.Decisions, CLAIMED
-        :param check: called before each step of a victim; what it raises
-            ends all of this, and nobody else ends
-        :param chosen_at: when their hosts were seen up, or before
-        :returns: the eviction_values.Memory of it
-        :raises LostDecision: somebody has taken one over; nobody else ends
+        :param check: called before each step of a victim; an exception of it
+            stops the eviction
+        :param chosen_at: when their hosts were known to be up
+        :returns: its eviction_values.Memory
+        :raises LostDecision: another process has taken a decision over
         """
         work = self.begin(decisions, check, chosen_at)
         try:
@@ -116,9 +116,9 @@ class Terminator:
 
 
 class EvictionRun:
-    """The victims of some decisions, on their way out.
+    """A running eviction of the victims of decisions.
 
-    :ivar memory: how far they are, a eviction_values.Memory
+    :ivar memory: its progress, an eviction_values.Memory
     """
 
     def __init__(self, terminator: Terminator,
@@ -142,14 +142,14 @@ class EvictionRun:
             raise
 
     def close(self) -> None:
-        """Wait for nobody any more."""
+        """Stop polling the victims."""
         self._view.close()
 
     def step(self) -> bool:
-        """Do what can be done now; the first time, give notice.
+        """Carry out the intents of one round; the first gives notice.
 
-        :returns: whether that was all
-        :raises LostDecision: somebody has taken a decision over
+        :returns: whether the eviction is over
+        :raises LostDecision: another process has taken a decision over
         """
         self._view.begin_round()
         while True:
@@ -166,7 +166,7 @@ class EvictionRun:
                 return False
 
     def pause_s(self) -> float:
-        """How long to wait until the next step()."""
+        """Return the seconds until the next step()."""
         now_us = self._now_us()
         pause_s = self._age_s()
         if self._wake_at_us is not None:
@@ -182,7 +182,7 @@ class EvictionRun:
             instance_poller.POLL_INTERVAL_S)
 
     def _carry_out(self, intent: eviction_values.Intent) -> None:
-        """Do something; some of it is left to the next round if it fails."""
+        """Carry out an intent; some kinds are retried in the next round."""
         act = _ACTS[type(intent)]
         if not isinstance(intent, _AGAIN):
             act(self, intent)
@@ -200,10 +200,10 @@ class EvictionRun:
                         '%(exc)s', {'uuid': intent.victim, 'exc': exc})
 
     def _check_all(self) -> None:
-        """Nobody ends for what others may have taken over, or is halted.
+        """Check the deadline, our lease and pauses.
 
-        Nor too late. What has begun is finished: those who were asked to end
-        would have ended in vain.
+        Pauses do not stop an eviction that has begun: its victims would have
+        been evicted in vain.
         """
         self._check()
         if not self._terminator.owner.keeps(self._decisions):
@@ -213,13 +213,13 @@ class EvictionRun:
             self._terminator.halt(self._decisions[0].operation)
 
     def _may_act(self, uuid: str) -> bool:
-        """Whether something may be done to a victim; asked just before.
+        """Return whether a call to Nova for a victim is still permitted.
 
-        Whatever comes in between may have taken long: by then the request may
-        have been given up, or the victim be another's, or elsewhere. What
-        asks others comes first, for that may take long, too.
+        Called right before the call: meanwhile the request may have been
+        deleted, another process may have the decision, or the victim may have
+        moved. Remote checks come first, for they may take long.
 
-        :raises TimeIsUp, LostDecision, Paused: nobody ends any more
+        :raises TimeIsUp, LostDecision, Paused: the eviction must stop
         """
         decision, _ = self._victims[uuid]
         is_wanted = self._view.why_unwanted(decision.uuid) == ''
@@ -233,21 +233,21 @@ class EvictionRun:
     # -- notices -----------------------------------------------------------
 
     def _give_notice(self, intent: eviction_values.GiveNotice) -> None:
-        """Tell those that have a time of notice, all at once."""
-        # The claim, and the look at hosts, may have taken long.
+        """Give notice to all victims with a notice period, in parallel."""
+        # The claim, and checks of hosts, may have taken long.
         self._check_all()
         told = [(uuid, self._note_notice(uuid)) for uuid in intent.victims
                 if self._victims[uuid][1].notice_s]
         parallel_calls.call(lambda item: self._tell(*item), told)
 
     def _note_notice(self, uuid: str) -> datetime.datetime:
-        """Write down that a victim has notice, and until when."""
+        """Record the notice of a victim; return its deadline."""
         decision, victim = self._victims[uuid]
         terminator = self._terminator
         deadline = timeutils.utcnow() + datetime.timedelta(
             seconds=victim.notice_s)
-        # The others are written down first: no guest ends before the time
-        # that it is told.
+        # All notices are recorded first: no guest is evicted before the
+        # deadline that it is told.
         self.memory = self.memory.note(
             uuid, notice_until_us=self._now_us() + victim.notice_s * SECOND)
         terminator.decisions.update_victim(
@@ -257,7 +257,7 @@ class EvictionRun:
         return deadline
 
     def _tell(self, uuid: str, deadline: datetime.datetime) -> None:
-        """Tell the guest; it ends all the same if that cannot be done."""
+        """Tell the guest its deadline; go on with the eviction on failure."""
         decision, victim = self._victims[uuid]
         try:
             self._terminator.clients.nova.set_notice(
@@ -274,7 +274,7 @@ class EvictionRun:
         self._view.look_at_server(intent.victim, self._age_s())
 
     def _ask(self, intent: eviction_values.CallNova) -> None:
-        """Ask Nova for something."""
+        """Call Nova for a victim."""
         uuid, method = intent.victim, intent.method
         decision, _ = self._victims[uuid]
         if intent.is_recorded:
@@ -289,17 +289,17 @@ class EvictionRun:
         except nova_api.NovaError as exc:
             if method != 'live_migrate':
                 raise
-            # Perhaps only the answer is lost: what Nova shows tells.
+            # The answer may be lost; Nova's records show the outcome.
             LOG.info('Cannot ask Nova to migrate victim %(uuid)s: %(exc)s',
                      {'uuid': uuid, 'exc': exc})
         if method == 'live_migrate':
-            # It may have taken long: what was read before says nothing.
+            # It may have taken long: earlier readings do not count.
             self.memory = self.memory.note(uuid, asked_us=self._now_us())
 
     def _lock(self, intent: eviction_values.LockVictim) -> None:
         uuid = intent.victim
         if self._may_act(uuid):
-            # Before: the answer may be lost, and our lock not count.
+            # Recorded before: the answer may be lost.
             self.memory = self.memory.note(uuid, asked=eviction_steps.LOCK)
             self._terminator.clients.nova.lock(uuid, victim_allocations.LOCKED)
             now_us = self._now_us()
@@ -307,7 +307,7 @@ class EvictionRun:
                 self.memory.note(uuid, locked_us=now_us), acted_us=now_us)
 
     def _close(self, intent: eviction_values.CloseVictim) -> None:
-        """Free what was held for a victim, and note what became of it."""
+        """Free the allocations held for a victim, and record its status."""
         clients, uuid = self._terminator.clients, intent.victim
         decision, victim = self._victims[uuid]
         if intent.first is eviction_steps.StepKind.FREE:
@@ -345,7 +345,7 @@ class EvictionRun:
                      {'uuid': intent.uuid, 'why': intent.why})
 
 
-#: What is done again in the next round, where that cannot be done now.
+#: Intents that are retried in the next round if they fail.
 _AGAIN = (eviction_values.ReadAllocation, eviction_values.CallNova,
           eviction_values.LockVictim, eviction_values.CloseVictim)
 _ACTS: dict[type, Callable[[EvictionRun, Any], None]] = {

@@ -169,10 +169,10 @@ class TestWhatTheUserReads(RetryLoopTestCase):
 
     def test_nothing_of_others(self):
         for exc, words in (
-                (handover.VictimsStuck(['secret']), 'not made in time'),
+                (handover.VictimsStuck(['secret']), 'not freed in time'),
                 (placement_api.PlacementError('http://secret'), 'a service'),
                 (sqla_exc.TimeoutError('secret'), 'a service'),
-                (request_deadline.TimeIsUp(), 'not enough time')):
+                (request_deadline.TimeIsUp(), 'too little time')):
             text, note = self.refused(exc)
             self.assertIn(words, text)
             self.assertNotIn('secret', text)
