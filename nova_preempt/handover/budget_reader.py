@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads running evictions for eviction budgets.
 
-What is chosen keeps the budgets as far as they are known; what is written to
-the database keeps them in any case, for that is where all schedulers count.
+The selection of victims keeps the budgets as far as they are known. Writing
+the decision to the database enforces them across all schedulers.
 """
 
 import collections
@@ -21,7 +21,7 @@ from nova_preempt.db import decisions
 
 
 class BudgetReader:
-    """The budgets that are set; False if none is.
+    """Reads the configured budgets; False if there is none.
 
     :param options: [preemption] of the configuration
     :param decisions: a nova_preempt.db.Decisions
@@ -42,13 +42,13 @@ class BudgetReader:
 
     def _left(self, ending: Mapping[str, str], groups: Mapping[str, set[int]]
               ) -> eviction_budgets.Budgets:
-        """The budgets where these are ending, {uuid of a server: project}."""
+        """Return core Budgets; ending is {server uuid: project}."""
         return eviction_budgets.Budgets(self._options.project_budget,
                                         self._options.group_budget, ending,
                                         groups)
 
     def read(self) -> eviction_budgets.Budgets | None:
-        """What is left now, as core Budgets; None if none is set."""
+        """Return the current core Budgets, None if none is set."""
         if not self:
             return None
         ending = self._decisions.get_ending(self._since())
@@ -56,7 +56,7 @@ class BudgetReader:
         return self._left(ending, self._groups)
 
     def refresh(self) -> None:
-        """Read the groups of all servers anew, in the background."""
+        """Refresh the groups of all servers, in the background."""
         if self._options.group_budget:
             self._groups = server_groups.get_groups(self._uuids())
 
@@ -70,17 +70,16 @@ class BudgetReader:
         return timeutils.utcnow() - datetime.timedelta(seconds=window_s)
 
     def _learn_groups(self, uuids: set[str]) -> None:
-        """Make sure that the groups of these and all others are known."""
+        """Read the groups of these and all cached servers if unknown."""
         if self._options.group_budget:
             # A server does not change its groups.
             self._groups |= server_groups.get_groups(
                 (self._uuids() | uuids) - self._groups.keys())
 
     def guard(self, victims: Iterable[decisions.Victim]) -> dict[str, Any]:
-        """What makes create_decision() see to the budgets of victims.
+        """Return arguments by which create_decision() enforces budgets.
 
         :param victims: db.Victims
-        :returns: further arguments for it
         """
         if not self:
             return {}

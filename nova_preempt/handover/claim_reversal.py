@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The changes of allocations that take a claim back.
+"""Computes the changes of allocations that roll a claim back.
 
-Computes them from what Placement has now;
 nova_preempt.handover.preemption_rollback writes them.
 """
 
@@ -18,7 +17,7 @@ from nova_preempt.handover.victim_allocations import resources
 
 
 class ClaimReversal:
-    """Computes what undoes decisions.
+    """Computes the Consumers that roll decisions back.
 
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param nova: a NovaAPI
@@ -34,11 +33,11 @@ class ClaimReversal:
 
     def released(self, decision: decisions.Decision
                  ) -> list[placement_api.Consumer]:
-        """What takes the space back from stand-ins, or from the server.
+        """Return Consumers that free the allocations of stand-ins or server.
 
-        The server has it only after all victims have left. Stand-ins are read
-        first: whoever moves their space to the server meanwhile is seen, or
-        changes what is written here.
+        The server has them only after all victims were evicted. Stand-ins are
+        read first, so that a concurrent hand-over is detected, or conflicts
+        with this write.
         """
         uuids = allocation_claim.all_stand_ins(decision)
         consumers = [self._placement.get_consumer(uuid) for uuid in uuids]
@@ -53,8 +52,8 @@ class ClaimReversal:
     def _released_by_server(self, decision: decisions.Decision
                             ) -> list[placement_api.Consumer]:
         target = self._placement.get_consumer(decision.server_uuid)
-        # Where nothing was claimed, or it is given back already, it has none
-        # of the host. What it has of providers that hosts share is its own.
+        # If nothing was claimed, or it was freed before, it has none on the
+        # host. Its allocations on sharing providers are its own.
         if decision.provider_uuid not in target.allocations or (
                 self._is_used(decision, target)):
             return []
@@ -63,13 +62,12 @@ class ClaimReversal:
 
     def _is_used(self, decision: decisions.Decision,
                  target: placement_api.Consumer) -> bool:
-        """Whether the server has come to that host in another way since.
+        """Return whether the server has been placed there in another way.
 
-        In a resize that it is there says nothing: it may have been there
-        before. But then nobody has changed its allocations since we moved the
-        space to it.
+        In a resize it may have been on the host before; then its generation
+        shows whether its allocations have changed since the hand-over.
         """
-        # Retries that were aborted or taken back hold nothing.
+        # Retries that were aborted or rolled back hold nothing.
         later = self._decisions.get_decisions(
             server_uuid=decision.server_uuid,
             provider_uuid=decision.provider_uuid,
@@ -88,7 +86,7 @@ class ClaimReversal:
                  victims: Iterable[decisions.Victim],
                  consumers: Mapping[str, placement_api.Consumer]
                  ) -> list[placement_api.Consumer]:
-        """What gives victims back what was taken from them.
+        """Return Consumers that restore the allocations of victims.
 
         :param victims: db.Victims that are on their host
         :param consumers: {uuid of a victim: its Consumer}
@@ -105,10 +103,10 @@ class ClaimReversal:
 
     def part(self, decision: decisions.Decision, victim: decisions.Victim,
              consumer: placement_api.Consumer) -> list[placement_api.Consumer]:
-        """The Consumers by which one victim gets its allocations back.
+        """Return the Consumers that restore one victim.
 
-        Stand-ins lose in the same transaction what it gets: its own all, that
-        for the server the rest. So nobody else takes the space in between.
+        The same transaction reduces stand-ins: the victim's own by all, the
+        server's by the rest. So no other request can claim it in between.
         """
         restored = self.restored(
             decision, [victim], {victim.server_uuid: consumer})
@@ -135,13 +133,13 @@ class ClaimReversal:
               consumers: Mapping[str, placement_api.Consumer],
               restored: Iterable[placement_api.Consumer]
               ) -> list[placement_api.Consumer]:
-        """What refuses a claim that is on its way and may still arrive.
+        """Return Consumers that make a delayed claim conflict.
 
-        It carries the generations of its victims: those that still have
-        something of their host are written anew as they are. They have to be
-        as they were read before the stand-in was found empty: one that is
-        read afterwards may have the claim behind it. The generation of one
-        without allocations changes with its next allocation.
+        The claim carries the generations of its victims, so victims with
+        allocations on their host are rewritten unchanged. They must have been
+        read before the stand-in was found empty: a later reading may already
+        include the claim. The generation of a consumer without allocations
+        changes with its next allocation.
 
         :param consumers: {uuid of a victim: its Consumer}
         :param restored: Consumers of victims that are written already

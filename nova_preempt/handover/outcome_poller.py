@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks what became of the servers for which others have given way.
+"""Records the outcome of preemptions for the requesting servers.
 
-That victims are gone does not say that somebody was served: the conductor may
-have given up waiting, or the host may have failed to build the server. The
-record of a preemption says what became of it, and a metric counts it.
+Evicted victims do not mean that the request was served: the conductor may have
+timed out, or the host may have failed to build the server. The outcome is in
+the record of a preemption and in a metric.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 
 
 class OutcomePoller:
-    """Notes outcomes.
+    """Records outcomes of decisions, and victims that end later.
 
     :param db: a nova_preempt.db.Database
     :param clients: a nova_preempt.cloud.clients.Clients
@@ -41,19 +41,19 @@ class OutcomePoller:
     ) -> None:
         self._db = db
         self._clients = clients
-        # (decision, server) of who was seen alive
+        # (decision, server) of victims seen alive
         self._alive: set[tuple[str, str]] = set()
         self._decisions = decisions.Decisions(db)
         self._look = look
 
     def note(self) -> None:
-        """Note what is known by now."""
+        """Record the outcomes that are known by now."""
         unknown = unresolved_decisions.get_unresolved(self._db)
         leaving = unresolved_decisions.get_ending(self._db)
         servers, unread = self._look(
             {item.server_uuid for item in unknown if item.is_placed}
             | {uuid for _decision, uuid in leaving}, ['flavor'], deleted=True)
-        # Nobody was served there, nor was anybody to be.
+        # No server was to be placed by these decisions.
         unresolved_decisions.set_no_outcome(self._db, [
             item.uuid for item in unknown
             if not item.is_placed and not item.victims_in_vain])
@@ -74,7 +74,7 @@ class OutcomePoller:
 
     def _follow(self, decision_uuid: str, uuid: str,
                 server: ObservedServer | None, was_alive: bool) -> None:
-        """A victim that was ending when its decision was closed."""
+        """Record the status of a victim that outlived its decision."""
         victim = next(
             victim for victim in
             self._decisions.get_decision(decision_uuid).victims

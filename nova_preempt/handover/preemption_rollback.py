@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Taking a preemption back, at once or after a crash.
+"""Rolls preemptions back, at once or after a crash.
 
 A decision whose scheduler died was never answered: Nova's conductor has no
-host for the server and will not build it. So the server's claim goes, and the
-victims that are still there get their space back. What was asked to end and is
-on its way, ends; what was stopped is started. Before each act it is looked at
-what became of the victim meanwhile.
+host for the server and will not build it. So the server's claim is removed,
+and the victims that still exist get their allocations back. Victims that are
+already being deleted or shelved are evicted; stopped ones are started. The
+state of a victim is read again before each step.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -32,10 +32,10 @@ from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
 
-# After these a server leaves its host.
+# Calls after which a server leaves its host.
 _LAST_CALLS = ('force_delete', 'shelve', 'shelve_offload')
 
-# By whether it is locked.
+# Log lines by whether the server is locked.
 _SPACE_TAKEN = {
     False: 'The space of preemptible server %(server)s was taken before '
            'preemption %(uuid)s could be taken back; ending it.',
@@ -44,15 +44,15 @@ _SPACE_TAKEN = {
           'without its allocation.',
 }
 
-# Between why a decision is rolled back and why that is not done.
+# Separates the reason of a roll-back from that of its delay.
 _NOT_YET = '; not yet: '
 
-# Changes by others between our reading and our writing, in a row.
+# Attempts if allocations change between reading and writing.
 _TRIES = 5
 
 
 class NotYet(nova_api.NovaError):
-    """Nova is at work on a victim, and has to finish that first."""
+    """A task of Nova on a victim must finish first."""
 
 
 class Recovery:
@@ -81,7 +81,7 @@ class Recovery:
                                                       decisions)
 
     def repair(self) -> int:
-        """Roll back what dead schedulers left. Returns how many decisions."""
+        """Roll back orphaned decisions; return their number."""
         repaired = 0
         found = self._decisions.get_open_decisions()
         leases = self._owner.get_leases() if found else {}
@@ -96,15 +96,15 @@ class Recovery:
                     decision.uuid, decision.owner, decision.status,
                     new_owner=self._owner.acquire(),
                     from_status=decision.status):
-                continue  # another scheduler takes care of it
+                continue  # another process has taken it over
             if self._repair(decision, me):
                 repaired += 1
                 metrics.REPAIRED.labels('decision').inc()
         return repaired
 
     def _repair(self, decision: decisions.Decision, me: str) -> bool:
-        """Roll back one decision. Returns whether it is closed."""
-        # One that was given up, or could not be rolled back yet.
+        """Roll back one decision; return whether it is closed."""
+        # An earlier roll-back has failed.
         is_again = (not decision.owner
                     or decision.status == decisions.ROLLING_BACK)
         if is_again:
@@ -123,16 +123,16 @@ class Recovery:
         except db_exc.DBError:
             raise
         except Exception:
-            # Younger ones are rolled back all the same.
+            # Go on with younger decisions.
             LOG.exception('Cannot take preemption %s back yet.', decision.uuid)
             return False
 
     def roll_back(self, decision_uuid: str, reason: str) -> bool:
-        """Take a decision of ours back.
+        """Roll back a decision of this process.
 
-        :returns: True once it is closed. It stays open, for the next repair
-            of this process, where Nova is at work on a victim, and without an
-            owner where a service cannot be reached
+        :returns: True once it is closed. It remains open for the next repair
+            of this process if Nova has a task on a victim, and without an
+            owner if a service cannot be reached
         """
         decision = self._decisions.get_decision(decision_uuid)
         if not self._owner.keeps([decision]):
@@ -143,12 +143,12 @@ class Recovery:
         return self._roll_back(decision, reason)
 
     def reopen_and_roll_back(self, decision_uuid: str, reason: str) -> bool:
-        """Take a decision back that others may have taken for left behind.
+        """Roll back a decision that others may have rolled back as orphaned.
 
-        They may have rolled it back just before its space was taken. What
-        they have kept may have lost its space again.
+        They may have done so just before its claim was applied, so that the
+        victims that they kept have lost their allocations again.
 
-        :returns: as roll_back(); False too if there is no such decision
+        :returns: as roll_back(); also False if there is no such decision
         """
         if not self._decisions.reopen(decision_uuid, self._owner.name):
             return False
@@ -180,13 +180,12 @@ class Recovery:
                                                status, **values)
 
     def _undo(self, decision: decisions.Decision) -> str:
-        """Give the space back. Returns the status that it has then.
+        """Restore the allocations; return the decision's final status.
 
-        Can be done again after it failed half-way.
+        Idempotent.
 
-        :raises Conflict: others keep changing the same allocations. Nothing
-            was written: a part of it might pass, but would leave space that
-            victims need to others
+        :raises Conflict: the same allocations keep changing. Nothing was
+            written: a partial write could lose capacity that victims need
         """
         decision = self._without_claimed(decision)
         forced: dict[str, str] = {}
@@ -215,15 +214,14 @@ class Recovery:
     def _read(
             self, decision: decisions.Decision
     ) -> tuple[dict[str, placement_api.Consumer], list[decisions.Victim]]:
-        """({uuid of a victim: its Consumer}, the victims on their host).
+        """Return ({victim uuid: its Consumer}, the victims on their host).
 
-        Placement is asked before Nova: a server that Nova moves afterwards
-        gets another generation. Servers that are being deleted or shelved
-        count as there: until that is done they need their space, and who gave
-        it away would promise it twice.
+        Placement is read before Nova: a later move changes the generation.
+        Servers that are being deleted or shelved count as on the host, for
+        they need their allocations until that is done.
 
-        :raises NotYet: Nova is moving one; what it has then is not what it
-            needs afterwards
+        :raises NotYet: Nova is moving a victim, which will need other
+            allocations afterwards
         """
         victims = [victim for victim in decision.victims
                    if victim.status not in decisions.ENDED]
@@ -278,15 +276,15 @@ class Recovery:
 
     def _close(self, decision: decisions.Decision, victim: decisions.Victim,
                was_there: bool) -> str:
-        """Leave a victim as it is to be. Returns its status."""
+        """Bring a victim into its final state; return its status."""
         seen = self._nova.get(victim.server_uuid)
         if seen is None and was_there:
-            # It went while it got its space back, and Nova may have freed
-            # that before.
+            # It was deleted while its allocations were restored, and Nova may
+            # have freed them before that.
             self._placement.delete_allocations(victim.server_uuid)
         status = rollback.closing_status(seen, decision.host, victim.asked)
         if status == decisions.SHELVED:
-            # So may one that was offloaded.
+            # The same may have happened during its offload.
             victim_allocations.free_offloaded(self._placement, victim,
                                               self._nova.get)
         stays = status in (decisions.KEPT, decisions.MIGRATED)
@@ -298,7 +296,7 @@ class Recovery:
 
     def _resume(self, victim: decisions.Victim, server: ObservedServer
                 ) -> None:
-        """Let one that we have stopped run on.
+        """Unlock a victim, and start it if the preemption has stopped it.
 
         :raises NotYet: it is not stopped yet
         """
@@ -314,11 +312,11 @@ class Recovery:
             self._nova.start(uuid)
 
     def _undo_in_parts(self, decision: decisions.Decision) -> dict[str, str]:
-        """Restore one by one what fits; a server without space must end.
+        """Restore victims one by one; evict those without capacity.
 
-        :returns: {uuid: status} of those that end by that
-        :raises NovaError, Conflict: not yet; it can be done again. Stand-ins
-            hold the rest of the space until then
+        :returns: {uuid: status} of the victims evicted here
+        :raises NovaError, Conflict: it has to be retried; until then stand-ins
+            hold the rest
         """
         forced: dict[str, str] = {}
         failure: Exception | None = None
@@ -349,12 +347,12 @@ class Recovery:
 
     def _end(self, decision: decisions.Decision, victim: decisions.Victim
              ) -> str | None:
-        """End a victim whose space was taken, unless it leaves by itself.
+        """Evict a victim whose capacity is lost, unless it leaves by itself.
 
-        Not one that somebody has locked whose locks count.
+        A victim with an honored lock is kept.
 
-        :returns: its status then, None if nothing had to be done
-        :raises NovaError: it will take more than this
+        :returns: its new status, None if it is unchanged
+        :raises NovaError: it has to be retried
         """
         seen = self._nova.get(victim.server_uuid)
         if not rollback.is_there(seen, decision.host) or (

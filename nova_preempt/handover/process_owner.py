@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lease of the process that owns decisions.
 
-An owner has a lease: a row in the database, dated by the database's clock,
-which is one for all. As long as it can be renewed, everything that the owner
-works on is its own. One that has run out is gone for good: the owner begins
-another under another name, and gives up what it did under the old one. So
-whoever finds a lease run out may take over without asking.
+A lease is a row in the database, dated by the database's clock, which all
+processes share. While it is renewed, the owner's decisions belong to it. An
+expired lease is never renewed: the owner begins another one under a new name,
+and gives up the decisions of the old one. So any process may take over the
+decisions of an expired lease.
 
-The owner's own idea of how long its lease lasts is never longer than the
-database's: it counts from before it has asked for it.
+The owner never expects its lease to last longer than the database does: it
+counts from before the query that renews it.
 
-Each owner also holds a lock on a file of its own for as long as it lives; the
-kernel takes the lock away with the process, however that ends. Who finds the
-file without the lock, on a machine that was not started anew meanwhile, need
-not wait until the owner's lease runs out. No file, or a file of another
-machine, proves nothing: the same name of a host may stand for several, each
-with files of its own, and a directory may be shared.
+Each owner also locks a file while it runs; the kernel releases the lock when
+the process ends. If the file is unlocked, and the machine was not rebooted,
+other processes need not wait for the lease to expire. A missing file, or a
+file of another machine, proves nothing: several machines may have the same
+host name with files of their own, and a directory may be shared.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -36,31 +35,31 @@ from nova_preempt.db import decisions
 
 LOG = logging.getLogger(__name__)
 
-# The database may know its time by the second only.
+# The clock of the database may have a resolution of a second.
 _MARGIN_S = 2
 
-#: After how long without a sign of life from its scheduler or engine a
-#: preemption is taken to be left behind, in seconds: so long may the database
-#: be away without any preemption coming to nothing.
+#: The length of a lease in seconds: a preemption is orphaned if its scheduler
+#: or engine does not renew it. The database may be away for this long without
+#: a roll-back.
 INTENT_TIMEOUT_S = 60
 
-# Several signs a lease, so that no single one matters.
+# Renewals in the time of a lease, so that a single one may fail.
 _SIGNS = 6
-# A database that is away is tried this often, for as long as the lease lasts
-# and beyond: then a new one is begun.
+# The pause between attempts while the database is away, in seconds. After the
+# lease has expired the next attempt begins a new one.
 RETRY_S = 1.0
 
 _BOOT_ID = '/proc/sys/kernel/random/boot_id'
 
 
 class Owner:
-    """This process, as an owner of decisions.
+    """The lease of this process, which owns decisions.
 
     :param db: a nova_preempt.db.Database
     :param host: the name of the process's host ([DEFAULT]host)
     :param directory: where the lock files are, under [DEFAULT]state_path
-    :param lease_s: how long others wait before they take this one for dead
-    :param monotonic: the clock by which the lease is kept
+    :param lease_s: the length of a lease
+    :param monotonic: the clock of the lease
     """
 
     def __init__(self, db: db.Database, host: str, directory: str,
@@ -78,13 +77,13 @@ class Owner:
 
     @property
     def name(self) -> str:
-        """The name of the lease that was begun last."""
+        """The name of the current lease."""
         return self._name
 
     def acquire(self) -> str:
-        """The name under which to write a decision: its lease lasts.
+        """Return the owner's name for a new decision, with a valid lease.
 
-        :raises DBError: there is none, and none can be had
+        :raises DBError: no lease can be had
         """
         with self._lock:
             if self._monotonic() >= self._until:
@@ -92,7 +91,7 @@ class Owner:
             return self._name
 
     def _begin(self) -> None:
-        """A lease that nobody had before: what ran out stays so."""
+        """Begin a lease under a new name; expired ones are never renewed."""
         since = self._monotonic()
         name = f'{self._host}/{os.getpid()}-{uuid.uuid4().hex}'
         decision_owners.add(self._db, name, self.lease_s)
@@ -106,9 +105,9 @@ class Owner:
         self._until = since + self.lease_s - _MARGIN_S
 
     def renew(self) -> None:
-        """Go on living.
+        """Renew the lease, or begin a new one if it has expired.
 
-        :raises DBError: that is not known; the lease lasts as long as it does
+        :raises DBError: the renewal has failed
         """
         with self._lock:
             since = self._monotonic()
@@ -119,18 +118,18 @@ class Owner:
                 self._begin()
 
     def keeps(self, decisions: Iterable[decisions.Decision]) -> bool:
-        """Whether these are still ours to work on.
+        """Return whether these decisions still belong to our lease.
 
-        :param decisions: db.Decisions, as this process has written them
+        :param decisions: db.Decisions as this process has written them
         """
         name = self._name
         return self._monotonic() < self._until and all(
             decision.owner == name for decision in decisions)
 
     def get_leases(self) -> dict[str, bool]:
-        """{name of an owner: whether it may be alive}.
+        """Return {owner's name: whether its lease is valid}.
 
-        Those of this host that are known to be dead are so at once.
+        Ends the leases of processes of this host that are known to be dead.
         """
         leases: dict[str, bool] = decision_owners.get_leases(self._db)
         dead = self._files.find_dead(leases)
@@ -140,7 +139,7 @@ class Owner:
         return leases
 
     def close(self) -> None:
-        """Give up being an owner: others need not wait for the lease."""
+        """End the lease, so that other processes need not wait for it."""
         with self._lock:
             self._until = 0.0
             decision_owners.end(self._db, [self._name])
@@ -150,9 +149,8 @@ class Owner:
 class Heartbeat:
     """A thread that renews the lease of an owner.
 
-    Hundreds of requests may wait for their victims at once, others for a
-    thread: one write in each interval keeps all of them, from the moment they
-    are written until they are closed.
+    One write in each interval keeps all open decisions of the process, of
+    which there may be hundreds.
 
     :param owner: an Owner
     """
@@ -174,7 +172,7 @@ class Heartbeat:
             self._thread.join()
 
     def beat(self) -> float:
-        """Give one sign. Returns after how many seconds the next is due."""
+        """Renew the lease once; return the seconds until the next renewal."""
         try:
             self._owner.renew()
         except Exception as exc:  # noqa: BLE001 (whatever it is, go on)
@@ -195,11 +193,11 @@ class Heartbeat:
 
 
 class LockFiles:
-    """The files of the owners in a directory.
+    """Lock files of the owners in a directory.
 
-    :param directory: where they are
-    :param boot_id: of this machine, anew with each start of its kernel; empty
-        if nobody knows, and then nothing is proved
+    :param directory: their directory
+    :param boot_id: identifies the boot of this machine; if empty, no owner is
+        known to be dead
     """
 
     def __init__(self, directory: str, boot_id: str | None = None) -> None:
@@ -210,25 +208,25 @@ class LockFiles:
         self._file: TextIO | None = None
 
     def hold(self, name: str) -> None:
-        """From now on the owner of this name is alive as long as we are.
+        """Lock the file of an owner until the process ends.
 
-        The file is called as the last part of the name, by which earlier
-        versions find it.
+        The file has the last part of the name, by which earlier versions find
+        it.
         """
         self.close()
         self._path = os.path.join(self._directory,
                                   f'{name.rpartition("/")[2]}.lock')
         self._file = open(self._path, 'a')  # noqa: SIM115 (held open)
-        # Who looks for dead ones lets go of it in a moment.
+        # A process that checks for dead owners releases it in a moment.
         fcntl.flock(self._file, fcntl.LOCK_EX)
         self._file.write(json.dumps({'owner': name, 'boot_id': self._boot_id}))
         self._file.flush()
 
     def find_dead(self, leases: Mapping[str, bool]) -> list[str]:
-        """The names of owners that are dead for certain.
+        """Return names of owners that are known to be dead.
 
-        :param leases: {name of an owner: whether it may be alive}; what says
-            of no such owner anything is removed
+        :param leases: {owner's name: whether its lease is valid}; the files of
+            all other owners are removed
         """
         dead = []
         for entry in sorted(os.listdir(self._directory)):
@@ -244,7 +242,7 @@ class LockFiles:
         return dead
 
     def _look(self, path: str) -> tuple[str | None, bool]:
-        """(its owner's name, whether that is dead); None if it is locked."""
+        """Return (owner's name, whether it is dead), or (None, False)."""
         try:
             file = _lock(path)
         except FileNotFoundError:
@@ -256,19 +254,19 @@ class LockFiles:
                 content = json.load(file)
                 name, boot_id = content['owner'], content['boot_id']
             except (ValueError, LookupError, TypeError):
-                # Of an earlier version, or just being made.
+                # A file of an earlier version, or just being written.
                 return None, False
         return name, bool(boot_id) and boot_id == self._boot_id
 
     def close(self) -> None:
-        """Let go, as the end of the process does."""
+        """Release the lock and delete the file."""
         if self._file is not None:
             self._file.close()
             _unlink(self._path)
 
 
 def _lock(path: str) -> TextIO | None:
-    """The locked file, or None if another process holds the lock."""
+    """Lock a file; return None if another process has locked it."""
     file = open(path)  # noqa: SIM115 (held open)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,12 +2,12 @@
 
 """Checks that the requests which need victims' space still exist.
 
-A user may delete the new server while its victims have their notice. Nova
-tells it in its API database, in one query for all who wait and whatever the
-cells are like; see nova_preempt.cloud.instances.find_unwanted().
+A user may delete the new server during its victims' notice. One query of
+Nova's API database shows that for all waiting requests, even if cells are
+down; see nova_preempt.cloud.instances.find_unwanted().
 
-Our own database tells it of reservations, and what is known of headroom says
-whether that is still short.
+Our database has the reservations, and the headroom's state shows whether it is
+still short.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -25,14 +25,15 @@ from nova_preempt.db import reservations
 
 
 class RequestPoller:
-    """Reads of which servers nobody wants to be placed any more.
+    """Reads which requested servers are not wanted any more.
 
     Implements nova_preempt.core.requester_liveness.RequesterView.
 
-    :param find: given uuids, returns those that are not wanted as a set
+    :param find: given uuids, returns those of unwanted servers as a set
     :param monotonic, processor_time: the clocks to measure by
     :param clock: returns now, naive and in UTC
-    :param are_hosts_emptied: returns whether hosts are, for reservations
+    :param are_hosts_emptied: returns whether hosts are drained for
+        reservations
     """
 
     def __init__(self, find: Callable[[Collection[str]], Iterable[str]],
@@ -63,9 +64,9 @@ class RequestPoller:
             self._reading.remove(self._watched.remove(uuids))
 
     def is_gone(self, server_uuid: str) -> bool:
-        """Whether nobody wants a server any more, which was added.
+        """Return whether an added server is not wanted any more.
 
-        :raises NovaError: nobody knows
+        :raises NovaError: that is unknown
         """
         return bool(self._reading.get(
             server_uuid, instance_poller.POLL_INTERVAL_S))

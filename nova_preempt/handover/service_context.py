@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assembles the parts of a service that evicts servers."""
+"""Assembles the objects of a service that evicts servers."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from nova_preempt.handover import process_owner
 Clock: TypeAlias = Callable[[], datetime.datetime]
 
 
-#: How often schedulers and engines look for preemptions that a crash left half
-#: done, in seconds. Their own are also repaired when they start.
+#: How often schedulers and engines roll back orphaned preemptions, in seconds.
+#: They also do so when they start.
 REPAIR_S = 60
 
 
-# More uuids than this are not asked for one by one.
+# The most uuids of one query for hints; above it all hints are read.
 _MANY = 500
 
 
 class Process:
-    """This process in the database that all share, from start() to close().
+    """This process in the shared database, from start() to close().
 
     :param conf: nova.conf.CONF
     :param host: the name of the host that it runs on
@@ -69,7 +69,7 @@ class Process:
         self.pauses = pause_switch.Pauses(self.db)
 
     def _sync_database(self, conf: cfg.ConfigOpts) -> None:
-        """Make the tables of a SQLite file; check those of a server."""
+        """Create the tables of a SQLite file; check those of a server."""
         try:
             if self.db.is_sqlite:
                 with lockutils.external_lock('nova-preempt-db',
@@ -81,17 +81,17 @@ class Process:
             raise exceptions.InvalidConfiguration(str(exc)) from None
 
     def start(self) -> None:
-        """Tell others that it is alive, from now on."""
+        """Start to renew the lease."""
         self.heartbeat.start()
 
     def close(self) -> None:
-        """Leave open decisions to other processes."""
+        """End the lease, which leaves open decisions to other processes."""
         self.heartbeat.stop()
         self.owner.close()
 
 
 class ClusterState:
-    """Servers, providers, and what bounds the end of servers.
+    """Caches of servers and providers, and the policy of evictions.
 
     :param process: a Process
     :param clients: a nova_preempt.cloud.clients.Clients
@@ -121,7 +121,7 @@ class ClusterState:
             process.options, process.decisions, notice_limit_s, promised)
 
     def policy(self) -> preemption_policy.Policy:
-        """The core.scheduling.preemption_policy.Policy, as it is now."""
+        """Return the current core.scheduling.preemption_policy.Policy."""
         return self._policies.current()
 
     def _hinted(self, uuids: Collection[str]) -> Collection[str]:
@@ -131,14 +131,14 @@ class ClusterState:
                                      else None)
 
     def refresh(self) -> None:
-        """Read what may have changed."""
+        """Refresh all caches."""
         if self.promised:
             self.servers.note_classes(self.promised.refresh())
         self.servers.refresh()
         self._policies.refresh()
         self.budgets.refresh()
         self.headroom.refresh()
-        # Servers are on some; for those that sleep requests come.
+        # Nodes with preemptible servers, and hosts that sleep or wake.
         nodes = self.servers.by_node().keys() | energy_store.get_power(
             self._db, power_steps.COMING).keys()
         if self.headroom:
@@ -148,14 +148,14 @@ class ClusterState:
 
 
 class ServiceContext:
-    """The four, for whoever makes a service of them to give out.
+    """The process, clients, cluster state and handover of a service.
 
     :param conf: nova.conf.CONF
     :param host: the name of the host that the service runs on
     :param get_client: returns Nova's Placement client
-    :param get_cells: returns {uuid: CellMapping} to look for servers in
+    :param get_cells: returns {uuid: CellMapping} of the cells with servers
     :param clock: returns now, timezone-aware
-    :param notice_limit_s: the longest notice that anybody can wait for, None
+    :param notice_limit_s: the longest notice that requests can wait for, None
         for any
     """
 
@@ -167,7 +167,7 @@ class ServiceContext:
         self.clients = clients.Clients(
             nova_api.NovaAPI(conf), placement_api.Placement(get_client),
             get_cells)
-        # What servers of a class were promised, None if there are no classes.
+        # The plugin of classes of service, None if they are off.
         self.qos = eviction_policy.load_classes(conf)
         self.known = ClusterState(
             self.process, self.clients, notice_limit_s,
@@ -178,15 +178,15 @@ class ServiceContext:
             self.known.headroom)
 
     def repair(self) -> int:
-        """See handover.Handover.repair().
+        """Call handover.Handover.repair() after reading the cells.
 
-        The cells are read before, in bounded time: of victims in one that
-        hangs Nova is not asked, which would wait for it with each of them.
+        The reading detects cells that hang in bounded time: Nova, which would
+        wait for such a cell with each victim, is not called for them.
         """
         self.known.servers.refresh()
         return self.handover.repair()
 
 
 def utcnow() -> datetime.datetime:
-    """Now, as Nova dates what it records."""
+    """Return the current time by Nova's clock, timezone-aware."""
     return timeutils.utcnow().replace(tzinfo=datetime.timezone.utc)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The space of victims that are stopped or offloaded to give way.
+"""Allocations of victims that were stopped or offloaded.
 
-Nova frees the space of a server just before it says that the server is
-offloaded, and never again. What a victim is given back in between, since its
-preemption is taken back, would be its own until it is deleted, beside what it
-claims when it returns.
+Nova frees the allocations of a server just before it reports the server as
+offloaded, and never again. Allocations that a roll-back restores in between
+would remain until the server is deleted, in addition to those that it claims
+when it is unshelved.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from nova_preempt.db import decisions
 
 LOG = logging.getLogger(__name__)
 
-# Why a victim is locked that was stopped.
+# The reason for the lock of a stopped victim.
 LOCKED = 'It has given way; it is to be deleted.'
 
 
 def is_locked_by_us(server: ObservedServer) -> bool:
-    """Whether a lock of a server is ours."""
+    """Return whether nova_preempt has locked the server."""
     return server.locked_reason == LOCKED
 
 
 def as_it_was(victim: decisions.Victim, generation: int | None
               ) -> placement_api.Consumer:
-    """The Consumer of a victim that has its space again."""
+    """Return the Consumer of a victim with its original allocations."""
     return placement_api.Consumer(
         victim.server_uuid, victim.allocations, generation,
         victim.consumer_project_id or victim.project_id,
@@ -44,12 +44,12 @@ def as_it_was(victim: decisions.Victim, generation: int | None
 
 def resources(allocations: dict[str, dict[str, Any]]
               ) -> dict[str, dict[str, int]]:
-    """{uuid of a provider: {class: amount}} of a Consumer's allocations."""
+    """Return {provider uuid: {class: amount}} of a Consumer's allocations."""
     return {uuid: item['resources'] for uuid, item in allocations.items()}
 
 
 def leave_stopped(placement: placement_api.Placement, uuid: str) -> None:
-    """Leave a stopped server only what it takes while it is stopped."""
+    """Reduce a stopped server's allocations to what it needs while stopped."""
     consumer = placement.get_consumer(uuid)
     left = consumer.with_slots(capacity.by_slot({
         provider_uuid: core_actions.kept(held, core_actions.STOP)
@@ -60,12 +60,11 @@ def leave_stopped(placement: placement_api.Placement, uuid: str) -> None:
 
 def restore_stopped(placement: placement_api.Placement, nova: nova_api.NovaAPI,
               victim: decisions.Victim, server: ObservedServer) -> bool:
-    """Let a victim that was stopped be its owner's again, with its space.
+    """Restore the allocations of a stopped victim, and unlock it.
 
-    :param server: the victim as Nova's API shows it; a lock that is not ours
-        stays
-    :returns: False if its host has no room for it: nothing was done
-    :raises Conflict: somebody was faster
+    :param server: the victim's ObservedServer; a lock that is not ours remains
+    :returns: False if its host has no capacity for it; nothing was changed
+    :raises Conflict: another request was faster
     """
     consumer = placement.get_consumer(victim.server_uuid)
     if rollback.lacks_what_stop_freed(resources(consumer.allocations),
@@ -87,19 +86,19 @@ def restore_stopped(placement: placement_api.Placement, nova: nova_api.NovaAPI,
 def holds(placement: placement_api.Placement, uuid: str,
           seen: ObservedServer | None, is_gone: bool, provider_uuid: str
           ) -> bool:
-    """Whether a victim that has left has anything on its host still.
+    """Return whether an evicted victim still has allocations on its host.
 
-    :param seen: None if Nova knows it no more
+    :param seen: its ObservedServer, None if Nova has none
     :param is_gone: whether it is deleted
     :param provider_uuid: of its host
-    :raises PlacementError: nobody knows
+    :raises PlacementError: that is unknown
     """
     try:
         allocations = placement.get_consumer(uuid).allocations
     except placement_api.PlacementError as exc:
         if not is_gone:
             raise
-        # It does not live any more; that is what the others wait for.
+        # It is deleted, so the preemption need not wait.
         LOG.warning('Cannot see whether victim %(uuid)s has freed its '
                     'space: %(exc)s', {'uuid': uuid, 'exc': exc})
         return False
@@ -111,17 +110,17 @@ def holds(placement: placement_api.Placement, uuid: str,
 def free_offloaded(placement: placement_api.Placement,
                    victim: decisions.Victim,
                    look: Callable[[str], ObservedServer | None]) -> None:
-    """Free what an offloaded victim was given back, if anything.
+    """Free allocations that were restored to an offloaded victim.
 
-    :param look: given its uuid, returns the victim as it is now
-    :raises PlacementError, Conflict: not yet; it can be done again
+    :param look: given its uuid, returns the current ObservedServer
+    :raises PlacementError, Conflict: it has failed and can be retried
     """
     consumer = placement.get_consumer(victim.server_uuid)
-    # What it has elsewhere it has claimed to return.
+    # Allocations on other providers are those of an unshelve.
     if consumer.allocations and (
             consumer.allocations.keys() <= victim.allocations.keys()):
-        # Looked at after that was read: a return shows before it claims, and
-        # who claims afterwards moves the generation.
+        # Read after the allocations: an unshelve shows before it claims, and a
+        # later claim changes the generation.
         seen = look(victim.server_uuid)
         if seen is not None and rollback.is_at_rest(seen):
             placement.post_allocations([consumer.with_allocations({})])

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chosen hosts of a request, while Nova's scheduling goes through it.
+"""Claims the chosen hosts of a multi-create request in one transaction.
 
-Nova sorts hosts and claims for one server after another. With the hosts of
-all of them known, all are claimed in one transaction of Placement when it is
-the first one's turn; what Nova claims later is there then. Where that is
-refused, since somebody else was faster on a single host, nothing of it has
-happened, and Nova claims one by one as ever.
+Nova sorts hosts and claims for one server after another. If the hosts of all
+servers are known, all are claimed in one Placement transaction with the first
+server; Nova's later claims find them claimed. If the transaction is refused,
+because another request was faster on one host, Nova claims one by one.
 """
 
 from nova import exception
@@ -29,7 +28,7 @@ class BatchClaim:
     :param uuids: of the servers, in Nova's order
     :param choose: given how many servers, {class: amount} of each, provider
         summaries, host states and a RequestSpec: {node: how many servers}
-    :param named: the nodes of which Placement is asked in any case
+    :param named: nodes to include in the allocation candidates
     """
 
     def __init__(self, placement, uuids, choose, named=()):
@@ -42,41 +41,40 @@ class BatchClaim:
 
     def __enter__(self):
         self._left = None
-        # {uuid: HostState}, what is claimed together.
+        # {uuid: HostState} that are claimed together.
         self._planned = {}
-        # {uuid: allocations} that are there; None of a server: they may be.
-        # None: nothing was claimed yet.
+        # {uuid: claimed allocations, None if the outcome is unknown}; None
+        # before the first claim.
         self._held = None
-        # Those of which Nova knows that they are claimed.
+        # Servers that Nova knows to be claimed.
         self._known = set()
 
     def __exit__(self, _kind, exc, _traceback):
         left = set(self._held or ())
         if exc is None or isinstance(exc, exception.NoValidHost):
-            # The others are placed, or Nova has cleaned up.
+            # These are placed, or Nova has cleaned up.
             left -= self._known
         self._take_back(sorted(left))
 
     # -- where Nova asks Placement for candidates ------------------------
 
     def offer(self, offered, ask, resources, find_providers):
-        """Candidates of Placement; see chosen_hosts.add()."""
+        """Return allocation candidates; see chosen_hosts.add()."""
         offered = chosen_hosts.add(offered, self._named, ask, resources,
                                    find_providers)
         self._wanted = resources.merged_resources()
-        # Nova may ask twice, in other words.
+        # Nova may query twice, with different resources.
         self._summaries = {**self._summaries, **(offered[1] or {})}
         return offered
 
     # -- where Nova sorts hosts ------------------------------------------
 
     def first(self, host_states, spec_obj):
-        """The same host states, those first where the next server goes.
+        """Return the host states, the chosen ones first.
 
-        None of those where somebody would have to end: what is free was
-        chosen.
+        Chosen hosts that need victims are not preferred.
 
-        :param spec_obj: of the server that they are for
+        :param spec_obj: the RequestSpec of the server
         """
         host_states = list(host_states)
         if self._left is None:
@@ -104,25 +102,25 @@ class BatchClaim:
             self._planned = dict(zip(self._uuids, places, strict=False))
 
     def consumed(self, state):
-        """A server is there."""
+        """Note that a server was placed on a host."""
         if self._left is not None:
             self._left.take(state.nodename)
 
     # -- where Nova claims -----------------------------------------------
 
     def claim(self, real_claim, uuid, alloc_request, project_id, user_id):
-        """Claim for a server as Nova would, or find that it is claimed.
+        """Claim for a server as Nova does, unless it is claimed already.
 
         :param real_claim: claims as Nova does
         :param alloc_request: what the server gets, as Placement offers it
-        :returns: whether it is claimed
+        :returns: whether the server is claimed
         """
         if self._held is None:
             self._held = self._claim_all(project_id, user_id)
         wanted = alloc_request['allocations']
         if self._held.get(uuid) != wanted:
-            # Not claimed yet; or Nova's filters have it somewhere else by
-            # now, perhaps since others of the request are where they are.
+            # Not claimed yet; or Nova has sorted another host first by now,
+            # for example because of other servers of the request.
             if not self._take_back([uuid]) or not real_claim():
                 return False
             self._held[uuid] = wanted
@@ -130,7 +128,7 @@ class BatchClaim:
         return True
 
     def _claim_all(self, project_id, user_id):
-        """{uuid: allocations} that are there, None: they may be."""
+        """Return {uuid: allocations, None if the outcome is unknown}."""
         found = {uuid: state.allocation_candidates[0]['allocations']
                  for uuid, state in self._planned.items()
                  if state.allocation_candidates}
@@ -156,7 +154,7 @@ class BatchClaim:
         return found
 
     def _take_back(self, uuids):
-        """Give back what was claimed; returns whether nothing is left."""
+        """Delete claimed allocations; return whether none is left."""
         is_done = True
         for uuid in uuids:
             if uuid not in self._held:

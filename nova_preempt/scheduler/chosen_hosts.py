@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts that the engine has chosen for requests that waited.
 
-Where Nova's scheduling sorts hosts those that were chosen come first. They
-have passed the filters then, and are claimed as any other: where one is full,
-or gone, the next best is taken, as if none had been chosen.
+They come first when Nova sorts hosts, after the filters, and are claimed like
+other hosts: if one is full or gone, the next best host is used.
 """
 
 import copy
@@ -22,16 +21,15 @@ LOG = logging.getLogger(__name__)
 
 
 def find(database, asked, now):
-    """{node: how many servers} of a request, None if nothing was chosen.
+    """Return {node: number of servers} of a request, None if none was chosen.
 
-    Whatever anybody makes of the hint, the worst is that it is as if there
-    were none.
+    A forged or outdated hint is ignored.
 
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
     :param now: naive, in UTC
     """
     secret = _secret(asked.spec_obj)
-    # What it was made with does not concern where it goes later.
+    # The hint of the boot does not apply to later moves.
     if secret is None or asked.operation != host_choice.CREATE:
         return None
     boot = host_choice.BootRequest(
@@ -63,12 +61,12 @@ def _secret(spec_obj):
 
 
 def add(offered, names, ask, resources, find_providers):
-    """Candidates of Placement, with the hosts of these names among them.
+    """Return allocation candidates that include the hosts of these names.
 
-    In a large cloud Placement does not tell of all hosts.
+    In a large cloud Placement limits the number of candidates.
 
     :param offered: (allocation requests, provider summaries, version)
-    :param ask: what Placement offers for a ResourceRequest
+    :param ask: returns the candidates of a ResourceRequest
     :param resources: the nova.scheduler.utils.ResourceRequest
     :param find_providers: see Placement.list_providers
     """
@@ -85,7 +83,7 @@ def add(offered, names, ask, resources, find_providers):
                 continue
             narrow = copy.deepcopy(resources)
             narrow.get_request_group(None).in_tree = provider.uuid
-            # Nova's client says None where Placement is away.
+            # Nova's client returns None if Placement is away.
             more, known, _ = ask(narrow) or (None, None, None)
             requests += more or ()
             summaries.update(known or {})

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two states of a host.
+"""Host states with and without preemptible servers.
 
-The full state is Nova's HostState: everything that runs. The state without
-some preemptible servers is a copy of it from which they are un-consumed; what
-a normal request is filtered on (Algorithm 2 of López García et al., FGCS
+The full state is Nova's HostState with all servers. The other state is a copy
+of it without some preemptible servers, on which a normal request is filtered
+(Algorithm 2 of López García et al., FGCS
 2019: h_f and h_n).
 """
 
@@ -22,14 +22,14 @@ from nova_preempt.core import capacity
 
 LOG = logging.getLogger(__name__)
 
-# Up to so many hosts a query for each is cheaper than one for all.
+# Up to this many hosts, a query of each is cheaper than one of all.
 FEW = 20
 
 _OF_DEVICE = ('vendor_id', 'product_id', 'numa_node')
 
 
 def without(host_state, servers, pci_devices=None):
-    """A copy of the state as if these servers were gone.
+    """Return a copy of a host state without these servers.
 
     :param host_state: a nova.scheduler.host_manager.HostState
     :param servers: cloud.server_cache.CachedServers
@@ -51,18 +51,18 @@ def without(host_state, servers, pci_devices=None):
 
 
 def remove(host_state, servers, pci_devices=None):
-    """Take these servers out of the state itself."""
+    """Remove these servers from the state itself."""
     host_state.__dict__.update(
         without(host_state, servers, pci_devices).__dict__)
 
 
 @dataclasses.dataclass(frozen=True)
 class PreemptionMark:
-    """What a host needs to serve the request: our one attribute of a state.
+    """The victims that the request needs on a host, an attribute of its state.
 
-    :ivar victims: uuids of the servers that end, () where there is room
-    :ivar cost_us: what their end costs
-    :ivar filtered_as: the state without them, which filters are shown
+    :ivar victims: uuids of the victims, () if none is needed
+    :ivar cost_us: their cost
+    :ivar filtered_as: the state without them, for filters
     """
 
     victims: tuple = ()
@@ -79,16 +79,16 @@ def mark_of(state):
 
 
 def set_mark(state, trial, view=None):
-    """Note what the core's Trial of a host is, for filters and weighers.
+    """Mark a host state with a core Trial, for filters and weighers.
 
-    :param view: of on_trial(), where servers end
+    :param view: the state of on_trial(), if there are victims
     """
     state.preemption = _NO_MARK if not trial.without else PreemptionMark(
         _uuids(trial.without), trial.cost_us, view)
 
 
 def on_trial(state, trial, candidates, pci_devices=None):
-    """The state to filter on for a core's Trial.
+    """Return the state that a core Trial is filtered on.
 
     :param candidates: the allocation requests that would claim it then
     """
@@ -99,7 +99,7 @@ def on_trial(state, trial, candidates, pci_devices=None):
 
 
 def claimed(state):
-    """{class: amount} that a server of the request takes on a host."""
+    """Return {class: amount} that the request allocates on a host."""
     for claim_request in state.allocation_candidates[:1]:
         if state.uuid in claim_request['allocations']:
             return capacity.total(
@@ -109,10 +109,9 @@ def claimed(state):
 
 
 def outside_headroom(states, headroom, takes=claimed):
-    """The hosts that a preemptible request may take.
+    """Return the states that a preemptible request may use.
 
-    :param headroom: a nova_preempt.headroom.Headroom, None if nothing has to
-        stay free
+    :param headroom: a nova_preempt.headroom.Headroom, None if there is none
     :param takes: given a state, {class: amount} of what is free there that
         the request takes
     """

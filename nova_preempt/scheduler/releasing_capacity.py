@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Room that is coming: what ending victims hold that nobody has claimed.
+"""Unclaimed capacity that running evictions release.
 
-Until the victims of a decision are gone they hold what was not taken from
-them. A host on which that suffices is chosen like any other, see
-nova_preempt.core.scheduling.pending_evictions; whoever is given it waits for
-the end and then finds room.
+Until the victims of a decision are evicted they keep the allocations that were
+not claimed. A host where these suffice is chosen like any other, see
+nova_preempt.core.scheduling.pending_evictions; the request then waits for the
+end of the evictions and is scheduled again.
 """
 
 import threading
@@ -21,7 +21,7 @@ from nova_preempt.handover import allocation_claim
 
 
 class CapacityReleasing(Exception):
-    """There will be room once these decisions are done.
+    """There will be capacity once these decisions are closed.
 
     :param plan: a nova_preempt.core.scheduling.plan.Plan that joins them
     :param resources: {class: amount} that is asked for there
@@ -35,7 +35,7 @@ class CapacityReleasing(Exception):
 
 
 class ReleaseWaiter:
-    """Finds what is given up, and waits for it.
+    """Finds capacity that is being released, and waits for it.
 
     :param decisions: a nova_preempt.db.Decisions
     :param options: [preemption] of the configuration
@@ -55,11 +55,11 @@ class ReleaseWaiter:
         self._taken = {}     # provider uuid: [resources] of who waits there
 
     def releasing(self, decisions, waited=()):
-        """{provider uuid: what is released there, a core Releasing}.
+        """Return {provider uuid: core Releasing} of open decisions.
 
         :param decisions: the open db.Decisions
-        :param waited: uuids of those that were waited for before; nobody
-            waits for the same one twice
+        :param waited: uuids of decisions that the request has waited for
+            before, which are excluded
         """
         found = {}
         for decision in decisions:
@@ -94,17 +94,17 @@ class ReleaseWaiter:
                 for uuid, servers in by_provider.items()}
 
     def waiting(self, provider_uuid):
-        """[resources] of the requests of this process that wait there."""
+        """Return the resources of this process's requests that wait there."""
         with self._lock:
             return tuple(self._taken.get(provider_uuid, ()))
 
     def join(self, plan, resources):
-        """Wait with the others for what the plan needs.
+        """Register a request that waits for the plan's capacity.
 
         :param plan: a nova_preempt.core.scheduling.plan.Plan that joins
         :param resources: {class: amount} that is asked for
-        :returns: False if somebody else was faster
-        :raises RoomComing: wait for it outside of all locks, see wait()
+        :returns: False if another request was faster
+        :raises CapacityReleasing: wait for it without any lock, see wait()
         """
         coming = CapacityReleasing(plan, resources)
         with self._lock:
@@ -119,7 +119,7 @@ class ReleaseWaiter:
         raise coming
 
     def wait(self, coming, deadline):
-        """Wait until the decisions are closed, however, or time is up.
+        """Wait until the decisions are closed or the deadline has passed.
 
         :param deadline: the request's
             nova_preempt.scheduler.request_deadline.Deadline
@@ -143,9 +143,9 @@ class ReleaseWaiter:
                     del self._taken[coming.provider_uuid]
 
     def _is_coming(self, uuids, since):
-        """Whether one of the decisions is open, as read since then.
+        """Return whether a decision is open, by a reading since then.
 
-        All who wait share one query in each interval.
+        All waiting requests share one query per interval.
         """
         with self._reading:
             now = self._monotonic()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A request for a normal server: scheduled anew while races are lost."""
+"""Schedules requests, and retries them after lost races."""
 
 import dataclasses
 import functools
@@ -34,10 +34,10 @@ from nova_preempt.scheduler import wake_on_demand
 CONF = nova.conf.CONF
 LOG = logging.getLogger(__name__)
 
-# Who finds no host looks for room that nothing tells of, this often.
+# How often a request without a host looks for unreported free capacity.
 ROOM_AGE_S = 10
 
-# Failures that Nova's conductor is told of as NoValidHost.
+# Failures that are reported to Nova's conductor as NoValidHost.
 _FAILURES = (exception.NoValidHost, request_deadline.TimeIsUp,
              handover.VictimsStuck, handover.NotWanted,
              decisions.LostDecision, allocation_claim.ClaimLost,
@@ -46,7 +46,7 @@ _FAILURES = (exception.NoValidHost, request_deadline.TimeIsUp,
 
 
 class RetryLoop:
-    """Serves requests: quotas, hints, retries, and what a refusal says.
+    """Serves requests: quotas, hints, retries and reasons of refusals.
 
     :param preemption: a scheduler_context.SchedulerContext
     :param observers: called with a dict after each request, see
@@ -59,7 +59,7 @@ class RetryLoop:
         self._observers = observers
 
     def start(self):
-        """Read what else of the configuration requests are placed by."""
+        """Set up quotas, wake-on-demand and the allocation project."""
         preemption = self._preemption
         self._wake_on_demand = wake_on_demand.WakeOnDemand(
             CONF, preemption, rpc.EngineClient(rpc.get_transport(CONF)))
@@ -79,8 +79,8 @@ class RetryLoop:
         """Place the servers of a request.
 
         :param asked: their RequestContext
-        :param select: given a RequestContext, what Nova's scheduling answers
-        :raises NoValidHost: there is none, or the project is over its quota
+        :param select: given a RequestContext, returns Nova's selections
+        :raises NoValidHost: there is no host, or the quota is exceeded
         """
         if request_kind.is_preemptible(asked.spec_obj):
             return self._place_preemptible(asked, select)
@@ -91,17 +91,17 @@ class RetryLoop:
                 else select)
 
     def _place_preemptible(self, asked, select):
-        """Place a preemptible request where there is room.
+        """Place a preemptible request on free capacity.
 
-        It never preempts, unless it is of a class.
+        It never preempts, unless it has a class of service.
         """
         preemption = self._preemption
         request_context.read_headroom(preemption)
         database = preemption.process.db
         hinted = request_kind.is_hinted(asked.spec_obj)
         if hinted:
-            # Before anything is built: a server that nobody knows to be
-            # preemptible would never give way.
+            # Before the server is built: without the hint it would never be
+            # evicted.
             preemptible_hints.add(database, asked.server_uuids)
         try:
             with self._quotas.admitted(asked, preemptible=True):
@@ -114,7 +114,7 @@ class RetryLoop:
                 selections = place_free(asked, select)
         except exception.NoValidHost as exc:
             if hinted and asked.operation == 'create':
-                # A server that was never placed needs no remembering.
+                # The server was never placed.
                 preemptible_hints.remove(database, asked.server_uuids)
             if asked.rank.claim is None:
                 self._observe(asked, None, error=exc)
@@ -132,10 +132,10 @@ class RetryLoop:
             observe(make_report(asked, cycle, selections, error))
 
     def place(self, asked, select):
-        """Place servers where room is, or is made; see serve().
+        """Place servers on free capacity or by preemption; see serve().
 
-        :returns: what Nova's conductor is answered
-        :raises NoValidHost: there is none, whoever would end
+        :returns: Nova's selections
+        :raises NoValidHost: there is no host, even with preemption
         """
         left = preemption_policy.MAX_ATTEMPTS
         while True:
@@ -171,7 +171,7 @@ class RetryLoop:
             return selections
 
     def _is_outdated(self, cycle, exc):
-        """Whether hosts have more room than the decision went by."""
+        """Return whether hosts have more free capacity than was known."""
         if not isinstance(exc, exception.NoValidHost) or (
                 self._why(cycle, exc) is not Reason.NO_HOST):
             return False
@@ -183,10 +183,10 @@ class RetryLoop:
             return False
 
     def _refused(self, cycle, exc):
-        """Keep why preemption could not help, where it was looked at.
+        """Record why preemption could not help, if it was tried.
 
-        :returns: the NoValidHost that Nova's conductor gets: its owner reads
-            the reason
+        :returns: the NoValidHost for Nova's conductor; the server's owner
+            reads its reason
         """
         why = self._why(cycle, exc)
         reason = (cycle.refusal or cycle.unanswered
@@ -232,11 +232,11 @@ class RetryLoop:
 
 
 def place_free(asked, select):
-    """What Nova answers to a request that never preempts.
+    """Return Nova's selections for a request that never preempts.
 
     For the parameters see RetryLoop.serve().
 
-    :raises NoValidHost: and why nobody ends for it
+    :raises NoValidHost: with the reason why it does not preempt
     """
     try:
         return select(asked)
@@ -269,14 +269,14 @@ _DETAILS = {
 
 
 def _failure(exc):
-    """The core's word for it."""
+    """Return the poll_backoff.Failure of an exception."""
     return (poll_backoff.Failure.NO_HOST
             if isinstance(exc, exception.NoValidHost)
             else _KINDS.get(type(exc), _OTHER)[0])
 
 
 def make_report(asked, cycle, selections, error):
-    """The report on a request, for observers.
+    """Return the report on a request, for observers.
 
     :param asked: its RequestContext
     :param cycle: the SchedulingCycle; None if the request may not preempt
@@ -313,7 +313,7 @@ def make_report(asked, cycle, selections, error):
 
 
 def _host(selection):
-    """The host of a selection, in either form that Nova returns it."""
+    """Return the host of a selection in either of Nova's forms."""
     if isinstance(selection, dict):
         return selection['host']
     return selection[0].service_host

@@ -2,10 +2,9 @@
 
 """One pass of Nova's scheduling that may end preemptible servers.
 
-Nova's own scheduling runs; this object stands beside it where Nova asks
-Placement, sorts hosts and claims, and hands each step to the core
-(nova_preempt.core.scheduling.decision_cycle), which decides. What comes of it
-is carried out by the claims.
+It hooks into Nova's own scheduling where Nova queries Placement, sorts hosts
+and claims. The core (nova_preempt.core.scheduling.decision_cycle) decides each
+step, and nova_preempt.handover.allocation_claim carries out the claims.
 """
 
 import dataclasses
@@ -35,13 +34,13 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass
 class ClaimsMade:
-    """Claims of one pass, and those that failed.
+    """Claims of one pass.
 
-    :ivar claims: db.Decisions that took victims
-    :ivar decisions: uuids of all of them, claimed or not
-    :ivar lost: uuids of those that may be claimed, or not
-    :ivar free: uuids of servers that needed no victims
-    :ivar conflicts: how many claims failed: somebody else was faster, or
+    :ivar claims: claimed db.Decisions with victims
+    :ivar decisions: uuids of all decisions, claimed or not
+    :ivar lost: uuids of decisions whose claim has an unknown outcome
+    :ivar free: uuids of servers placed without victims
+    :ivar conflicts: number of failed claims: another request was faster, or
         Placement did not answer
     """
 
@@ -53,7 +52,7 @@ class ClaimsMade:
 
 
 class SchedulingCycle:
-    """One pass.
+    """One scheduling pass of a request that may preempt.
 
     :param preemption: a scheduler_context.SchedulerContext
     :param asked: a nova_preempt.scheduler.request_context.RequestContext
@@ -87,7 +86,7 @@ class SchedulingCycle:
             self._turn = self.preemption.selection_lock.acquire()
 
     def stop_choosing(self):
-        """The claims are made, or not: let other threads choose."""
+        """Release the lock, for the victims are claimed or the pass failed."""
         self._is_choosing = False
         if self._turn is not None:
             self.preemption.selection_lock.release(self._turn)
@@ -100,13 +99,13 @@ class SchedulingCycle:
 
     @property
     def unanswered(self):
-        """What Placement did not answer, '' if it answered all."""
+        """The failure of Placement, '' if there was none."""
         return self._unanswered or (
             self.decision.silent.reason if self.decision else '')
 
     @property
     def has_begun(self):
-        """Whether somebody has looked for victims."""
+        """Whether the search for victims has begun."""
         return self.decision is not None and self.decision.shortlist.has_begun
 
     # -- where Nova asks Placement for candidates ------------------------
@@ -224,11 +223,11 @@ class SchedulingCycle:
 
     def claim(self, real_claim, server_uuid, alloc_request, project_id,
               user_id):
-        """Claim a host for a server, with victims where it needs them.
+        """Claim a host for a server, with victims if needed.
 
         :param real_claim: claims as Nova does
-        :returns: False if somebody was faster, or Placement fails for the
-            host: the next one is tried
+        :returns: False if another request was faster, or Placement fails for
+            the host; Nova then tries the next host
         """
         states = self.cloud.states if self.cloud else {}
         state = next((states[uuid] for uuid in alloc_request['allocations']
@@ -282,7 +281,7 @@ class SchedulingCycle:
         return None
 
     def _lost(self, state):
-        """The host was not claimed; it may be worth deciding anew."""
+        """Note that the host was not claimed; a new decision may use it."""
         self.decision.lost(state.uuid)
         if state.uuid not in self.asked.deadline.silent.excluded:
             metrics.CONFLICTS.inc()
@@ -294,10 +293,10 @@ class SchedulingCycle:
 
         :param alloc_request: what the server gets, as Placement offers it
         :returns: the db.Decision, CLAIMED
-        :raises Conflict: somebody was faster
+        :raises Conflict: another request was faster
         :raises PlacementError: it failed; nothing is claimed
         :raises OutcomeUnknown: it failed; something may be claimed
-        :raises TimeIsUp: who asked would not wait until they have ended
+        :raises TimeIsUp: their notice exceeds the request's deadline
         """
         handover = self.preemption.handover
         decision = decision_records.decision(self, state, plan, server_uuid,
@@ -325,7 +324,7 @@ class SchedulingCycle:
         return claimed
 
     def _join(self, state):
-        """Wait for room that is coming; see ReleaseWaiter.join()."""
+        """Wait for capacity being released; see ReleaseWaiter.join()."""
         self.preemption.releasing.join(
             self.decision.plan_of(state.uuid), self.resources)
         self.decision.lost(state.uuid)
@@ -340,7 +339,7 @@ class SchedulingCycle:
     # -- afterwards ------------------------------------------------------
 
     def consumed(self, state):
-        """The host was claimed: take its victims out of its full state."""
+        """Remove the victims of a claimed host from its full state."""
         if self.decision is not None:
             gone = self.decision.claimed(state.uuid)
             if gone:
@@ -358,14 +357,14 @@ class SchedulingCycle:
 
 
 def _with_pcpu(summaries):
-    """The uuids of the roots of trees that have inventory of PCPU."""
+    """Return uuids of the roots of trees with PCPU inventory, as a set."""
     return {summary.get('root_provider_uuid') or uuid
             for uuid, summary in summaries.items()
             if 'PCPU' in summary['resources']}
 
 
 def _amounts(alloc_request):
-    """What an allocation request of Placement takes, by slot."""
+    """Return {slot: amount} of an allocation request of Placement."""
     return {(uuid, name): amount
             for uuid, item in alloc_request['allocations'].items()
             for name, amount in item['resources'].items()}

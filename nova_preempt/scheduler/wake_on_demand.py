@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that find no host while some are asleep that could serve them."""
+"""Wakes hosts for requests that find no host."""
 
 import copy
 import time
@@ -30,7 +30,7 @@ _POLL_S = 1.0
 
 
 class WakeOnDemand:
-    """Has hosts woken and waits for them. Nobody's lock is held meanwhile.
+    """Has the engine wake hosts, and waits for them without any lock.
 
     :param conf: nova.conf.CONF
     :param preemption: a scheduler_context.SchedulerContext
@@ -51,12 +51,12 @@ class WakeOnDemand:
         return self._conf.energy.enabled and self._conf.energy.demand_wakes
 
     def serve(self, asked, place):
-        """Place servers, again if need be after hosts have been woken.
+        """Place servers, and retry after hosts were woken.
 
         :param asked: their scheduler.request_context.RequestContext
         :param place: given such a one, returns what Nova is answered
-        :raises NoValidHost: place() did, and nobody could or can be woken;
-            or hosts wake, but not in the time that there is
+        :raises NoValidHost: by place(), if no host can be woken, or not before
+            the deadline
         """
         if not self.is_enabled:
             return place(asked)
@@ -96,7 +96,7 @@ class WakeOnDemand:
             return selections
 
     def _wake(self, asked, tried):
-        """Names of hosts that will be on for the request, and how soon."""
+        """Return (names of hosts that wake for it, seconds until then)."""
         server_uuid = asked.server_uuids[0]
         try:
             candidates = {
@@ -109,7 +109,7 @@ class WakeOnDemand:
                 asked.context, server_uuid, len(asked.server_uuids),
                 candidates)
         except Exception:
-            # Nothing more than what Nova says without us.
+            # The request fails as it does without waking.
             LOG.exception('No host can be woken for server %s', server_uuid)
             return [], 0
         if answer['hosts']:
@@ -119,10 +119,10 @@ class WakeOnDemand:
         return answer['hosts'], answer['boot_s']
 
     def _candidates(self, context, spec_obj):
-        """{name of a sleeping host: how many of the servers fit on it}.
+        """Return {name of a sleeping host: number of servers that fit on it}.
 
-        By what Placement has, traits, aggregates and inventories, and who has
-        reserved them. Nova's filters look at hosts that are up.
+        Checks traits, aggregates, inventories and reservations. Nova's filters
+        need hosts that are up.
         """
         asleep = energy_store.get_power(self._db, power_steps.COMING)
         if not asleep:
@@ -131,7 +131,7 @@ class WakeOnDemand:
         try:
             request_filter.process_reqspec(context, spec_obj)
         except exception.RequestFilterFailed:
-            return {}          # on whatever host; Nova has said so
+            return {}          # on any host; Nova has reported it
         spec_obj.root_forbidden.discard(os_traits.COMPUTE_STATUS_DISABLED)
         resources = utils.resources_from_request_spec(
             context, spec_obj, self._preemption.host_manager)
@@ -145,9 +145,9 @@ class WakeOnDemand:
             if provider.name in asleep and may_use(provider.name)])
 
     def _room(self, wanted, listed):
-        """{name of a host: how many such servers fit} where any does.
+        """Return {name of a host: number of servers that fit, if any}.
 
-        Those that have not changed are not read again.
+        Unchanged providers are not read again.
         """
         roots = self._preemption.known.providers.get_all(listed)
         trees = self._preemption.known.trees.providers_for(
@@ -159,7 +159,7 @@ class WakeOnDemand:
         return {name: number for name, number in numbers.items() if number}
 
     def _wait(self, waiting):
-        """Wait until there is something to do; see wake_demand.step()."""
+        """Wait for the next step; see wake_demand.step()."""
         while True:
             states = energy_store.get_power(self._db)
             now_s = self._monotonic()
@@ -172,15 +172,15 @@ class WakeOnDemand:
             self._sleep(waiting.limit.pause_s(now_s))
 
     def _release(self, request):
-        """Nothing is kept for it any more."""
+        """Release the hosts that are kept for a request."""
         try:
             host_promises.release(self._db, request)
         except Exception:
-            # It is forgotten after a time.
+            # It expires later.
             LOG.exception('Hosts are still kept for server %s', request)
 
     def _note(self, asked, waited_s):
-        """Keep how long servers have waited, for reports."""
+        """Record how long servers have waited, for reports."""
         try:
             for uuid in asked.server_uuids:
                 energy_store.add_wake(self._db, energy_store.Wake(
@@ -195,7 +195,7 @@ def _count(outcome):
 
 
 def _coming(error, boot_s, waited_s=0):
-    """The same NoValidHost, with what can be expected."""
+    """Return the NoValidHost with the expected time of a boot."""
     return exception.NoValidHost(reason=refusals.join_sentences(
         error.kwargs.get('reason', ''),
         refusals.waking_message(boot_s, waited_s)))

@@ -261,7 +261,8 @@ class TestChances(DevicesTestCase):
                    flavor(**found[name]))
 
     def chances(self, *names):
-        with mock.patch.object(scheduler_endpoint.victim_search, 'Search', **{
+        with mock.patch.object(
+                scheduler_endpoint.victim_search, 'VictimSearch', **{
                 'return_value.count.return_value': (1, 2)}):
             return [(each['preemptible'], each['normal']) for each
                     in scheduler_endpoint.QueryEndpoint(
@@ -280,7 +281,8 @@ class TestChances(DevicesTestCase):
         asked = scheduler_endpoint.QueryEndpoint(self.manager)
         asked._limits = scheduler_endpoint.QueryLimits(lambda: len(counted))
         raised = self.assertRaises(messaging.ExpectedException)
-        with mock.patch.object(scheduler_endpoint.victim_search, 'Search', **{
+        with mock.patch.object(
+                scheduler_endpoint.victim_search, 'VictimSearch', **{
                 'return_value.count.side_effect':
                 lambda *args: counted.append(args)}), raised:
             asked.placement_chances(
