@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares servers, allocations and decisions.
 
-Nova, Placement and our database are read one after the other, so what is on
-its way shows as a problem for a moment: what matters is what stays.
+Nova, Placement and our database are read one after the other, so changes in
+progress show as problems: only a problem that remains is real.
 """
 
 from collections.abc import (
@@ -41,14 +41,14 @@ NO_SERVER = 'allocation_without_server'
 ENDED_MIGRATION = 'allocation_of_ended_migration'
 OVER_CAPACITY = 'over_capacity'
 
-# A roll-back of a decision of this age waits for what may never come: Nova to
-# finish with a victim. Whoever retries it gives signs of life for ever.
+# At this age, in seconds, a roll-back that is still retried is a problem: it
+# may wait for a task of Nova that never ends.
 _OLD_S = 3600
 
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Problem:
-    """Something that does not agree.
+    """An inconsistency.
 
     uuid is that of the decision, the server, the consumer or the provider.
     """
@@ -59,15 +59,15 @@ class Problem:
 
 
 class Audit:
-    """Compares.
+    """Finds inconsistencies of Nova, Placement and our database.
 
     :param placement: a nova_preempt.cloud.placement_api.Placement
     :param view: a nova_preempt.cloud.server_cache.ServerCache
     :param decisions: a nova_preempt.db.Decisions
     :param cells: returns {uuid: CellMapping}
-    :param intent_timeout_s: up to this age a decision may be open
-    :param trees: whether to look at all providers of hosts, each of which is
-        two more calls of Placement
+    :param intent_timeout_s: up to this age an open decision is no problem
+    :param trees: whether to read all providers of trees, with two more
+        calls of Placement each
     """
 
     def __init__(self, placement: placement_api.Placement,
@@ -83,14 +83,14 @@ class Audit:
         self._trees = trees
 
     def look(self) -> list[Problem]:
-        """All Problems, in order of their kind and uuid."""
+        """Return all Problems, sorted by kind and uuid."""
         self._view.refresh()
         open_ones = self._decisions.get_decisions(statuses=decisions.OPEN)
         excused = {victim.server_uuid for decision in open_ones
                    for victim in decision.victims}
         stand_ins = {uuid for decision in open_ones
                      for uuid in allocation_claim.all_stand_ins(decision)}
-        # What was stopped to give way needs nothing, until somebody starts it.
+        # A stopped victim needs no allocation until it is started.
         running = {server.uuid for server in self._view.servers()
                    if server.vm_state in eligibility.RUNNING}
         excused |= {victim.server_uuid for _decision, victim
@@ -106,7 +106,7 @@ class Audit:
                        *self._over_capacity(parts, 'provider')])
 
     def _read(self) -> tuple[dict[str, Provider], dict[str, Provider]]:
-        """({name of a host: core Provider}, {name: those below hosts})."""
+        """Return ({host: core Provider}, {name: core Provider of a child})."""
         states: dict[str, Provider] = {}
         parts: dict[str, Provider] = {}
         for provider in self._placement.list_all_providers([]):
@@ -137,8 +137,8 @@ class Audit:
             self._placement.get_consumer)
         for decision in open_ones:
             uuid = allocation_claim.stand_in(decision)
-            # In this order: the space goes to the server, then the decision
-            # is closed.
+            # In this order: the allocations go to the server, then the
+            # decision is closed.
             if (uuid and decision.status == decisions.CLAIMED
                     and not read(uuid).allocations
                     and not decision.record['allocations'].keys()
@@ -168,10 +168,11 @@ class Audit:
     def _with_a_part(self, states: Mapping[str, Provider],
                      parts: Mapping[str, Provider], excused: Container[str]
                      ) -> Iterator[Problem]:
-        """Of those that have less than their size Nova tells what they need.
+        """Yield servers with less than their expected allocation.
 
-        Which may be less, too, by their flavor. And of those that may have
-        something of other providers, where these are looked at.
+        The expected allocation is read from Nova for servers with less than
+        their size, which their flavor may permit; and for servers that may
+        use other providers, if trees are read.
         """
         everywhere = _totals([*states.values(), *parts.values()]) if (
             self._trees) else {}
@@ -186,7 +187,7 @@ class Audit:
                 needs, _node, more = instances.expected_allocation(
                     self._cells()[server.cell_uuid], server)
             except (instances.ServerNotOnHost, cell_calls.CellAway):
-                continue          # it is gone, has moved, or nobody knows
+                continue          # it is gone, has moved, or is unknown
             if is_nested:
                 needs = {**needs, **{
                     name: amount for name, amount in more.items()
@@ -205,8 +206,7 @@ class Audit:
         known, migrations = self._known(consumers)
         for uuid in sorted(consumers.keys() - known - migrations.keys()
                            - stand_ins):
-            # A decision may have been made, or closed, since the others were
-            # read.
+            # A decision may have been written or closed since they were read.
             of = self._decisions.get_decisions(stand_in=uuid)
             if any(decision.status in decisions.OPEN for decision in of):
                 continue
@@ -217,8 +217,8 @@ class Audit:
                    f'{of[0].status}' if of else
                    'Nova knows neither a server nor a migration of that '
                    'uuid'))
-        # What has moved is a server where it went, and a migration where it
-        # was: without the server nobody ends that.
+        # A moved server has a migration's allocation on its old host, which
+        # remains if the server is gone.
         there, _ = self._known({item.instance_uuid
                                 for item in migrations.values()}, False)
         for uuid, item in sorted(migrations.items()):
@@ -245,7 +245,7 @@ class Audit:
 
     def _known(self, uuids: Iterable[str], with_migrations: bool = True
                ) -> tuple[set[str], dict[str, Any]]:
-        """(those that are servers, {uuid: Migration} of the others)."""
+        """Return (uuids of servers, {uuid: Migration})."""
         uuids = sorted(uuids)
         found, is_whole = self._of_cells(instances.read, uuids)
         known = {server.uuid for server in found}
@@ -258,15 +258,14 @@ class Audit:
             migrations = {item.uuid: item for item in found}
         left = set(uuids) - known - migrations.keys()
         if is_whole:
-            # A server that is being built has no cell yet. The others may be
-            # of a cell that cannot be read.
+            # A server that is being built has no cell yet.
             left = {uuid for uuid, cell
                     in instances.find_cells(left).items() if cell is None}
         return known | left, migrations
 
     def _of_cells(self, read: Callable[..., Any], uuids: Sequence[str]
                   ) -> tuple[list[Any], bool]:
-        """(what is read in all cells, whether all could be read)."""
+        """Return (the results of all cells, whether all were readable)."""
         found: list[Any] = []
         is_whole = True
         for answer in cell_calls.gather(
@@ -282,7 +281,7 @@ class Audit:
 
 
 def _totals(states: Iterable[Provider]) -> dict[str, dict[str, int]]:
-    """{consumer: {class: amount}} of all these providers."""
+    """Return {consumer: {class: amount}} over all these providers."""
     found: dict[str, dict[str, int]] = {}
     for state in states:
         for consumer, resources in state.allocations.items():
@@ -296,7 +295,7 @@ def _size(server: Server) -> dict[str, int]:
 
 
 def _lacks(needs: Resources, has: Resources) -> bool:
-    """Whether there is less of something; a CPU is one, pinned or not."""
+    """Return whether resources are missing; pinned CPUs count as CPUs."""
     needs, has = _cpus(needs), _cpus(has)
     return not capacity.fits(needs, has)
 

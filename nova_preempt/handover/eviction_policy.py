@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the core's eviction rules from [preemption] of the configuration.
 
-The rules are in core/: eligibility, actions and notice.
+The rules are in nova_preempt.core: eligibility, actions and notice_period.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -25,20 +25,20 @@ from nova_preempt.core.reservation import leases
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.db import decisions
 
-# What classes of service are found as.
+# The entry point of the plugin of classes of service.
 _CLASSES = 'nova_preempt.classes', 'qos'
 
 
 class ClassPromises(Protocol):
-    """Tells what classes of service promise to servers.
+    """The promises of classes of service to servers.
 
-    The classes may not be installed: see load_classes().
+    Implemented by a plugin, which may not be installed: see load_classes().
     """
 
     exact: bool
 
     def refresh(self) -> Collection[str]:
-        """Read what is known; return uuids of servers of another class."""
+        """Refresh; return uuids of servers whose class has changed."""
 
     def class_of(self, uuid: str, by_flavor: str) -> str: ...
 
@@ -50,9 +50,9 @@ class PolicyBuilder:
 
     :param options: [preemption] of the configuration
     :param decisions: a nova_preempt.db.Decisions
-    :param notice_limit_s: the longest notice that anybody can wait for, None
+    :param notice_limit_s: the longest notice that requests can wait for, None
         for any
-    :param promised: None where nothing is promised to anybody
+    :param promised: None if there are no classes of service
     """
 
     def __init__(self, options: cfg.ConfigOpts.GroupAttr,
@@ -63,13 +63,13 @@ class PolicyBuilder:
         self._decisions = decisions
         self._notice_limit_s = notice_limit_s
         self._costs = load_costs(options)
-        # {server uuid: how often it gave way before}
+        # {server uuid: number of its earlier evictions}
         self._preemptions: Mapping[str, int] = {}
 
     def current(self) -> preemption_policy.Policy:
-        """The core.scheduling.preemption_policy.Policy as it is now.
+        """Return the current core.scheduling.preemption_policy.Policy.
 
-        Ask once a decision, not once a server: options are slow to read.
+        Call it once per decision, not per server: options are slow to read.
         """
         return get_policy(
             self._options, self._notice_limit_s, **self._costs,
@@ -77,9 +77,9 @@ class PolicyBuilder:
             classes=self._promised.promises() if self._promised else None)
 
     def refresh(self) -> None:
-        """Learn who has given way before."""
+        """Read how often each server was evicted before."""
         if self._options.repeat_cost_s:
-            # Good enough from the background: nobody comes back so fast.
+            # The background is enough: no server returns so fast.
             self._preemptions = self._decisions.count_preemptions()
 
 
@@ -90,7 +90,7 @@ def get_policy(
 
     :param options: [preemption] of the configuration
     :param notice_limit_s: see notice_rule()
-    :param more: its costs, see load_costs(), and what no option says
+    :param more: its costs, see load_costs(), and fields without an option
     """
     return preemption_policy.Policy(
         get_rules(options), tuple(options.actions),
@@ -142,10 +142,10 @@ def make_victim(server: model.Server, options: cfg.ConfigOpts.GroupAttr,
 
 def notice_rule(options: cfg.ConfigOpts.GroupAttr, limit_s: float | None = None
                 ) -> notice_period.NoticeRule:
-    """How long the notice of servers is, a core.notice_period.NoticeRule.
+    """Return the core.notice_period.NoticeRule of the configuration.
 
     :param options: [preemption] of the configuration
-    :param limit_s: the longest that anybody can wait for, None for any
+    :param limit_s: the longest notice to wait for, None for any
     """
     longest_s = options.maximum_notice_s
     return notice_period.NoticeRule(
@@ -154,16 +154,16 @@ def notice_rule(options: cfg.ConfigOpts.GroupAttr, limit_s: float | None = None
 
 
 def get_action(server: model.Server, actions: Sequence[str]) -> str:
-    """The action of the terms of a server: delete, shelve or stop.
+    """Return the eviction action of a server: delete, shelve or stop.
 
-    :param actions: [preemption]actions; a decision asks this of all servers,
-        and the configuration is slow to read
+    :param actions: [preemption]actions; passed in, for a decision calls this
+        for all servers, and options are slow to read
     """
     return core_actions.choose(server.action, actions, pinned=server.pinned)
 
 
 def get_rules(options: cfg.ConfigOpts.GroupAttr) -> eligibility.Rules:
-    """The eligibility.Rules of the operator.
+    """Return the eligibility.Rules of the configuration.
 
     :param options: [preemption] of the configuration
     """
@@ -171,16 +171,16 @@ def get_rules(options: cfg.ConfigOpts.GroupAttr) -> eligibility.Rules:
 
 
 def why_not(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
-    """Why a server cannot end now, '' if it can.
+    """Return why a server cannot be evicted now, '' if it can.
 
-    How long it has run is not asked: some ends do not depend on it.
+    Ignores its run time, on which some evictions do not depend.
     """
     return why_kept(server, options) or get_rules(options).why_not(
         server, get_action(server, options.actions))
 
 
 def why_kept(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
-    """Why a server must not end as it would now, '' if it may.
+    """Return why a server must be kept with its action, '' if it need not.
 
     See core.actions.why_kept().
     """
@@ -189,7 +189,7 @@ def why_kept(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
 
 def vacating_action(server: model.Server, options: cfg.ConfigOpts.GroupAttr
                     ) -> str:
-    """The action after which nothing of a server is left on its host.
+    """Return the action that frees all of a server's allocations.
 
     See core.actions.vacating().
     """
@@ -198,9 +198,9 @@ def vacating_action(server: model.Server, options: cfg.ConfigOpts.GroupAttr
 
 
 def why_stays(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
-    """Why a server must not leave a host that is needed, '' if it may.
+    """Return why a server must not be drained from its host, '' if it may.
 
-    For how long it was promised to run is not asked.
+    Ignores its guaranteed run time.
     """
     return drain_rules.why_stays(server, get_action(server, options.actions),
                                  get_rules(options))
@@ -208,11 +208,11 @@ def why_stays(server: model.Server, options: cfg.ConfigOpts.GroupAttr) -> str:
 
 def why_not_allowed(options: cfg.ConfigOpts.GroupAttr,
                     get_operation: Callable[[], str]) -> str:
-    """Why the operator lets no such request end servers, '' if they may.
+    """Return why such a request may not preempt, '' if it may.
 
     :param options: [preemption] of the configuration
-    :param get_operation: returns which one of OPERATIONS it is, called where
-        that matters
+    :param get_operation: returns the one of OPERATIONS, called if that
+        matters
     """
     if not options.enabled:
         return '[preemption]enabled is off'
@@ -225,7 +225,7 @@ def why_not_allowed(options: cfg.ConfigOpts.GroupAttr,
 
 
 def get_guard(options: cfg.ConfigOpts.GroupAttr, guard_s: int) -> leases.Guard:
-    """The core.reservation.leases.Guard of the operator.
+    """Return the core.reservation.leases.Guard of the configuration.
 
     :param options: [preemption] of the configuration
     :param guard_s: [reservation]guard_s
@@ -236,7 +236,7 @@ def get_guard(options: cfg.ConfigOpts.GroupAttr, guard_s: int) -> leases.Guard:
 
 
 def lead_s(notice_s: int, options: cfg.ConfigOpts.GroupAttr) -> int:
-    """How long before its host must be empty a server gets its notice.
+    """Return how long before its host is needed a server gets its notice.
 
     :param notice_s: the length of the notice, in seconds
     :param options: [preemption] of the configuration
@@ -251,10 +251,10 @@ def _migrate_timeout_s(options: cfg.ConfigOpts.GroupAttr) -> int:
 
 
 def load_classes(conf: cfg.ConfigOpts) -> Any:
-    """The plugin of classes of service, None if they are off.
+    """Load the plugin of classes of service, None if they are off.
 
-    They may not be installed, and are loaded only where [classes]enabled is
-    true: see nova_preempt.classes.class_registry.
+    It may not be installed, and is loaded only if [classes]enabled is true:
+    see nova_preempt.classes.class_registry.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered
     :raises InvalidConfiguration: it is not installed, or its options make no

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reads what the eviction controller observes."""
+"""Reads the observations of the eviction controller."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ LOG = logging.getLogger(__name__)
 
 
 class EvictionView:
-    """Looks at the victims of some decisions, and at what they depend on.
+    """Reads the victims of decisions, their hosts, claims and requests.
 
     :param terminator: a nova_preempt.handover.terminator.Terminator
     :param decisions: db.Decisions, CLAIMED
-    :param chosen_at: when their hosts were seen up, None: that is not known
+    :param chosen_at: when their hosts were known to be up, None if unknown
     :ivar victims: {uuid: eviction_values.Victim}
     """
 
@@ -51,7 +51,7 @@ class EvictionView:
                          if each.server_uuid}
         self._servers = [each.server_uuid for each in decisions
                          if each.server_uuid]
-        # name of a host: (when it was looked at, whether it is up)
+        # name of a host: (when it was read, whether it is up)
         self._hosts = {} if chosen_at is None else dict.fromkeys(
             self._waiting.values(), (chosen_at, True))
         self._facts: dict[str, Any] = {}
@@ -59,26 +59,26 @@ class EvictionView:
         terminator.watch.add(list(self.victims))
 
     def close(self) -> None:
-        """Wait for nobody any more."""
+        """Stop polling the victims and requests."""
         self._terminator.requests.remove(self._servers)
         self._terminator.watch.remove(list(self.victims))
 
     def begin_round(self) -> None:
-        """Forget all but whose victims are wanted, and look at that anew."""
+        """Drop all readings, and read which decisions are unwanted."""
         self._facts = {
             'seen': {}, 'holds': {}, 'hosts': {}, 'is_held': None,
             'unwanted': {uuid: self.why_unwanted(uuid)
                          for uuid in self._decisions}}
 
     def observed(self) -> eviction_values.Observed:
-        """The readings of this round, a eviction_values.Observed."""
+        """Return the readings of this round, an eviction_values.Observed."""
         return eviction_values.Observed(self.victims, self._waiting,
                                         **self._facts)
 
     def why_unwanted(self, decision_uuid: str) -> str | None:
-        """Why nobody needs the space of the victims of a decision.
+        """Return why the capacity of a decision is not needed any more.
 
-        :returns: '' if it is needed, None if nobody knows
+        :returns: '' if it is needed, None if that is unknown
         """
         requests = self._terminator.requests
         try:
@@ -90,7 +90,7 @@ class EvictionView:
             return None
 
     def is_fresh(self, uuid: str, now_us: int) -> bool:
-        """Whether a victim was seen so lately that one may act by it."""
+        """Return whether the reading of a victim is recent enough to act."""
         seen, _ = self._facts['seen'][uuid]
         return eviction_controller.is_fresh(seen.read_us, now_us)
 
@@ -127,10 +127,10 @@ class EvictionView:
         self._facts['hosts'][intent.host] = is_up
 
     def look_at_claim(self, unwanted: Container[str]) -> None:
-        """See whether stand-ins hold the space that victims end for.
+        """Check that the stand-ins still hold their allocations.
 
-        :param unwanted: uuids of decisions of which that is no matter
-        :raises ClaimLost: one has lost it: victims would end in vain
+        :param unwanted: uuids of decisions that are not checked
+        :raises ClaimLost: one does not: victims would be evicted in vain
         """
         self._facts['is_held'] = False
         for uuid, decision in self._decisions.items():
@@ -153,7 +153,7 @@ class EvictionView:
 
 def make_victim(decision: db_decisions.Decision, victim: db_decisions.Victim,
                 options: cfg.ConfigOpts.GroupAttr) -> eviction_values.Victim:
-    """Return the terms on which a victim is evicted, a eviction_values.Victim.
+    """Return the eviction_values.Victim, with the terms of its eviction.
 
     :param options: [preemption] of the configuration
     """

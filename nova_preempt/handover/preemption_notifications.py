@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notifications and metrics of preemptions.
 
-An event has the decision and, but for preemption.start, one victim.
+An event has the decision and, except preemption.start, one victim.
 """
 
 from collections.abc import Mapping
@@ -19,14 +19,14 @@ from nova_preempt.db import decisions
 
 LOG = logging.getLogger(__name__)
 
-# Of the payload; the minor part counts what is added, the major part what is
-# taken away or means something else.
+# Of the payload; the minor part counts additions, the major part removals and
+# changes of meaning.
 VERSION = '1.1'
 
-# By default a notification waits for ever until the bus is there again.
+# By default oslo.messaging waits without end for the message bus.
 _RETRIES = 1
 
-#: How many notifications may wait for a bus that hangs; some 20 MB of memory.
+#: The most notifications that wait for the bus; some 20 MB of memory.
 MOST_WAITING = 10_000
 
 _TIME = '%Y-%m-%dT%H:%M:%SZ'
@@ -35,8 +35,8 @@ _TIME = '%Y-%m-%dT%H:%M:%SZ'
 class Notifier:
     """Sends notifications, in order, from a thread of its own.
 
-    Nobody waits for the bus: where it is away, or MOST_WAITING notifications
-    wait for it, a notification is lost.
+    Callers never wait for the bus: a notification is lost if the bus is away,
+    or if MOST_WAITING notifications wait for it.
 
     :param conf: nova.conf.CONF
     :param host: the name of the host that this service runs on
@@ -53,9 +53,9 @@ class Notifier:
 
     def send(self, event: str, payload: Mapping[str, Any],
              failed: bool = False) -> None:
-        """Send a notification soon.
+        """Queue a notification.
 
-        :param failed: whether it tells of an error
+        :param failed: whether its priority is error
         """
         if not self._free.acquire(blocking=False):
             LOG.warning('The bus is too slow: notification %s is lost.', event)
@@ -65,12 +65,12 @@ class Notifier:
             lambda _sent: self._free.release())
 
     def close(self) -> None:
-        """Send what is still to be sent, unless the bus is away."""
+        """Send queued notifications without waiting for them."""
         self._pool.shutdown(wait=False)
 
 
 class Notifications:
-    """Tells of preemptions.
+    """Emits notifications and metrics of preemptions.
 
     :param conf, host: see Notifier
     """
@@ -79,30 +79,30 @@ class Notifications:
         self._notifier = Notifier(conf, host)
 
     def start(self, decision: decisions.Decision) -> None:
-        """A server takes the space of its victims."""
+        """Report a claimed decision."""
         metrics.DECISIONS.labels(decision.operation).inc()
         self._emit('start', decision)
 
     def notice(self, decision: decisions.Decision, victim: decisions.Victim
                ) -> None:
-        """A victim is told that it will end."""
+        """Report the notice of a victim."""
         self._emit('notice', decision, victim)
 
     def end(self, decision: decisions.Decision, victim: decisions.Victim,
             status: str) -> None:
-        """A victim has given its space up; status says how."""
+        """Report the evicted victim and its status."""
         metrics.VICTIMS.labels(victim.action, status).inc()
         self._emit('end', decision, victim, status=status)
 
     def error(self, decision: decisions.Decision, victim: decisions.Victim,
               reason: str) -> None:
-        """A victim did not end; it gets its space back."""
+        """Report a victim whose eviction has failed."""
         metrics.STUCK.inc()
         self._emit('error', decision, victim, reason=reason)
 
     def restored(self, decision: decisions.Decision, victim: decisions.Victim
                  ) -> None:
-        """A shelved victim runs again."""
+        """Report a shelved victim that was restored."""
         metrics.RESTORED.inc()
         self._emit('restored', decision, victim)
 
@@ -115,7 +115,7 @@ class Notifications:
 
 def make_payload(decision: decisions.Decision,
                  victim: decisions.Victim | None = None) -> dict[str, Any]:
-    """The payload of a notification, as its documented samples have it."""
+    """Return the payload of a notification, as in the samples."""
     payload = {
         'version': VERSION, 'decision_id': decision.uuid,
         'request_id': decision.request_id, 'operation': decision.operation,

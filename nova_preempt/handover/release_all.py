@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Giving everything back that only we would give back.
+"""Releases all that nova_preempt holds, before Nova's scheduler replaces it.
 
-For the way back to Nova's own scheduler: what is stopped and locked, closed or
-stands under another project would stay so for ever.
+Otherwise stopped and locked victims, disabled hosts and allocations under
+another project would remain so.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,24 +19,24 @@ from nova_preempt.core.model import Server
 from nova_preempt.db import decisions
 from nova_preempt.handover import victim_allocations
 
-# The status of a victim that was stopped and has nothing on its host any more.
+# The status of a stopped victim that has left its host.
 _NOT_THERE = {retention_controller.Intent.GONE: decisions.GONE,
               retention_controller.Intent.SHELVED: decisions.SHELVED}
 
-# How often a step is taken before it is left: Nova may be at work.
+# Attempts of a step that conflicts with other changes.
 _TRIES = 3
 
 
 class ManualStepNeeded(Exception):
-    """Why something has to be done by hand."""
+    """A step has to be done by hand; the text says why."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One thing to give back.
+    """A step of the release.
 
-    :param text: what is, or would be, done
-    :param do: does it; None where somebody has to do it by hand
+    :param text: its description
+    :param do: carries it out; None if it has to be done by hand
     """
 
     text: str
@@ -44,15 +44,15 @@ class Step:
 
 
 class ReleaseAll:
-    """Finds what there is to give back.
+    """Finds the steps of the release.
 
     :param decisions: a nova_preempt.db.Decisions
     :param nova: a NovaAPI
     :param placement: a nova_preempt.cloud.placement_api.Placement
-    :param hosts: the nova_preempt.power.compute_hosts.ComputeHosts there are
-    :param servers: the nova_preempt.cloud.server_cache.Servers there are
+    :param hosts: all ComputeHosts
+    :param servers: all preemptible Servers
     :param project_id: [preemption_quota]allocation_project_id
-    :param start: whether those that were stopped are started, too
+    :param start: whether to start stopped victims
     """
 
     def __init__(self, decisions: decisions.Decisions, nova: nova_api.NovaAPI,
@@ -69,7 +69,7 @@ class ReleaseAll:
         self._start = start
 
     def steps(self) -> Iterator[Step]:
-        """The Steps, in the order in which to take them."""
+        """Yield the Steps, in their order."""
         yield from self._open()
         yield from self._stopped()
         yield from self._shelved()
@@ -159,7 +159,7 @@ class ReleaseAll:
 
 
 def run_step(step: Step) -> str:
-    """Do it. Returns what is left to be done by hand, '' if nothing is."""
+    """Carry out a Step; return what has to be done by hand, or ''."""
     if step.do is None:
         return step.text
     why: Exception
@@ -168,7 +168,7 @@ def run_step(step: Step) -> str:
             step.do()
             return ''
         except placement_api.Conflict as exc:
-            why = exc  # somebody was faster: what is known is read again
+            why = exc  # changed meanwhile: the step reads it again
         except (ManualStepNeeded, nova_api.NovaError,
                 placement_api.PlacementError) as exc:
             why = exc

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Answers a decision's questions from Nova and Placement.
+"""Implements the core's cloud port with Nova and Placement.
 
-See nova_preempt.core.scheduling.cloud_port. Nothing is decided here.
+See nova_preempt.core.scheduling.cloud_port. It takes no decisions.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ _NOBODY = {}
 
 
 def answers(function):
-    """Tell the core where Placement does not answer, and after how long."""
+    """Decorate a method to raise Unanswered, with the time, on failure."""
     @functools.wraps(function)
     def answered(self, *args):
         monotonic = self._preemption.monotonic
@@ -63,9 +63,9 @@ class NovaCloud:
     :param resources: what Placement was asked for, a
         nova.scheduler.utils.ResourceRequest
     :param wanted: the same as a core Request
-    :param room_at: when Placement named all hosts that have room, None if
-        there may be others
-    :param begin_choosing: called when others must not choose
+    :param room_at: when Placement returned all hosts with free capacity, None
+        if there may be more hosts
+    :param begin_choosing: called before victims are selected
     :ivar states: {uuid of a root provider: Nova's HostState}
     :ivar sort: Nova's _get_sorted_hosts, which filters and weighs
     :ivar trees: a HostTrees
@@ -81,16 +81,16 @@ class NovaCloud:
         self._resources = resources
         self._room_at = room_at
         self._begin_choosing = begin_choosing
-        self._decisions = []      # the open ones, of all schedulers
+        self._decisions = []      # open ones of all schedulers
         self._take_a_look()
 
     # -- the port --------------------------------------------------------
 
     def objection(self):
-        """A server that a hint made preemptible never preempts.
+        """Return why the request may not preempt, '' if it may.
 
-        Not even where hints are not allowed any more; unless it is of a
-        class, which its rank tells.
+        A server that a hint made preemptible never preempts, even if hints
+        are not allowed any more, unless it has a class of service.
         """
         reason = (self._preemption.process.pauses.why(pauses.PREEMPTION)
                   or eviction_policy.why_not_allowed(
@@ -150,8 +150,7 @@ class NovaCloud:
                 for victim in decision.victims}
 
     def releasing(self):
-        # Several servers of one request would have to be claimed while one
-        # waits; they do not.
+        # Requests for several servers do not wait for releasing capacity.
         if len(self._asked.server_uuids) != 1:
             return {}
         return self._preemption.releasing.releasing(
@@ -172,7 +171,7 @@ class NovaCloud:
         return [uuid for uuid in hosts if uuid in self.states]
 
     def passing(self, trials):
-        # Whoever else is on one of these hosts may end in a later trial.
+        # Other servers on these hosts may be victims in a later trial.
         self.trees.devices(
             [server for trial in trials for server in trial.without],
             [server for trial in trials for server in self.servers_on(
@@ -185,10 +184,10 @@ class NovaCloud:
                 or self._may_end_on(state)}
 
     def _may_end_on(self, state):
-        """What no filter sees of a host that was chosen by az:host.
+        """Return whether victims may be evicted on a host.
 
-        Nobody ends where nobody can build the server, nor where the operator
-        lets nobody end.
+        Nova runs no filters for a forced host (az:host), so its service and
+        the operator's aggregate metadata are checked here.
         """
         return host_services.is_up(state.service) and (
             self._asked.rank.is_preemptible

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time until which one request has to be answered, and who may wait.
+"""Deadlines of requests, and the limit of waiting requests.
 
-Who waits holds a thread of the scheduler and one of the conductor that has
-asked. No more of them than an operator says wait at once, so that those who
-find room at once always find a thread too.
+A waiting request holds a thread of the scheduler and of the conductor. The
+operator limits their number, so that requests that need not wait always find
+a thread.
 """
 
 import time
@@ -18,17 +18,16 @@ from nova_preempt.core.scheduling import cloud_port
 
 
 class TimeIsUp(Exception):
-    """Who asked has given up, or will have before this can be done."""
+    """The deadline has passed, or will pass before the step is done."""
 
     def __init__(self, what='go on'):
         super().__init__(f'no time was left to {what}')
 
 
 def get_messaging_option(conf, name):
-    """An option of oslo.messaging in [DEFAULT].
+    """Return the value of an oslo.messaging option in [DEFAULT].
 
-    What it is for registers it: a client or a server, which may come later,
-    or never in a command.
+    Registers the option, which only an RPC client or server does otherwise.
     """
     conf.register_opts([opt for _group, found in opts.list_opts()
                         for opt in found if opt.name == name])
@@ -36,7 +35,7 @@ def get_messaging_option(conf, name):
 
 
 def make_times(conf):
-    """The Times of requests to a scheduler with this configuration.
+    """Return the Times of requests with this configuration.
 
     :param conf: nova.conf.CONF
     """
@@ -47,7 +46,7 @@ def make_times(conf):
 
 
 def check(conf):
-    """Fail where [preemption]maximum_notice_s is too long for the conductor.
+    """Validate [preemption]maximum_notice_s against the conductor's timeout.
 
     :raises InvalidConfiguration:
     """
@@ -62,16 +61,14 @@ def check(conf):
 
 
 def get_threads(conf):
-    """How many requests a process with this configuration works on at once.
-    """
+    """Return the number of requests that a process serves at once."""
     return get_messaging_option(conf, 'executor_thread_pool_size')
 
 
 def get_waiting_limits(conf):
-    """How many requests the workers of a host can have waiting together.
+    """Return the limits of waiting requests of all workers on a host.
 
-    :returns: (that, how many threads the workers of a conductor there have),
-        both as this configuration has it
+    :returns: (most waiting requests, threads of the conductor's workers)
     """
     schedulers, conductors = (
         group.workers or processutils.get_worker_count()
@@ -81,18 +78,17 @@ def get_waiting_limits(conf):
 
 
 class Deadline:
-    """Until when a request must be answered, and whether it may wait.
+    """The deadline of a request, and its slot to wait.
 
-    One object for all that is done for it. A context manager, within which it
-    keeps its slot.
+    A context manager that releases the slot at its end.
 
     :param times: nova_preempt.core.poll_backoff.TimeBudget
-    :param slots: a semaphore of how many requests of the process may wait,
-        None for one that only asks how it would be
+    :param slots: a semaphore of the waiting requests of the process, None for
+        a dry run
     :param monotonic: the clock
-    :ivar began: when the request came: no host was looked at before
-    :ivar waited: the uuids of decisions whose end it has waited for
-    :ivar is_refused: whether it was not allowed to wait
+    :ivar began: when the request arrived
+    :ivar waited: uuids of decisions that it has waited for
+    :ivar is_refused: whether it got no slot to wait
     :ivar silent: the hosts that Placement did not answer for, and the time
         that they took
     """
@@ -117,16 +113,16 @@ class Deadline:
             metrics.WAITING.dec()
 
     def left_s(self):
-        """Seconds until the answer must be given, not negative."""
+        """Return the seconds until the deadline, not negative."""
         return max(0.0, self._left_s())
 
     def is_over(self):
         return self._left_s() <= 0
 
     def longest_notice_s(self):
-        """The longest notice after which a victim can end in time.
+        """Return the longest notice with which a victim is evicted in time.
 
-        Negative where nobody can.
+        Negative if none is.
         """
         return self._left_s() - self._times.end_s
 
@@ -134,17 +130,17 @@ class Deadline:
         return self.began + self._times.whole_s - self._monotonic()
 
     def check(self, what='go on'):
-        """Before anything is done that would be in vain too late.
+        """Check the deadline before a step.
 
-        :raises TimeIsUp: it is too late
+        :raises TimeIsUp: the deadline has passed
         """
         if self.is_over():
             raise TimeIsUp(what)
 
     def may_wait(self):
-        """Whether it may: asked only where it has something to wait for.
+        """Return whether the request may wait; acquires its slot.
 
-        The answer is the same until the request has its own.
+        The result does not change for this request.
         """
         if self._slots is None or self._has_slot or self.is_refused:
             return not self.is_refused
