@@ -60,7 +60,7 @@ class SharedReading:
         self._uuids = set()
         self._unread = set()
         self._found = {}
-        self._last = None         # a poll_backoff.Reading
+        self._last = None         # a poll_backoff.LastPoll
 
     def add(self, uuids):
         with self._lock:
