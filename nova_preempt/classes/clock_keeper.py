@@ -60,8 +60,8 @@ class ClockKeeper:
     def look(self):
         """Read what has changed in each cell."""
         # NOTE: in this order a change in between is read the next time.
-        unread = db.unread_of_requests(self._db, self._names)
-        self._by_request = db.of_requests(self._db)
+        unread = db.unrecorded_classes(self._db, self._names)
+        self._by_request = db.request_classes(self._db)
         self._unread = unread
         self._cells = self._get_cells()
         self._forget_cells()
@@ -90,7 +90,7 @@ class ClockKeeper:
         if reading.whole:
             db.forget(self._db, db.uuids_of(self._db, cell.uuid) - seen)
         if not self._since.is_outdated(reading):
-            db.looked(self._db, cell.uuid, self._since.age_s(reading))
+            db.record_scan(self._db, cell.uuid, self._since.age_s(reading))
             self._since.done(reading)
 
     def _note_unchanged(self, context, cell_uuid, seen):
