@@ -20,7 +20,7 @@ RESOURCES = (
     (preemption.PlacementChance, schemas.CHANCES_ANSWER,
      schemas.CHANCES_QUERY),
     (preemption.Statistics, schemas.STATISTICS_ANSWER,
-     schemas.STATISTICS_QUERY),
+     schemas.PERIOD_QUERY),
     (preemption.Pause, pause_handlers.PAUSE_ANSWER, None),
     (reservation.Reservation, reservation_schemas.RESERVATION,
      reservation_schemas.LIST_QUERY),
