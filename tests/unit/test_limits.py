@@ -45,7 +45,7 @@ ROOM_LINES = {
 }
 ABOVE_ROOM_LINES = {
     '': 555, 'api': 2375, 'backlog': 1517, 'classes': 422, 'client': 1158,
-    'cloud': 2551, 'cmd': 2304, 'core': 13214, 'db': 2581, 'embedded': 1201,
+    'cloud': 2551, 'cmd': 2304, 'core': 13562, 'db': 2581, 'embedded': 1201,
     'engine': 894, 'handover': 2297, 'power': 1914, 'reservation': 1794,
     'scheduler': 2728, 'sdk': 634, 'simulator': 6595,
 }
@@ -82,6 +82,8 @@ RECORDS = frozenset({
     'nova_preempt.core.backlog.backlog_model.Alternative',
     'nova_preempt.core.backlog.backlog_model.Request',
     'nova_preempt.core.backlog.host_capacity.HostCapacity',
+    'nova_preempt.core.cloud_snapshot.Act',
+    'nova_preempt.core.cloud_snapshot.Server',
     'nova_preempt.core.energy.energy_observation.Options',
     'nova_preempt.core.energy.power_steps.HostFacts',
     'nova_preempt.core.model.Server',

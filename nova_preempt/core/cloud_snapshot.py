@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""The whole cloud at a moment, as its records show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+import dataclasses
+
+#: Statuses of a decision that somebody works on.
+OPEN = frozenset(("intent", "claimed", "rolling_back"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Server:
+    """A server as the cloud has it.
+
+    :ivar host: where Nova says that it is, "" for nowhere
+    :ivar uses: {class: amount} that it uses on ``guest_on``
+    :ivar guest_on: the host that its guest is on, "" if it has none
+    :ivar refused: whether no host was found for it
+    :ivar notice: the uuid of the decision that its metadata has a notice of
+    :ivar is_locked_by_us: whether our lock is on it
+    """
+
+    uuid: str
+    project: str = ""
+    host: str = ""
+    guest_on: str = ""
+    uses: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    vm_state: str = "active"
+    task_state: str | None = None
+    is_preemptible: bool = False
+    is_deleted: bool = False
+    refused: bool = False
+    notice: str = ""
+    is_locked_by_us: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Host:
+    """A host and its resource provider.
+
+    :ivar allocations: {uuid of a consumer: {class: amount}}
+    :ivar is_off: whether it was powered off, or is just being
+    :ivar reserved_for: the uuid of the reservation that holds it now
+    """
+
+    name: str
+    capacity: Mapping[str, int]
+    allocations: Mapping[str, Mapping[str, int]]
+    is_off: bool = False
+    reserved_for: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Victim:
+    """A victim of a decision, as it is recorded; statuses: victim_status."""
+
+    server: str
+    status: str
+    asked: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Decision:
+    """A decision as it is recorded.
+
+    :ivar server: the server that the space is for, "" for none
+    :ivar has_owner: whether a process that lives works on it
+    :ivar stand_ins: uuids of the consumers that hold space for it
+    """
+
+    uuid: str
+    status: str
+    host: str = ""
+    server: str = ""
+    operation: str = "create"
+    has_owner: bool = True
+    stand_ins: tuple[str, ...] = ()
+    victims: tuple[Victim, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has still to finish it, or to take it back."""
+        return self.status in OPEN
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Act:
+    """A call that ends a server, and what was so at that moment.
+
+    :ivar decision: the open decision that it is for, None if there is none
+    :ivar is_first: whether nothing was asked of the server for it before
+    :ivar at_us, deadline_us: when, and when its notice is over (None: none)
+    :ivar notice_s: the notice that it was promised, 0 for one that does not
+        run
+    :ivar is_space_held: whether a stand-in holds the space
+    :ivar is_wanted: whether the server still exists that the space is for
+    :ivar locked_by: who had locked it, where that forbids its end
+    :ivar runs_since_us, minimum_runtime_s: for how long it was promised to run
+    :ivar is_paused: whether an operator had stopped all evictions before any
+        server was asked to end for the decision
+    """
+
+    server: str
+    method: str
+    at_us: int
+    decision: Decision | None = None
+    is_first: bool = True
+    is_preemptible: bool = True
+    notice_s: int = 0
+    deadline_us: int | None = None
+    is_space_held: bool = True
+    is_wanted: bool = True
+    locked_by: str = ""
+    runs_since_us: int | None = None
+    minimum_runtime_s: int = 0
+    is_paused: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reservation:
+    """A reservation whose time has come.
+
+    :ivar says: whether it tells its owner that it is not as it should be
+    """
+
+    uuid: str
+    project: str
+    hosts: frozenset[str]
+    is_due: bool = True
+    says: bool = False
+    may_use: frozenset[str] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waiting:
+    """A request of the backlog.
+
+    :ivar servers: uuids of its servers that live
+    :ivar is_over: whether nothing is done for it any more
+    :ivar trust: the id of its trust, "" for none
+    """
+
+    uuid: str
+    count: int
+    servers: frozenset[str] = frozenset()
+    is_over: bool = False
+    trust: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Limit:
+    """A quota or a budget, and what counts against it."""
+
+    name: str
+    used: int
+    most: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Snapshot:
+    """A cloud at a moment.
+
+    :ivar servers: {uuid: Server}, deleted ones too
+    :ivar moves: uuids of consumers that hold the space of a migration
+    :ivar acts: those since the last snapshot
+    :ivar trusts: the ids of all trusts of the backlog
+    :ivar leaders: the names of engines that act
+    """
+
+    servers: Mapping[str, Server] = dataclasses.field(default_factory=dict)
+    hosts: tuple[Host, ...] = ()
+    moves: frozenset[str] = frozenset()
+    decisions: tuple[Decision, ...] = ()
+    acts: tuple[Act, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    requests: tuple[Waiting, ...] = ()
+    trusts: frozenset[str] = frozenset()
+    limits: tuple[Limit, ...] = ()
+    leaders: tuple[str, ...] = ()
+
+    def open_decisions(self) -> Iterator[Decision]:
+        """Yield the decisions that somebody has still to finish."""
+        return (each for each in self.decisions if each.is_open)
+
+    def stand_ins(self) -> set[str]:
+        """Return the consumers that hold space for open decisions."""
+        return {uuid for each in self.open_decisions()
+                for uuid in each.stand_ins}

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Invariants of the whole cloud, as pure checks over a snapshot.
+
+Whoever can read a cloud fills in what it knows of a Snapshot; what it leaves
+out is not checked. Tests, exploration, ``nova-preempt-manage verify`` and the
+load on a real cloud call the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+import dataclasses
+import inspect
+
+from nova_preempt.core import record_invariants
+from nova_preempt.core import space_invariants
+from nova_preempt.core.cloud_snapshot import Snapshot
+
+#: Yields a sentence for each breach.
+Find = Callable[[Snapshot], Iterable[str]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Invariant:
+    """What must be so.
+
+    :ivar find: yields a sentence for each breach; its docstring says what
+        must be so, and what would be otherwise
+    :ivar is_at_rest: whether it holds only once nothing is under way
+    """
+
+    find: Find
+    is_at_rest: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of it."""
+        return self.find.__name__
+
+    @property
+    def sentence(self) -> str:
+        """What must be so."""
+        return inspect.cleandoc(self.find.__doc__ or "").partition("\n")[0]
+
+
+ALL = (
+    *map(Invariant, (*space_invariants.ALWAYS, *record_invariants.ALWAYS)),
+    *(Invariant(find, is_at_rest=True) for find in (
+        *space_invariants.AT_REST, *record_invariants.AT_REST)))
+
+
+def breaches(snapshot: Snapshot, is_at_rest: bool = False) -> list[str]:
+    """Return what is wrong, as "name: sentence", [] for nothing.
+
+    :param is_at_rest: whether nothing is under way
+    """
+    return [f"{each.name}: {text}" for each in ALL
+            if is_at_rest or not each.is_at_rest
+            for text in each.find(snapshot)]

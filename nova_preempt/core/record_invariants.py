@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Invariants of what is recorded, and of what the engine does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from nova_preempt.core import victim_status
+from nova_preempt.core.cloud_snapshot import Snapshot
+
+
+def victims_end_once(snapshot: Snapshot) -> Iterator[str]:
+    """No server is a victim of two open decisions.
+
+    It would end twice, and its space be given to two.
+    """
+    count = Counter(
+        victim.server for each in snapshot.open_decisions()
+        for victim in each.victims
+        if victim.status in (*victim_status.UNTOUCHED, victim_status.ENDING))
+    for uuid, number in sorted(count.items()):
+        if number > 1:
+            yield f"{uuid} is a victim of {number} open decisions"
+
+
+def done_is_done(snapshot: Snapshot) -> Iterator[str]:
+    """No decision is done before all of its victims are.
+
+    What is recorded is what happened.
+    """
+    for each in snapshot.decisions:
+        if each.status == "done":
+            for victim in each.victims:
+                if victim.status in victim_status.UNTOUCHED or (
+                        victim.status == victim_status.ENDING):
+                    yield (f"decision {each.uuid} is done, and victim "
+                           f"{victim.server} is {victim.status}")
+
+
+def victims_are_as_recorded(snapshot: Snapshot) -> Iterator[str]:
+    """A victim is as its record says.
+
+    Its owner reads there what became of it.
+    """
+    latest = {victim.server: (victim, each) for each in snapshot.decisions
+              for victim in each.victims}
+    for uuid, (victim, each) in latest.items():
+        server = snapshot.servers.get(uuid)
+        is_gone = server is None or server.is_deleted
+        if victim.status == victim_status.GONE and not is_gone:
+            yield (f"victim {uuid} of {each.uuid} is recorded as gone, and "
+                   "lives")
+        if not each.is_open and victim.status in (
+                *victim_status.UNTOUCHED, victim_status.ENDING):
+            yield (f"victim {uuid} is recorded as {victim.status}, and "
+                   f"decision {each.uuid} is {each.status}")
+
+
+def notices_are_withdrawn(snapshot: Snapshot) -> Iterator[str]:
+    """No server has a notice unless a decision is open.
+
+    Its owner would wait for an end that does not come.
+    """
+    noticed = {victim.server for each in snapshot.open_decisions()
+               for victim in each.victims}
+    for server in snapshot.servers.values():
+        if server.notice and not server.is_deleted and (
+                server.uuid not in noticed and server.guest_on):
+            yield f"{server.uuid} still has notice of {server.notice}"
+
+
+def our_locks_are_removed(snapshot: Snapshot) -> Iterator[str]:
+    """Our lock is on stopped victims alone.
+
+    An owner could not use any other server.
+    """
+    stopped = {victim.server for each in snapshot.decisions
+               for victim in each.victims
+               if victim.status == victim_status.STOPPED or each.is_open}
+    for server in snapshot.servers.values():
+        if server.is_locked_by_us and not server.is_deleted and (
+                server.uuid not in stopped):
+            yield f"{server.uuid} is {server.vm_state} and locked by us"
+
+
+def kept_run_again(snapshot: Snapshot) -> Iterator[str]:
+    """A victim that is kept and was stopped for a decision runs again.
+
+    It was stopped for nothing.
+    """
+    for each in snapshot.decisions:
+        for victim in each.victims:
+            server = snapshot.servers.get(victim.server)
+            if victim.status == victim_status.KEPT and server is not None and (
+                    victim.asked == "stop" and server.is_locked_by_us
+                    and server.vm_state == "stopped"):
+                yield f"{victim.server} was kept, and is still stopped"
+
+
+def one_decision_a_server(snapshot: Snapshot) -> Iterator[str]:
+    """A server has space by one open decision at most.
+
+    It would be given two hosts.
+    """
+    count = Counter(each.server for each in snapshot.open_decisions()
+                    if each.server and each.status == "claimed"
+                    and each.has_owner)
+    for uuid, number in sorted(count.items()):
+        if number > 1:
+            yield f"{number} claimed decisions are for server {uuid}"
+
+
+def limits_are_kept(snapshot: Snapshot) -> Iterator[str]:
+    """Quotas, budgets and limits are not passed.
+
+    They bound what one project may cost others.
+    """
+    for limit in snapshot.limits:
+        if limit.used > limit.most:
+            yield f"{limit.name}: {limit.used} of {limit.most}"
+
+
+def one_engine_acts(snapshot: Snapshot) -> Iterator[str]:
+    """One engine acts at most.
+
+    Two would do everything twice.
+    """
+    if len(snapshot.leaders) > 1:
+        yield ", ".join(sorted(snapshot.leaders)) + " act together"
+
+
+def hosts_with_guests_are_on(snapshot: Snapshot) -> Iterator[str]:
+    """A host with a guest is never off.
+
+    The server would be cut off.
+    """
+    off = {host.name for host in snapshot.hosts if host.is_off}
+    for server in snapshot.servers.values():
+        if server.guest_on in off and not server.is_deleted:
+            yield f"{server.guest_on} is off with {server.uuid} on it"
+
+
+def hosts_are_reserved_once(snapshot: Snapshot) -> Iterator[str]:
+    """A host belongs to one reservation at a time.
+
+    It would be promised twice.
+    """
+    count = Counter(host for each in snapshot.reservations
+                    if each.is_due for host in each.hosts)
+    for name, number in sorted(count.items()):
+        if number > 1:
+            yield f"{name} is in {number} reservations"
+
+
+def reserved_hosts_are_empty(snapshot: Snapshot) -> Iterator[str]:
+    """A reservation that has begun has no strangers on its hosts, or says so.
+
+    Its owner finds them occupied.
+    """
+    owners = {name: each for each in snapshot.reservations
+              if each.is_due and not each.says for name in each.hosts}
+    for server in snapshot.servers.values():
+        each = owners.get(server.guest_on)
+        if each is not None and not server.is_deleted and (
+                server.uuid not in each.may_use):
+            yield (f"{server.uuid} is on {server.guest_on}, which "
+                   f"reservation {each.uuid} has")
+
+
+def requests_start_once(snapshot: Snapshot) -> Iterator[str]:
+    """A request has no more servers than it asks for.
+
+    Its project pays for each.
+    """
+    for each in snapshot.requests:
+        if len(each.servers) > each.count:
+            yield (f"request {each.uuid} has {len(each.servers)} servers "
+                   f"instead of {each.count}")
+
+
+def trusts_have_a_request(snapshot: Snapshot) -> Iterator[str]:
+    """A trust belongs to a request that is not over.
+
+    It lets the service act for a user who expects nothing any more.
+    """
+    wanted = {each.trust for each in snapshot.requests if not each.is_over}
+    for trust in sorted(snapshot.trusts - wanted):
+        yield f"trust {trust} belongs to no request that waits"
+
+
+#: Hold at every moment.
+ALWAYS = (
+    victims_end_once, done_is_done, one_decision_a_server, limits_are_kept,
+    one_engine_acts, hosts_with_guests_are_on, hosts_are_reserved_once)
+#: Hold once nothing is under way: no fault, no request, no eviction.
+AT_REST = (
+    victims_are_as_recorded, notices_are_withdrawn, our_locks_are_removed,
+    kept_run_again, reserved_hosts_are_empty, requests_start_once,
+    trusts_have_a_request)
