@@ -58,7 +58,12 @@ TEMPEST_TESTS ?= ^nova_preempt_tempest_plugin|^tempest.api.compute.servers
 # What needs networks and security groups, of which the small cloud has none.
 TEMPEST_EXCLUDED ?= MultiNic|security_group|test_list_server_addresses\[
 
-PARTS = lint types unit functional docs
+PARTS = lint types unit explored functional docs
+
+# What "make explore" explores, and of how many operations each.
+SEEDS ?= 1-2000
+OPERATIONS ?= 60
+EXPLORED ?= build/explored
 
 # Warnings of our own code are errors, see there.
 TEST_ENV = PYTHONPATH=tools/strict \
@@ -70,11 +75,12 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .PHONY: help venv test test-slow unit functional slow lint types docs demo \
 	bench reproduced nova-tests genconfig clean cloud-up cloud-down \
-	cloud-status test-cloud load-cloud tempest
+	cloud-status test-cloud load-cloud tempest explore explored
 
 help:
 	@echo 'make test        lint, types, unit, functional and docs'
 	@echo 'make test-slow   the tests that take longest'
+	@echo 'make explore     orders of events of SEEDS, each of OPERATIONS'
 	@echo 'make demo        run the scenarios in an embedded cloud'
 	@echo 'make bench       run the benchmarks'
 	@echo 'make reproduced  run the papers again, for the tables of the guide'
@@ -154,6 +160,18 @@ reproduced: $(STAMP)
 			>doc/source/reproduced/$$paper.txt || exit; \
 	done
 	@$(BIN)/python -W ignore -m tests.unit.simulator.papers.small
+
+# Can be stopped and goes on: remove $(EXPLORED) to begin anew.
+explore: $(STAMP)
+	@mkdir -p $(EXPLORED)
+	$(BIN)/python tools/explore.py --seeds $(SEEDS) \
+		--operations $(OPERATIONS) --processes 2 \
+		--done $(EXPLORED)/done-$(OPERATIONS)
+
+# Some of it for "make test".
+explored: $(STAMP)
+	$(BIN)/python tools/explore.py --seeds 1-50 --operations 12 \
+		--processes 2
 
 nova-tests: $(STAMP)
 	tools/nova-tests.sh $(BIN)

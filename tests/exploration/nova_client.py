@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The novaclient of a process, as far as nova_preempt.cloud.nova_api calls."""
+
+import types
+
+#: {method of novaclient's servers: action of the MemoryNova}
+_ACTIONS = {
+    'force_delete': 'force_delete', 'delete': 'delete', 'shelve': 'shelve',
+    'shelve_offload': 'shelve_offload', 'unshelve': 'unshelve',
+    'stop': 'stop', 'start': 'start', 'unpause': 'unpause',
+    'unlock': 'unlock', 'confirm_resize': 'confirm_resize',
+    'live_migrate': 'live_migrate', 'migrate': 'migrate'}
+
+_STATUS = {'active': 'ACTIVE', 'building': 'BUILD', 'stopped': 'SHUTOFF',
+           'error': 'ERROR', 'paused': 'PAUSED', 'shelved': 'SHELVED',
+           'shelved_offloaded': 'SHELVED_OFFLOADED',
+           'resized': 'VERIFY_RESIZE'}
+
+#: Those that end a server, or move it.
+_ENDS = ('force_delete', 'delete', 'shelve', 'shelve_offload', 'stop',
+         'live_migrate')
+
+_WITH_METADATA = ('active', 'paused', 'suspended', 'stopped')
+
+
+class Client:
+    """novaclient's Client.
+
+    :param world: a world.World, whose call() is the seam
+    """
+
+    def __init__(self, world):
+        self._world = world
+        self.servers = Servers(world)
+        self.instance_action = types.SimpleNamespace(list=self._actions)
+        self.server_migrations = types.SimpleNamespace(
+            list=lambda uuid: [], live_migration_abort=lambda uuid, move: None)
+        self.services = types.SimpleNamespace(
+            disable_log_reason=self._disable, enable=self._enable,
+            list=lambda binary=None: self._list(self._service))
+        self.hypervisors = types.SimpleNamespace(list=lambda detailed, marker:
+            [] if marker else self._list(self._hypervisor))
+        self.aggregates = types.SimpleNamespace(list=list)
+
+    def _actions(self, uuid):
+        def read():
+            server = self._world.nova.find(uuid)
+            return [types.SimpleNamespace(action=action, project_id=project)
+                    for action, project in server.actions]
+        return self._world.call('nova', f'actions {uuid[:8]}', read)
+
+    def _host(self, uuid):
+        return next(host for host in self._world.nova.hosts.values()
+                    if host.uuid == uuid)
+
+    def _disable(self, uuid, reason):
+        def write():
+            host = self._host(uuid)
+            host.disabled, host.disabled_reason = True, reason
+        self._world.call('nova', f'disable {uuid[:8]}', write)
+
+    def _enable(self, uuid):
+        def write():
+            host = self._host(uuid)
+            host.disabled, host.disabled_reason = False, ''
+        self._world.call('nova', f'enable {uuid[:8]}', write)
+
+    def _list(self, make):
+        def read():
+            return [types.SimpleNamespace(to_dict=lambda found=found: found)
+                    for found in map(make, self._world.nova.hosts.values())]
+        return self._world.call('nova', 'list', read)
+
+    def _service(self, host):
+        return {'id': host.uuid, 'binary': 'nova-compute', 'host': host.name,
+                'zone': 'nova', 'state': 'up' if host.is_up else 'down',
+                'status': 'disabled' if host.disabled else 'enabled',
+                'disabled_reason': host.disabled_reason,
+                'forced_down': False,
+                'updated_at': self._world.nova.now().isoformat()}
+
+    def _hypervisor(self, host):
+        guests = [server for server in self._world.nova.servers.values()
+                  if server.guest == host.name]
+        return {'id': host.uuid, 'hypervisor_hostname': host.name,
+                'hypervisor_type': 'fake', 'hypervisor_version': 1,
+                'service': {'host': host.name, 'id': host.uuid,
+                            'disabled_reason': host.disabled_reason},
+                'state': 'up' if host.is_up else 'down',
+                'status': 'disabled' if host.disabled else 'enabled',
+                'vcpus': host.amounts['VCPU'],
+                'memory_mb': host.amounts['MEMORY_MB'],
+                'local_gb': host.amounts['DISK_GB'], 'cpu_info': {},
+                'vcpus_used': sum(each.flavor.vcpus for each in guests),
+                'running_vms': len(guests)}
+
+
+class Servers:
+    """novaclient's servers."""
+
+    def __init__(self, world):
+        self._world = world
+
+    def __getattr__(self, name):
+        if name not in _ACTIONS:
+            raise AttributeError(name)
+
+        def act(uuid, *args, **kwargs):
+            def arrive():
+                if name in _ENDS:
+                    self._world.watcher.act(name, uuid)
+                return self._world.nova.act(uuid, _ACTIONS[name])
+
+            return self._world.call('nova', f'{name} {uuid[:8]}', arrive)
+        return act
+
+    def lock(self, uuid, reason=None):
+        return self._world.call(
+            'nova', f'lock {uuid[:8]}',
+            lambda: self._world.nova.act(uuid, 'lock', reason=reason))
+
+    def set_meta(self, uuid, metadata):
+        def write():
+            server = self._world.nova.find(uuid)
+            self._world.nova.check(server, _WITH_METADATA)
+            server.metadata.update(metadata)
+        return self._world.call('nova', f'set_meta {uuid[:8]}', write)
+
+    def delete_meta(self, uuid, keys):
+        def write():
+            server = self._world.nova.find(uuid)
+            self._world.nova.check(server, _WITH_METADATA)
+            for key in keys:
+                server.metadata.pop(key, None)
+        return self._world.call('nova', f'delete_meta {uuid[:8]}', write)
+
+    def get(self, uuid):
+        def read():
+            server = self._world.nova.find(uuid)
+            return types.SimpleNamespace(**{
+                'id': server.uuid, 'tenant_id': server.project_id,
+                'status': _STATUS.get(server.vm_state, 'UNKNOWN'),
+                'locked': server.locked,
+                'locked_reason': server.locked_reason,
+                'OS-EXT-STS:vm_state': server.vm_state,
+                'OS-EXT-STS:task_state': server.task_state,
+                'OS-EXT-SRV-ATTR:host': server.host,
+                'OS-SRV-USG:launched_at': server.launched_at
+                and server.launched_at.isoformat()})
+        return self._world.call('nova', f'get {uuid[:8]}', read)

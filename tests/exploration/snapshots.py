@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What invariants are checked on: a world as its records show it."""
+
+import json
+
+from nova_preempt import db
+from nova_preempt.core import cloud_snapshot
+from nova_preempt.core import eligibility
+from nova_preempt.core import times
+from nova_preempt.db import decision_owners
+from nova_preempt.handover import allocation_claim
+from nova_preempt.handover import victim_allocations
+from tests.exploration import processes
+
+#: Statuses of migrations that hold space.
+_MOVING = ('preparing', 'running', 'finished', 'reverting', 'confirmed')
+
+#: After how long it is seen that a server was deleted: as long as a look at
+#: it may be old, and a call may take.
+_SEEN_S = 75
+
+
+class Watcher:
+    """Records acts, and takes snapshots.
+
+    :param world: a world.World
+    :ivar acts: cloud_snapshot.Act, since the last snapshot
+    """
+
+    def __init__(self, world):
+        self._world = world
+        self.acts = []
+        self._first = set()       # (decision, server) that were asked before
+        self._begun = set()       # requests that have asked a server to end
+        self._paused_since_s = None
+        self._found = (), {}
+        self._read_at = -1        # world.writes when that was read
+
+    def act(self, method, uuid):
+        """Note a call of ours that ends a server, as it arrives at Nova."""
+        world = self._world
+        server = world.nova.servers.get(uuid)
+        if server is None or server.deleted:
+            return
+        decisions = self._read(lambda database: db.Decisions(
+            database).get_decisions(victim_uuid=uuid))
+        if not decisions:
+            found = None
+        else:
+            found = next((each for each in decisions
+                          if each.status in cloud_snapshot.OPEN), None)
+            if found is None and any(
+                    victim.server_uuid == uuid and victim.status == 'stopped'
+                    for each in decisions for victim in each.victims):
+                return            # it is deleted after its retention
+        key = found and found.uuid, uuid
+        victim = next((each for each in found.victims
+                       if each.server_uuid == uuid), None) if found else None
+        stand_in = found and allocation_claim.stand_in(found)
+        rules = eligibility.Rules(
+            processes.CONF.preemption.honored_locks,
+            processes.CONF.preemption.minimum_runtime_s)
+        specs = server.flavor.extra_specs
+        ours = server.locked_reason == victim_allocations.LOCKED
+        locked_by = server.locked_by if server.locked and not ours else ''
+        self.acts.append(cloud_snapshot.Act(
+            uuid, method, round(world.loop.now_s * 1e6),
+            None if found is None else self._decision(found, True),
+            is_first=key not in self._first,
+            is_preemptible=server.is_preemptible,
+            # Who does not run has nothing to save.
+            notice_s=victim.notice_s if victim and (
+                server.vm_state in eligibility.RUNNING) else 0,
+            deadline_us=victim and victim.deadline
+            and times.microseconds(victim.deadline),
+            is_space_held=stand_in is None
+            or stand_in in world.placement.consumers,
+            is_wanted=found is None or self._is_wanted(found),
+            locked_by=locked_by if rules.counts(locked_by) else '',
+            runs_since_us=server.launched_at
+            and times.microseconds(server.launched_at),
+            minimum_runtime_s=int(specs.get(
+                'preemptible:minimum_runtime_s', 0)),
+            # What has begun is finished.
+            is_paused=self._paused_since_s is not None
+            and found is not None
+            and (found.request_id or found.uuid) not in self._begun
+            and world.loop.now_s - self._paused_since_s > 5))
+        self._first.add(key)
+        if found is not None:
+            self._begun.add(found.request_id or found.uuid)
+
+    def has_decision(self, server_uuid):
+        """Whether anybody was evicted for a server."""
+        return bool(self._read(lambda database: db.Decisions(
+            database).get_decisions(server_uuid=server_uuid)))
+
+    def _is_wanted(self, decision):
+        """Whether the server of a decision was there a few seconds ago."""
+        world = self._world
+        server = world.nova.servers.get(decision.server_uuid)
+        if server is None or decision.status != 'claimed':
+            return True
+        ended_s = server.deleted_at and server.deleted_at.timestamp()
+        return not ended_s or world.loop.now_s - ended_s < _SEEN_S
+
+    def paused(self, is_paused):
+        """Note that an operator has paused preemption, or goes on."""
+        self._paused_since_s = self._world.loop.now_s if is_paused else None
+
+    @staticmethod
+    def _decision(each, has_owner):
+        return cloud_snapshot.Decision(
+            each.uuid, each.status, each.host, each.server_uuid,
+            each.operation, has_owner,
+            tuple(allocation_claim.all_stand_ins(each)),
+            tuple(cloud_snapshot.Victim(victim.server_uuid, victim.status,
+                                    victim.asked) for victim in each.victims))
+
+    def _read(self, read):
+        """Read the database without letting others go on."""
+        loop = self._world.loop
+        current, loop.current = loop.current, None
+        try:
+            return read(processes.database())
+        finally:
+            loop.current = current
+
+    def snapshot(self):
+        """Return a Snapshot, with the acts since the last one."""
+        world = self._world
+        acts, self.acts = tuple(self.acts), []
+        if world.writes != self._read_at:
+            self._read_at = world.writes
+            self._found = self._read(lambda database: (
+                db.Decisions(database).get_decisions(),
+                decision_owners.get_leases(database)))
+        found, leases = self._found
+        return cloud_snapshot.Snapshot(
+            servers={uuid: self._server(server)
+                     for uuid, server in world.nova.servers.items()},
+            hosts=tuple(cloud_snapshot.Host(
+                provider.name, {name: item['total'] for name, item
+                                in provider.inventories.items()},
+                {uuid: dict(amounts) for uuid, amounts
+                 in provider.allocations.items()})
+                for provider in world.placement.providers.values()),
+            moves=frozenset(
+                uuid for uuid, move in world.nova.migrations.items()
+                if move.status in _MOVING),
+            decisions=tuple(self._decision(each, bool(
+                each.owner and leases.get(each.owner))) for each in found),
+            acts=acts)
+
+    @staticmethod
+    def _server(server):
+        uses = server.amounts
+        if server.vm_state == 'stopped':
+            uses = {'DISK_GB': uses['DISK_GB']}
+        notice = server.metadata.get('preemption')
+        return cloud_snapshot.Server(
+            server.uuid, server.project_id, server.host or '', server.guest,
+            uses, server.vm_state, server.task_state, server.is_preemptible,
+            server.deleted, server.cell == 'cell0',
+            json.loads(notice)['preemption_id'] if notice else '',
+            server.locked_reason == victim_allocations.LOCKED)

@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cloud in memory, and the processes of nova_preempt that serve it."""
+
+import atexit
+import contextlib
+import datetime
+import functools
+import itertools
+import os
+import random
+import shutil
+import sqlite3
+import tempfile
+from unittest import mock
+
+from keystoneauth1 import exceptions as ks_exc
+from nova import rpc as nova_rpc
+from nova.scheduler import request_filter
+from nova.scheduler.client import report
+from novaclient import exceptions as nova_exc
+from oslo_db import exception as db_exc
+import oslo_messaging as messaging
+import sqlalchemy as sa
+from sqlalchemy.ext import compiler
+
+from nova_preempt.cloud import cell_calls
+from nova_preempt.cloud import host_services
+from nova_preempt.cloud import nova_api
+from nova_preempt.db import connection
+from nova_preempt.db import database_clock
+from nova_preempt.scheduler import host_states
+from tests.exploration import nova
+from tests.exploration import nova_client
+from tests.exploration import nova_records
+from tests.exploration import placement
+from tests.exploration import processes
+from tests.exploration import substitutes
+from tests.exploration import tasks
+
+
+@compiler.compiles(database_clock.after, 'sqlite')
+def _explored_clock(element, builder, **kwargs):
+    return f'explored_after({builder.process(element.clauses, **kwargs)})'
+
+
+def _explored_after(seconds):
+    return f'{substitutes.LOOP.utcnow():%Y-%m-%d %H:%M:%S.%f}' if (
+        not seconds) else f'{_later(seconds):%Y-%m-%d %H:%M:%S.%f}'
+
+
+def _later(seconds):
+    return substitutes.LOOP.utcnow() + datetime.timedelta(
+        seconds=float(seconds))
+
+
+@sa.event.listens_for(sa.engine.Engine, 'connect')
+def _add_clock(dbapi_connection, _record):
+    if isinstance(dbapi_connection, sqlite3.Connection):
+        dbapi_connection.create_function('explored_after', 1, _explored_after)
+        dbapi_connection.execute('PRAGMA synchronous=OFF')
+
+
+class Faults:
+    """Draws what fails.
+
+    :param rng: a random.Random of its own
+    :param rate: how often a call fails, 0 for never
+    :param crash_rate: how often a process crashes at a seam
+    """
+
+    KINDS = ('refused', 'lost', 'lost', 'late', 'twice', 'slow')
+
+    def __init__(self, rng, rate=0.01, crash_rate=0.0005):
+        self.rng = rng
+        self.rate = rate
+        self.crash_rate = crash_rate
+        self.is_off = False
+
+    def draw(self):
+        """One of KINDS, '' for none, or 'crash'."""
+        chance = self.rng.random()
+        if self.is_off:
+            return ''
+        if chance < self.crash_rate:
+            return 'crash'
+        if chance < self.crash_rate + self.rate:
+            return self.rng.choice(self.KINDS)
+        return ''
+
+
+def _placement_error(lost):
+    return (ks_exc.RequestTimeout if lost else ks_exc.ConnectFailure)(
+        'explored')
+
+
+def _nova_error(lost):
+    return ks_exc.ConnectFailure('explored') if lost else (
+        nova_exc.ClientException(503, 'explored'))
+
+
+_ERRORS = {
+    'placement': _placement_error, 'nova': _nova_error,
+    'cell': lambda lost: cell_calls.CellAway(cell='explored', limit=10),
+    'api database': lambda lost: db_exc.DBConnectionError('explored'),
+    'database': lambda lost: db_exc.DBConnectionError('explored')}
+#: What nobody raises on purpose.
+BUGS = (AttributeError, TypeError, NameError, KeyError, IndexError,
+        AssertionError, ZeroDivisionError, UnboundLocalError)
+#: Whose requests may arrive late or twice, and whose answers be lost here.
+_SERVICES = ('placement', 'nova')
+
+
+class World:
+    """Everything of one exploration; a context manager.
+
+    :param seed: of all that is drawn
+    :param trace: called with each line of what happens, None for nothing
+    :ivar faults: its Faults
+    :ivar servers_noticed: {uuid: [what became of its notices]}
+    """
+
+    HOSTS = 4
+    VCPUS = 4
+
+    def __init__(self, seed, trace=None, settings=None):
+        self.seed = seed
+        self.loop = tasks.Loop(random.Random(f'{seed} order'))
+        self.loop.trace = trace
+        self.faults = Faults(random.Random(f'{seed} faults'))
+        self.settings = settings or {}
+        #: Names of the engine's tasks that run in threads of their own.
+        self.rooms = ()
+        self._durations = random.Random(f'{seed} durations')
+        self._exits = contextlib.ExitStack()
+        self.cell0 = nova_records.CellMapping(
+            nova_records.CELL0, 'cell0', 1)
+        self.cells = {
+            name: nova_records.CellMapping(
+                f'00000000-0000-0000-0000-00000000000{number}', name, number)
+            for number, name in ((2, 'cell1'), (3, 'cell2'))}
+        self.placement = placement.MemoryPlacement()
+        self.operator = tasks.Process('operator', is_trusted=True)
+        self.nova = nova.MemoryNova(
+            self.loop, tasks.Process('nova', is_trusted=True),
+            self._call_as_nova, self.schedule)
+        self.nova.duration_s = self._duration_s
+        self.nova.fails = lambda what: (
+            not self.faults.is_off and self._durations.random() < 0.05)
+        self.schedulers = []
+        self.engines = []
+        self._numbers = itertools.count(1)
+        self._depths = {}
+        #: {name of a cell that hangs: until when}
+        self.hanging = {}
+        self.watcher = None
+        #: How often something was written to the database.
+        self.writes = 0
+
+    # -- life ------------------------------------------------------------
+
+    def __enter__(self):
+        self._exits.enter_context(processes.configured(
+            _directory(), self.settings))
+        substitutes.use(self.loop, self.seed)
+        for patch in (
+                *nova_records.Records(self).patches(),
+                mock.patch.object(report, 'report_client_singleton',
+                                  self._report_client),
+                mock.patch.object(nova_api.NovaAPI, '_get_client',
+                                  lambda _api: nova_client.Client(self)),
+                mock.patch.object(request_filter, 'process_reqspec',
+                                  lambda context, spec_obj: True),
+                mock.patch.object(nova_rpc, 'NOTIFIER', mock.Mock(
+                    is_enabled=lambda: False)),
+                mock.patch.object(host_states, 'FEW', -1),
+                mock.patch.object(host_services, 'is_up', _is_up),
+                mock.patch.object(connection.Database, 'reader',
+                                  self._seamed(connection.Database.reader)),
+                mock.patch.object(connection.Database, 'writer',
+                                  self._seamed(connection.Database.writer))):
+            self._exits.enter_context(patch)
+        for number in range(self.HOSTS):
+            self._add_host(number)
+        return self
+
+    def __exit__(self, *exc_info):
+        try:
+            for process in (*self.schedulers, *self.engines):
+                process.kill()
+            for process in (self.nova.process, self.operator):
+                self.loop.crash(process)
+        finally:
+            substitutes.use(None, self.seed)
+            self._exits.close()
+
+    def _add_host(self, number):
+        name = f'host{number}'
+        uuid = f'10000000-0000-0000-0000-00000000000{number}'
+        cell = sorted(self.cells)[number % len(self.cells)]
+        amounts = {'VCPU': self.VCPUS, 'MEMORY_MB': self.VCPUS * 1024,
+                   'DISK_GB': self.VCPUS * 10}
+        self.nova.hosts[name] = nova.Host(uuid, name, cell, amounts)
+        self.placement.add(uuid, name, amounts)
+
+    def start(self, schedulers=2, engines=2):
+        """Start the processes of nova_preempt."""
+        for number in range(schedulers):
+            self.schedulers.append(processes.Scheduler(
+                self, f'scheduler{number}'))
+        for number in range(engines):
+            self.engines.append(processes.Engine(self, f'engine{number}'))
+        for process in (*self.schedulers, *self.engines):
+            process.start()
+
+    # -- seams -----------------------------------------------------------
+
+    def _duration_s(self, what):
+        chance = self._durations.random()
+        return (self._durations.uniform(0.1, 3) if chance < 0.9
+                else self._durations.uniform(3, 40))
+
+    def seam(self, kind, what):
+        """Let others go on; fail before anything is done, if that is drawn.
+        """
+        self.call(kind, what, lambda: None)
+
+    def call(self, kind, what, function, once=False):
+        """Call a service, which takes time and may fail; its result.
+
+        The fault is drawn before, the answer may be lost afterwards.
+
+        :param once: whether its answer always comes
+        """
+        loop = self.loop
+        if loop.current is None:
+            return function()
+        may_repeat = not once and kind in _SERVICES
+        fault = self.faults.draw()
+        if fault == 'crash' and self._may_crash(loop.current.process):
+            loop.tell('CRASH at', kind, what)
+            if may_repeat and self.faults.rng.random() < 0.5:
+                self._deliver_late(kind, what, function)
+            self.kill(loop.current.process)
+        if fault == 'slow':
+            loop.tell('slow', kind, what)
+            loop.sleep(self.faults.rng.uniform(1, 65))
+        else:
+            loop.switch()
+        if fault == 'refused':
+            loop.tell('refused', kind, what)
+            raise _ERRORS[kind](lost=False)
+        if fault == 'late' and may_repeat:
+            self._deliver_late(kind, what, function)
+            loop.sleep(self.faults.rng.uniform(0, 30))
+            raise _ERRORS[kind](lost=True)
+        result = function()
+        if fault == 'twice' and may_repeat:
+            loop.tell('twice', kind, what)
+            loop.switch()
+            result = function()
+        loop.tell(kind, what)
+        if fault == 'lost' and may_repeat:
+            loop.tell('answer lost', kind, what)
+            loop.sleep(self.faults.rng.uniform(0, 10))
+            raise _ERRORS[kind](lost=True)
+        return result
+
+    def _deliver_late(self, kind, what, function):
+        """Have a request arrive after whoever sent it has given up."""
+        def deliver():
+            self.loop.sleep(self.faults.rng.uniform(0, 60))
+            self.loop.tell('late', kind, what)
+            with contextlib.suppress(nova_exc.ClientException):
+                function()
+
+        self.loop.start(self.nova.process, f'late {what[:30]}', deliver)
+
+    def _may_crash(self, process):
+        return any(each.process is process
+                   for each in (*self.schedulers, *self.engines))
+
+    def kill(self, process):
+        """Crash a process of ours; it is started again later."""
+        found = next(each for each in (*self.schedulers, *self.engines)
+                     if each.process is process)
+        found.kill_and_restart(self.faults.rng.choice((0.5, 5, 30, 100)))
+
+    def _seamed(self, transaction):
+        """The same transaction, before and after which others may go on."""
+        world = self
+
+        @contextlib.contextmanager
+        def seamed(database):
+            task = world.loop.current
+            if task is None or task in world._depths:
+                with transaction(database) as session:
+                    yield session
+                return
+            world.seam('database', 'begin')
+            world._depths[task] = True
+            try:
+                with transaction(database) as session:
+                    yield session
+            finally:
+                del world._depths[task]
+                world.writes += 1
+            fault = world.faults.draw()
+            if fault == 'lost':
+                world.loop.tell('answer lost', 'database')
+                raise db_exc.DBConnectionError('explored: answer lost')
+            world.loop.switch()
+        return seamed
+
+    # -- services --------------------------------------------------------
+
+    def _report_client(self):
+        return processes.ReportClient(self)
+
+    def _call_as_nova(self, method, url, body=None):
+        """Placement for Nova itself, which tries again where that fails."""
+        self.loop.switch()
+        return self.placement.call(method, url, body)
+
+    def schedule(self, servers, operation):
+        """What the conductor does: ask a scheduler over the bus.
+
+        :returns: the names of the hosts
+        """
+        alive = [each for each in self.schedulers if each.is_serving]
+        while not alive:
+            self.loop.sleep(1)
+            alive = [each for each in self.schedulers if each.is_serving]
+        scheduler = self._durations.choice(alive)
+        task = scheduler.ask(servers)
+        self.loop.join(task)
+        if task.error is None and task.result is not None and (
+                self._durations.random() < 0.005 and not self.faults.is_off):
+            self.loop.tell('answer lost', 'scheduler')
+            self._free_as_an_operator(servers)
+            raise messaging.MessagingTimeout('explored')
+        if isinstance(task.error, BUGS):
+            raise task.error.with_traceback(task.error.__traceback__)
+        if task.error is not None:
+            raise task.error
+        if task.result is None:
+            # Its process is dead: no heartbeat comes any more.
+            self.loop.sleep(60)
+            self._free_as_an_operator(servers)
+            raise messaging.MessagingTimeout('explored')
+        return task.result
+
+    def _free_as_an_operator(self, servers):
+        """Free what a claim of Nova's own has left behind.
+
+        Nova does not where the answer of its scheduler is lost; what of it is
+        by a decision of ours is ours to free.
+        """
+        for server in servers:
+            if not self.watcher.has_decision(server.uuid):
+                self.nova.free(server.uuid)
+
+
+@functools.cache
+def _directory():
+    """Where the database of this process is, until it ends."""
+    path = tempfile.mkdtemp(
+        prefix='explored-', dir='/dev/shm' if os.path.isdir('/dev/shm')
+        else None)
+    atexit.register(shutil.rmtree, path, True)
+    return path
+
+
+def _is_up(service):
+    return service['is_up'] if isinstance(service, dict) else service.is_up

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Explores orders of events: see tests/exploration.
+
+Each seed is one exploration. A failure is told with its seed, what was wrong,
+the operations that are enough for it, and the command that plays it again.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+TOP = pathlib.Path(__file__).parents[1]
+
+
+def make_parser():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument('--seeds', default='1-50',
+                        help='FIRST-LAST, or several with commas')
+    parser.add_argument('--operations', type=int, default=60,
+                        help='how many of users and operators; 60')
+    parser.add_argument('--only', help='their numbers, with commas: no others')
+    parser.add_argument('--fault', default='',
+                        help='a mended fault to put back, see '
+                             'tests/exploration/mended_faults.py')
+    parser.add_argument('--trace', action='store_true',
+                        help='tell everything that happens')
+    parser.add_argument('--digest', action='store_true',
+                        help='tell a digest of the trace of each seed')
+    parser.add_argument('--no-failures', action='store_true',
+                        help='no call fails, and nothing crashes by itself')
+    parser.add_argument('--no-shortening', action='store_true')
+    parser.add_argument('--first', action='store_true',
+                        help='stop at the first failure')
+    parser.add_argument('--processes', type=int, default=1)
+    parser.add_argument('--done', help='a file of the seeds that are done, '
+                                       'which are left out')
+    return parser
+
+
+def list_seeds(args):
+    """The seeds that are to be explored, without those that are done."""
+    found = []
+    for part in args.seeds.split(','):
+        first, _, last = part.partition('-')
+        found.extend(range(int(first), int(last or first) + 1))
+    if args.done and os.path.exists(args.done):
+        done = {int(line) for line in pathlib.Path(
+            args.done).read_text().split()}
+        found = [seed for seed in found if seed not in done]
+    return found
+
+
+class Explorer:
+    """Explores seeds in this process, in virtual time."""
+
+    def __init__(self, args):
+        # In this order: the clock is in place before anything of ours is
+        # imported that has it as a default.
+        from nova_preempt.cmd import native_threads  # noqa: F401
+        from tests.exploration import preparation
+        preparation.prepare()
+        from tests.exploration import explore
+        from tests.exploration import mended_faults
+        from tests.exploration import operations
+        self._args = args
+        self._explore = explore
+        self._operations = operations
+        self._faults = mended_faults
+
+    def run(self, seeds):
+        """Explore; 1 if something was found."""
+        began, failures, done = time.process_time(), 0, 0
+        for done, seed in enumerate(seeds, 1):
+            failures += self._run_one(seed)
+            if self._args.done:
+                with open(self._args.done, 'a') as file:
+                    file.write(f'{seed}\n')
+            if failures and self._args.first:
+                break
+            if done % 20 == 0:
+                self._tell_progress(done, len(seeds), failures, began)
+        self._tell_progress(done, len(seeds), failures, began)
+        return bool(failures)
+
+    @staticmethod
+    def _tell_progress(done, count, failures, began):
+        took_s = time.process_time() - began
+        print(f'{done} of {count} seeds, {failures} failed, '
+              f'{took_s / max(1, done):.1f} s of processor each', flush=True)
+
+    def _run_one(self, seed):
+        args = self._args
+        chosen = self._operations.draw(seed, args.operations)
+        if args.only is not None:
+            wanted = {int(number) for number in args.only.split(',')
+                      if number}
+            chosen = [each for each in chosen if each.number in wanted]
+        digest = hashlib.sha256()
+
+        def trace(line):
+            digest.update(line.encode())
+            if args.trace:
+                print(line)
+
+        with self._faults.put_back(args.fault):
+            failure = self._explore.Exploration(
+                seed, chosen, trace if args.trace or args.digest else None,
+                faults=not args.no_failures).run()
+            if args.digest:
+                print(f'seed {seed}: {digest.hexdigest()}')
+            if failure is not None:
+                self._tell(failure)
+        return failure is not None
+
+    def _tell(self, failure):
+        args = self._args
+        text = failure.text.strip()
+        print(f'seed {failure.seed}: {failure.kind}: '
+              f'{text if args.trace else text.splitlines()[-1]}', flush=True)
+        if not args.no_shortening and args.only is None:
+            failure = self._explore.shorten(failure,
+                                            faults=not args.no_failures)
+            print(f'  {len(failure.operations)} operations are enough: '
+                  f'{failure.text.strip().splitlines()[-1]}')
+        numbers = ','.join(str(each.number) for each in failure.operations)
+        print(f'  again: tools/explore.py --seeds {failure.seed} '
+              f'--operations {args.operations} --only {numbers} --trace'
+              + (f' --fault {args.fault}' if args.fault else ''), flush=True)
+
+
+def run_processes(args, seeds):
+    """Explore in several processes; 1 if one of them found something."""
+    def run(number):
+        mine = ','.join(map(str, seeds[number::args.processes]))
+        # The last ones count.
+        return subprocess.call(
+            [sys.executable, '-W', 'ignore', __file__, *sys.argv[1:],
+             '--processes=1', f'--seeds={mine}'])
+
+    with concurrent.futures.ThreadPoolExecutor(args.processes) as pool:
+        return max(pool.map(run, range(args.processes)))
+
+
+def main():
+    args = make_parser().parse_args()
+    seeds = list_seeds(args)
+    if not seeds:
+        print('no seed is left')
+        return 0
+    if args.processes > 1:
+        return run_processes(args, seeds)
+    if os.environ.get('PYTHONHASHSEED') != '0':
+        # The order of sets of strings is part of the order of events.
+        os.execve(sys.executable, [sys.executable, '-W', 'ignore', __file__,
+                                   *sys.argv[1:]],
+                  os.environ | {'PYTHONHASHSEED': '0'})
+    sys.path.insert(0, str(TOP))
+    return Explorer(args).run(seeds)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
