@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that reservations leave to a waiting request."""
+"""Checks which hosts reservations leave open to a waiting request."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.reservation import leases
 from nova_preempt.core.reservation import reservation_model
 
-# How Nova calls scheduler hints in a body; both are taken.
+# Nova's names of scheduler hints in a body.
 HINTS = ("os:scheduler_hints", "OS-SCH-HNT:scheduler_hints")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReservationRules:
-    """What is known of reservations in a pass."""
+    """The reservations as they are in a pass, and how early hosts close."""
 
     view: leases.LeaseView
     guard: leases.Guard
 
     def free_s(self, host: str) -> float:
-        """For how long a host is nobody's."""
+        """Return for how many seconds a host is reserved for nobody."""
         return self.view.free_s(host)
 
     def lead_s(self, alternative: backlog_model.Alternative) -> float:
-        """For how long a server of a flavor has to have its host."""
+        """Return for how long a server of a flavor must have its host."""
         return self.guard.lead_s(
             alternative.preemptible, alternative.minimum_run_s,
             alternative.notice_s, )
 
     def answer(self,
             request: backlog_model.Request) -> leases.ReservedHosts | None:
-        """Where its reservations lead a request, None if it names none."""
+        """Return the hosts of its reservations, None if a request names none.
+        """
         ids = reservations(request.body)
         return self.view.answer(ids, request.project_id) if ids else None
 

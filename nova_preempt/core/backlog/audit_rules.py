@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that find inconsistent requests which nothing repairs."""
+"""Finds inconsistent requests that nothing repairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.backlog import request_states
 from nova_preempt.core.observed_server import ObservedServer
 
-#: So long after it was closed a request has nothing left to clear up.
+#: A request is cleaned up within so long after it was closed.
 CLEARED_S = 3600
 
 _THERE = (backlog_model.BUILDING, backlog_model.RUNNING, backlog_model.AWAY)
@@ -21,10 +21,10 @@ _THERE = (backlog_model.BUILDING, backlog_model.RUNNING, backlog_model.AWAY)
 def inconsistency(request: backlog_model.Request, seen: Iterable[
         ObservedServer], victims: Mapping[str, str], now: datetime.datetime,
         options: boot_outcome.Options) -> str:
-    """Say what whoever follows an open request would change, '' = nothing.
+    """Return what the tracker would change of an open request, '' for nothing.
 
-    It is what is wrong with one that nobody follows: placing for ever, active
-    without servers, evicted by nobody.
+    Finds requests that the tracker does not follow: placing for ever, active
+    without servers, or evicted although no server was preempted.
     """
     verdict = boot_outcome.expire(request, now) or request_states.judge(
         request, seen, victims, now, options)
@@ -37,10 +37,10 @@ def inconsistency(request: backlog_model.Request, seen: Iterable[
 
 def surplus_servers(request: backlog_model.Request, tagged: Mapping[int,
         Iterable[str]], now: datetime.datetime) -> list[str]:
-    """Return the uuids of servers that are too many.
+    """Return the uuids of surplus servers of a request.
 
-    More than were asked for with a boot, or of a boot that was given up so
-    long ago that nobody looks for them.
+    A server is surplus if its boot has more servers than were requested, or
+    was given up more than LATE_S ago.
 
     :param tagged: {number of a boot: uuids of the servers with its tag}
     """
@@ -49,7 +49,7 @@ def surplus_servers(request: backlog_model.Request, tagged: Mapping[int,
     found: list[str] = []
     for number, uuids in sorted(tagged.items()):
         boot = boots.get(number)
-        # Those that are known have come first.
+        # Known servers come first.
         ordered = sorted(uuids, key=lambda uuid: (uuid not in known, uuid))
         if boot is None or _is_forgotten(boot, now):
             found += ordered
@@ -66,7 +66,7 @@ def _is_forgotten(boot: backlog_model.Boot, now: datetime.datetime) -> bool:
 
 def has_stale_trust(request: backlog_model.Request,
                  now: datetime.datetime) -> bool:
-    """Whether a closed request has a trust for too long."""
+    """Tell whether a request kept its trust long after it was closed."""
     age_s = (now - request.updated_at).total_seconds()
     return (request.state in backlog_model.CLOSED and request.trust_id != ""
             and age_s >= CLEARED_S)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controller of the backlog: starts requests, and follows what was started.
+"""Controller of the backlog: starts waiting requests and tracks their boots.
 
-``follow`` judges each request by what Nova has of its servers: they are built,
-run, were evicted, or could not be placed. A step is a pass over the requests
-that wait: which start, on which hosts, for which hosts are kept, and what the
-others are told.
+``follow`` updates each request from the state of its servers in Nova: they are
+being built, run, were evicted, or found no host. ``step`` is one pass over the
+waiting requests: it decides which start, on which hosts, for which requests
+hosts are kept free, and the reason that each of the others waits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from nova_preempt.core.model import SECOND
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """The options of an operator.
+    """Operator options of the backlog.
 
     :param interval_s: the time from one step to the next
     """
@@ -41,7 +41,7 @@ class Options:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Record:
-    """Write down what has become of an open request, and delete servers."""
+    """Record a transition of an open request, and delete servers."""
 
     request: backlog_model.Request
     verdict: boot_outcome.Verdict
@@ -49,9 +49,9 @@ class Record:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Clear:
-    """Clear up after a closed request, its trust last.
+    """Clean up after a closed request; its trust goes last.
 
-    :ivar is_last: whether nothing but the trust is left then
+    :ivar is_last: whether only the trust is left after this
     """
 
     request: backlog_model.Request
@@ -61,12 +61,12 @@ class Clear:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Followed:
-    """Result of follow(): how requests have changed.
+    """Result of follow(): the transitions of requests.
 
-    :ivar requests: those that are still open
-    :ivar waiting: those of them with servers to start
-    :ivar coming_back: the uuids of servers that were evicted, are kept, and
-        that open requests have come back
+    :ivar requests: the requests that are still open
+    :ivar waiting: the open requests with servers to start
+    :ivar coming_back: the uuids of evicted servers that are kept, and that an
+        open request brings back
     """
 
     records: tuple[Record, ...]
@@ -80,12 +80,12 @@ def follow(requests: Collection[backlog_model.Request], closed: Collection[
         backlog_model.Request], seen: Mapping[str,
         request_servers.FoundServers], now_us: int,
         options: boot_outcome.Options) -> Followed:
-    """Return what has become of requests, given what Nova has.
+    """Return the transitions of requests, given their servers in Nova.
 
-    :param requests: those that are open
-    :param closed: closed ones of which something may be left to clear up
-    :param seen: {uuid of a request: what Nova has of its servers}, without
-        requests of which that is unknown now
+    :param requests: the open requests
+    :param closed: closed requests that may still have something to clean up
+    :param seen: {uuid of a request: its servers in Nova}, without requests
+        whose servers cannot be read now
     """
     now = _naive(now_us)
     records, followed, cleared = [], [], list(closed)
@@ -119,9 +119,9 @@ class Observed:
     """The backlog at the time of a pass.
 
     :ivar ranked: the requests with servers to start, in the operator's order;
-        none while the backlog is paused
-    :ivar requests: all that are open
-    :ivar cloud: None: Nova or Placement cannot tell what capacity there is
+        empty while the backlog is paused
+    :ivar requests: all open requests
+    :ivar cloud: None: Nova or Placement cannot tell the capacity of hosts
     """
 
     options: Options
@@ -132,10 +132,10 @@ class Observed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """Values that one step keeps for the next.
+    """State that one step keeps for the next.
 
     :ivar turns: the last turn of each project
-    :ivar unseen: the uuids of requests that the last pass did not get to
+    :ivar unseen: the uuids of requests that the last pass did not reach
     """
 
     turns: Mapping[str, Turn] = dataclasses.field(default_factory=dict)
@@ -144,7 +144,7 @@ class Memory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Note:
-    """Write down what a request waits for."""
+    """Record the reason that a request waits."""
 
     request: backlog_model.Request
     note: pass_values.Note
@@ -160,14 +160,14 @@ class Launch:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AskQuota:
-    """Ask Nova what the user of a request may use, for the next pass."""
+    """Ask Nova for the quota of the user of a request, for the next pass."""
 
     request: backlog_model.Request
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Fault:
-    """Log the exception that was raised as a request was looked at."""
+    """Log the exception that was raised while a request was evaluated."""
 
     request: backlog_model.Request
     exception: Exception
@@ -178,7 +178,7 @@ Intent: TypeAlias = Note | Launch | AskQuota | Fault
 
 def step(
     observed: Observed, memory: Memory, now_us: int) -> Step[Intent, Memory]:
-    """Return which requests start, and what the others wait for."""
+    """Return which requests start, and the reasons that the others wait."""
     now, ranked = _naive(now_us), observed.ranked
     by_uuid = {request.uuid: request for request in ranked}
     intents: list[Intent] = []
@@ -205,7 +205,7 @@ def step(
 def _notes(
     waiting: Collection[backlog_model.Request],
     notes: Mapping[str, pass_values.Note]) -> list[Note]:
-    """Return what is new of these."""
+    """Return the notes that differ from the recorded ones."""
     return [
         Note(request, note) for request in waiting
         if (note := notes.get(request.uuid)) is not None

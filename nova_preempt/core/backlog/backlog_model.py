@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Requests that wait: the nouns that all who deal with them share."""
+"""Data model of waiting requests, shared by all modules that handle them."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from typing import Any
 from nova_preempt.core.model import Resources
 
 # States of a request.
-WAITING = "waiting"  # for room, its window or its quota
-PLACING = "placing"  # Nova was asked for servers, and has not answered yet
+WAITING = "waiting"  # for capacity, its window or its quota
+PLACING = "placing"  # Nova was asked for servers, which are not built yet
 ACTIVE = "active"  # all its servers run
-PARTLY_ACTIVE = "partly_active"  # fewer than were asked for do
-EVICTED = "evicted"  # its servers gave way; they may come back
-DONE = "done"  # its servers were deleted by who owns them
-FAILED = "failed"  # Nova has refused; the reason has Nova's words
+PARTLY_ACTIVE = "partly_active"  # fewer servers run than were requested
+EVICTED = "evicted"  # its servers were evicted; they may come back
+DONE = "done"  # its servers were deleted by their owner
+FAILED = "failed"  # Nova has refused; the reason quotes Nova
 CANCELLED = "cancelled"  # by a user
-EXPIRED = "expired"  # it has waited for as long as it was to
+EXPIRED = "expired"  # its longest wait is over
 OPEN = (WAITING, PLACING, ACTIVE, PARTLY_ACTIVE, EVICTED)
 CLOSED = (DONE, FAILED, CANCELLED, EXPIRED)
 STATES = (*OPEN, *CLOSED)
-#: In others no pass has anything to say of a request.
+#: States in which a request has a position in the queue.
 IN_ORDER = (WAITING, PARTLY_ACTIVE, EVICTED)
 
 # States of a boot, which is one POST /servers.
-ASKING = "asking"  # written before Nova is asked: it may have been
+ASKING = "asking"  # recorded before Nova is asked, which may have happened
 ASKED = "asked"  # Nova has accepted
 SETTLED = "settled"  # each of its servers runs, or is gone
 REFUSED = "refused"  # Nova has not accepted
 IN_VAIN = "in_vain"  # Nova found no host for any of its servers
-LOST = "lost"  # nobody knows; it has not arrived for so long that it will not
+LOST = "lost"  # unknown; no server has appeared in time
 
 # States of a server of a request.
 BUILDING = "building"
-RUNNING = "running"  # was built; what its owner does with it is theirs
-AWAY = "away"  # gave way, and is kept: shelved, or stopped
-ENDED = "ended"  # gave way, and was deleted
+RUNNING = "running"  # was built, whatever its owner does with it
+AWAY = "away"  # evicted, and kept: shelved, or stopped
+ENDED = "ended"  # evicted, and deleted
 GONE = "gone"  # its owner has deleted it
-ERROR = "error"  # Nova could not build it, and would not the next time
+ERROR = "error"  # Nova could not build it, nor could a retry
 UNPLACED = "unplaced"  # Nova found no host; it is deleted, and does not count
 
 
@@ -83,7 +83,7 @@ class Priorities:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Boot:
-    """One POST /servers for a request.
+    """A POST /servers that was sent for a request.
 
     ``tag`` is on each of its servers, so that they are found again.
     """
@@ -159,13 +159,13 @@ class Request:
     position: int | None = None
     estimate_s: int | None = None
     ends_servers: bool = False
-    # When it began to wait last, how often it came back, how often Nova had
-    # no room for it since, and when it is tried next.
+    # The begin of its current wait, its returns, the failed tries since,
+    # and the time of the next try.
     waits_since: datetime.datetime | None = None
     returns: int = 0
     tries: int = 0
     next_try_at: datetime.datetime | None = None
-    # When its trust expires; None: so late that it does not matter.
+    # When its trust expires; None: practically never.
     trust_until: datetime.datetime | None = None
     boots: tuple[Boot, ...] = ()
     servers: tuple[OwnServer, ...] = ()
@@ -173,7 +173,7 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """What has become of a request when, and why."""
+    """A state transition of a request: its time, and the reason."""
 
     at: datetime.datetime
     state: str
@@ -181,11 +181,11 @@ class Change:
 
 
 def missing(request: Request) -> int:
-    """Return how many of its servers are still to be started.
+    """Return how many servers of a request are still to be started.
 
-    One that is kept elsewhere, as a shelved one is, comes back by itself. One
-    that its owner has deleted is not wanted any more, and one that could not
-    be built would not be the next time.
+    A victim that is kept, such as a shelved one, returns by itself. A server
+    that its owner has deleted is not wanted any more, and a server that could
+    not be built would fail again.
     """
     if not request.servers:
         return request.count
@@ -196,16 +196,16 @@ def missing(request: Request) -> int:
 
 
 def least(request: Request) -> int:
-    """Return how many more of its servers start together, or none does."""
+    """Return the minimum number of missing servers that start together."""
     there = request.count - missing(request)
     return max(1, request.least_count - there)
 
 
 def has_group(request: Request) -> bool:
-    """Whether its servers are in a server group of their own."""
+    """Tell whether the servers of a request have their own server group."""
     return request.apart and request.count > 1
 
 
 def group_name(request: Request) -> str:
-    """Return the name of this group, by which it is found again."""
+    """Return the name of this server group, by which it is found again."""
     return f"backlog:{request.uuid}"

@@ -13,22 +13,23 @@ from typing import Any
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.eviction import return_controller
 
-#: The longest pause between two tries, in seconds. Room may come any time.
+#: The longest pause between two tries, in seconds, since capacity may appear
+#: at any time.
 LONGEST_PAUSE_S = 600
 
-# Why a request waits after a try; see dispatch.py for what a pass says.
+# Reasons to wait after a try; see dispatch.py for those of a pass.
 NO_HOST = "no_valid_host"
 NO_ANSWER = "no_answer"
 QUOTA = "quota"
 REFUSED = "refused"  # for now
 CODES = (NO_HOST, NO_ANSWER, QUOTA, REFUSED)
 
-#: So often Nova may find a conflict before that is taken for a no.
+#: So many conflicts are retried before the boot counts as refused.
 _MOST_CONFLICTS = 5
-#: So long a server may take to be built: longer than large images take.
+#: The longest build of a server: longer than large images take.
 BUILDING_S = 3600
-#: The pause after the first try that found no host: about as long as a server
-#: takes to leave.
+#: The pause after the first try that found no host: about as long as an
+#: eviction takes.
 RETRY_S = 30
 
 NOT_WAITING: Mapping[str, Any] = {
@@ -37,7 +38,7 @@ NOT_WAITING: Mapping[str, Any] = {
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """What an operator may set.
+    """Operator options of boots.
 
     :param undecided_s: after so long a boot without an answer has arrived at
         Nova, or never will
@@ -52,16 +53,15 @@ class Options:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to be written down of a request, and done about it.
+    """A state transition of a request, and the servers to delete for it.
 
-    :param state: its state from now on
-    :param values: what else changes of it, by the names of
-        backlog_model.Request
-    :param servers: those that are new or changed
-    :param forgotten: the uuids of those of which nothing is left
-    :param boots: those that changed
-    :param deletes: the uuids of servers that are to be deleted
-    :param locked: those of servers that would be, were they not locked
+    :param state: its new state
+    :param values: other changed values, by the names of backlog_model.Request
+    :param servers: servers that are new or changed
+    :param forgotten: the uuids of servers to remove from the request
+    :param boots: boots that changed
+    :param deletes: the uuids of servers to delete
+    :param locked: the uuids of servers that are not deleted as they are locked
     """
 
     state: str
@@ -73,7 +73,7 @@ class Verdict:
     locked: tuple[str, ...] = ()
 
     def changes(self, request: backlog_model.Request) -> bool:
-        """Whether there is anything to write down."""
+        """Tell whether there is anything to record."""
         return bool(self.servers or self.forgotten or self.boots) or any(
             getattr(request, name) != value
             for name, value in (*self.values.items(), ("state", self.state)))
@@ -81,7 +81,7 @@ class Verdict:
 
 def with_verdict(request: backlog_model.Request,
           verdict: Verdict) -> backlog_model.Request:
-    """Return the request as a verdict leaves it."""
+    """Return the request after a verdict."""
     servers = {
         item.uuid: item
         for item in (*request.servers, *verdict.servers)
@@ -95,7 +95,7 @@ def with_verdict(request: backlog_model.Request,
 
 
 class BootAnswer(enum.Enum):
-    """How Nova has taken a boot."""
+    """Kinds of answers of Nova to a boot."""
 
     ACCEPTED = "accepted"
     QUOTA = "quota"  # more than the user may have now
@@ -106,12 +106,12 @@ class BootAnswer(enum.Enum):
 
 def classify_answer(status: int | None, kind: str, text: str,
         tries: int = 0) -> BootAnswer:
-    """Say how Nova has taken a boot.
+    """Return the kind of Nova's answer to a boot.
 
     :param status: of HTTP, None if there was no answer
-    :param kind: what Nova calls its error, '' if it is not Nova that answers
-    :param text: Nova's words
-    :param tries: how often it was tried before
+    :param kind: the name of Nova's error, '' if the answer is not Nova's
+    :param text: Nova's message
+    :param tries: how often the boot was tried before
     """
     if status is None or status >= 500 or status < 200:
         return BootAnswer.UNKNOWN
@@ -124,16 +124,16 @@ def classify_answer(status: int | None, kind: str, text: str,
         return BootAnswer.QUOTA
     if status == 409:
         return BootAnswer.LATER if tries < _MOST_CONFLICTS else BootAnswer.NO
-    # What is in front of Nova may refuse for any reason, and for a while.
+    # A proxy in front of Nova may refuse for any reason, temporarily.
     return BootAnswer.NO if status in (400, 403,
         404) and kind else BootAnswer.LATER
 
 
 def with_boot(request: backlog_model.Request, boot: backlog_model.Boot,
         forgotten: Sequence[int] = ()) -> backlog_model.Request:
-    """Return the request as it is while Nova is asked for a boot.
+    """Return the request while Nova is asked for a boot.
 
-    :param forgotten: the numbers of boots that it does without from now on
+    :param forgotten: the numbers of boots to remove from the request
     """
     return dataclasses.replace(
         request, state=backlog_model.PLACING, reason="",
@@ -145,13 +145,13 @@ def with_boot(request: backlog_model.Request, boot: backlog_model.Boot,
 def judge_answer(request: backlog_model.Request, boot: backlog_model.Boot,
         how: BootAnswer, text: str, server_uuid: str, now: datetime.datetime,
         options: Options) -> Verdict:
-    """Say what becomes of a request that is being placed.
+    """Return the transition of a request by Nova's answer to its boot.
 
-    Nothing where that is unknown: a later look finds out.
+    An unknown answer changes nothing: the tracker finds out later.
 
     :param request: as it was before the boot
-    :param text: Nova's words, if it has not accepted
-    :param server_uuid: of the first server, if it has; '' if nobody knows
+    :param text: Nova's message, if it has not accepted
+    :param server_uuid: of the first server, if it has; '' if unknown
     """
     if how is BootAnswer.UNKNOWN:
         return Verdict(backlog_model.PLACING, {})
@@ -173,9 +173,9 @@ def judge_answer(request: backlog_model.Request, boot: backlog_model.Boot,
 def without_flavor(
     request: backlog_model.Request, boot: backlog_model.Boot
 ) -> Verdict | None:
-    """Say that a request goes on without a flavor that is gone.
+    """Remove a deleted flavor from the alternatives of a request.
 
-    :returns: None where it has no other
+    :returns: None if the request has no other flavor
     """
     left = tuple(item for item in request.alternatives
                  if item.flavor_id != boot.flavor_id)
@@ -189,9 +189,9 @@ def without_flavor(
 def refuse(
     request: backlog_model.Request, text: str, now: datetime.datetime,
     options: Options, ) -> Verdict:
-    """Say what becomes of a request whose servers cannot be started.
+    """Return the transition of a request whose servers cannot be started.
 
-    One that runs in part goes on with that.
+    A request of which a part runs stays partly active.
     """
     if any(item.state == backlog_model.RUNNING for item in request.servers):
         values = retry_values(request, REFUSED, text, now, options)
@@ -201,7 +201,7 @@ def refuse(
 
 def why_too_late(request: backlog_model.Request,
                  now: datetime.datetime) -> str:
-    """Why no servers are started for it for the first time, '' = they are."""
+    """Return why a request may no longer start for the first time, or ''."""
     if request.not_after is not None and now >= request.not_after:
         return f"It had to start until {request.not_after}Z."
     if request.longest_wait_s is not None and (
@@ -213,7 +213,7 @@ def why_too_late(request: backlog_model.Request,
 
 def is_startable(request: backlog_model.Request,
                  now: datetime.datetime) -> bool:
-    """Tell whether servers of a request start once there is room."""
+    """Tell whether servers of a request start once there is capacity."""
     if request.state == backlog_model.WAITING:
         return True
     states = [item.state for item in request.servers]
@@ -223,13 +223,13 @@ def is_startable(request: backlog_model.Request,
         or (request.state == backlog_model.EVICTED
             and backlog_model.AWAY in states)):
         return False
-    # What has given way comes back whenever that is.
+    # A victim comes back at any time.
     return backlog_model.ENDED in states or not why_too_late(request, now)
 
 
 def expire(request: backlog_model.Request,
            now: datetime.datetime) -> Verdict | None:
-    """Say that a request waits no longer; None if it does."""
+    """Return the verdict that a request has expired, None if it has not."""
     reason = why_too_late(request, now)
     if request.state != backlog_model.WAITING or not reason:
         return None
@@ -238,7 +238,7 @@ def expire(request: backlog_model.Request,
 
 def retry_values(request: backlog_model.Request, code: str, text: str,
         now: datetime.datetime, options: Options) -> dict[str, Any]:
-    """What changes of a request after a try that may go well later."""
+    """Return the values of a request to retry after a failed try."""
     kept = request.waits_for.get("kept")
     return {
         "waits_for": {"code": code, "text": text,
@@ -251,7 +251,7 @@ def retry_values(request: backlog_model.Request, code: str, text: str,
 
 
 def refused(request: backlog_model.Request) -> str:
-    """Return the code of Nova's last answer, '' if none was in vain."""
+    """Return the code of Nova's last refusal, '' if there was none."""
     if not request.tries:
         return ""
     code: str = request.waits_for.get("code", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Capacity of hosts that remains during one pass."""
+"""Tracks the remaining capacity of hosts during a pass."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from nova_preempt.core.backlog.suitable_hosts import spread
 from nova_preempt.core.model import Resources
 from nova_preempt.core.reservation import leases
 
-#: Of servers that nobody has looked for yet.
+#: Initial search state: first host, most servers.
 _NEVER = (0, sys.maxsize)
 
 
 class CapacityTracker:
-    """What is left of the rooms; each start takes its part.
+    """The remaining capacity of all hosts; each start claims a part.
 
-    Room only shrinks while a pass lasts, so a host that has none for one kind
-    of server is not looked at again for that kind.
+    Capacity only shrinks during a pass, so a host that has none for one kind
+    of server is not evaluated again for that kind.
 
-    :param rooms: those of all hosts
+    :param rooms: the capacity of all hosts
     :param lead_s: see suitable_hosts.SuitableHosts
-    :param departures: for how long servers keep their places
-    :ivar rooms: what is left of them, by the number of the host
-    :ivar group_hosts: where the servers of groups are
+    :param departures: estimates how long servers keep their space
+    :ivar rooms: the remaining capacity, by the number of the host
+    :ivar group_hosts: the hosts of the servers of groups
     """
 
     def __init__(self, rooms: Iterable[HostCapacity], lead_s: Callable[[
@@ -51,22 +51,22 @@ class CapacityTracker:
         self._number = {
             room.host: number for number, room in enumerate(self.rooms)}
         self._suited: dict[CapacityKey, SuitableHosts] = {}
-        # Held for one that is to start there once that is possible: when that
-        # is, None if nobody knows, how much, and for which affinity group.
+        # {host: (start in so many seconds, None if unknown; held amounts;
+        # affinity group)}.
         self._held: dict[int, tuple[int | None, Resources, str]] = {}
-        # Hosts in the order in which their room shrank.
+        # Hosts in the order in which their capacity shrank.
         self._shrunk: list[str] = []
-        # Which host is the first that may have room, and how many servers find
-        # some at most.
+        # The first host that may fit a kind of server, and the most servers
+        # that fit in all.
         self._searched: dict[tuple[CapacityKey, str], tuple[int, int]] = {}
-        # The hosts that had room for so many when so much had been taken.
+        # The hosts that fitted so many at a position in _shrunk.
         self._hosts: dict[
             tuple[CapacityKey, str, int], tuple[int, frozenset[str]]] = {}
         self.group_hosts = group_placement.GroupHosts([room.members
                                             for room in self.rooms])
 
     def copy(self) -> CapacityTracker:
-        """Return another that has the same left."""
+        """Return an independent copy."""
         other = copy.copy(self)
         for name in ("rooms", "_held", "_shrunk", "_searched", "_hosts"):
             setattr(other, name, getattr(self, name).copy())
@@ -75,7 +75,7 @@ class CapacityTracker:
 
     def suitable(self,
             alternative: backlog_model.Alternative) -> SuitableHosts:
-        """Return the hosts for such servers, whatever is in use of them."""
+        """Return the hosts for such servers, whatever runs on them now."""
         key = capacity_key(alternative)
         if key not in self._suited:
             self._suited[key] = SuitableHosts.of(
@@ -84,10 +84,10 @@ class CapacityTracker:
 
     def left(self, wanted: Iterable[backlog_model.Alternative]) -> list[
             HostCapacity]:
-        """Return the rooms, with what is free and not held of each.
+        """Return all hosts with the capacity that is free and not held.
 
-        Nothing is of those that some of these may not have, which are there
-        only for the groups that have servers in them.
+        A host that is closed to some of the wanted servers has none; it is
+        listed only if it has members of server groups.
         """
         wanted = list(wanted)
         lead_s = max(map(self._lead_s, wanted), default=0)
@@ -109,10 +109,10 @@ class CapacityTracker:
     def count(
         self, alternative: backlog_model.Alternative, most: int,
         group: Group | None = None, least: int = 1, ) -> int:
-        """Return how many such servers find room, no more than ``most``.
+        """Return how many such servers fit, up to ``most``.
 
-        :param group: they are of it
-        :param least: fewer are none
+        :param group: the server group of these servers
+        :param least: the minimum; 0 is returned if fewer fit
         """
         key = _key(alternative, group)
         if self._searched.get(key, _NEVER)[1] < least:
@@ -125,10 +125,10 @@ class CapacityTracker:
     def hosts(
         self, alternative: backlog_model.Alternative,
         group: Group | None = None, least: int = 1, ) -> frozenset[str]:
-        """Return the hosts that have room for such a server.
+        """Return the hosts that have capacity for such a server.
 
-        :param group: it is of it
-        :param least: a host of an affinity group needs room for so many
+        :param group: the server group of the server
+        :param least: a host of an affinity group needs capacity for so many
         """
         at_once = least if group_placement.is_together(group) else 1
         key = *_key(alternative, group), at_once
@@ -147,12 +147,13 @@ class CapacityTracker:
 
     def fits_if_empty(self, alternative: backlog_model.Alternative, least: int,
             group: Group | None = None) -> bool:
-        """Whether so many would find room if hosts were empty.
+        """Tell whether so many servers would fit if hosts were empty.
 
-        Its own servers may leave an anti-affinity group; where those of an
-        affinity group are is its host. One that is not in use may be large.
+        An anti-affinity group may be left by its own servers; an affinity
+        group stays on the host of its members. The size of a host that is not
+        in use is unknown, so it is taken to be large enough.
 
-        :param group: they are of it
+        :param group: the server group of these servers
         """
         suitable, hosts = self.suitable(alternative), self.group_hosts.only(
             group)
@@ -165,9 +166,10 @@ class CapacityTracker:
     def take_at(
         self, alternative: backlog_model.Alternative, hosts: Mapping[str, int],
         group: Group | None = None, is_sure: bool = True, ) -> None:
-        """Give room on these hosts away: {host: for how many servers}.
+        """Claim capacity on these hosts: {host: for how many servers}.
 
-        :param is_sure: otherwise Nova may choose others
+        :param is_sure: whether Nova is told the hosts; else it may choose
+            others
         """
         numbers = {self._number[host]: n for host, n in hosts.items()}
         for number, times in numbers.items():
@@ -177,10 +179,10 @@ class CapacityTracker:
     def take(
         self, alternative: backlog_model.Alternative, count: int,
         group: Group | None = None, ) -> dict[str, int]:
-        """Give their room away, on the first hosts that have it.
+        """Claim capacity on the first hosts that have it.
 
         :returns: {host: for how many servers}; Nova may choose others
-        :raises ValueError: there is none
+        :raises ValueError: the capacity is too small
         """
         found = self._find(alternative, count, group)
         left = count - sum(found.values())
@@ -194,11 +196,10 @@ class CapacityTracker:
     def expect(
         self, alternative: backlog_model.Alternative, count: int,
         hosts: Mapping[str, int], group: Group | None = None, ) -> None:
-        """Give room away to servers that Nova will find some for.
+        """Claim capacity for servers that Nova is about to place.
 
-        :param hosts: where they are likely to be, {host: how many}; for the
-            others there, or for all, it is the first room that is found, and
-            where there is none Nova will find that out
+        :param hosts: their likely hosts, {host: how many}; servers beyond
+            these take the first capacity that is found, or none
         """
         for host, times in sorted(hosts.items()):
             number = self._number.get(host)
@@ -215,21 +216,22 @@ class CapacityTracker:
     def hold(self, alternative: backlog_model.Alternative, count: int,
             group: Group | None = None,
             most_hosts: int = sys.maxsize) -> HeldHosts | None:
-        """Keep hosts for servers that will start there; others keep off.
+        """Hold hosts for servers that will start there.
 
-        Those that are nearest to having room for one; several servers are on
-        a host only where there are fewer hosts. Who is known to have ended by
-        then may still start there. None is kept where not all that are open
-        to them, and not kept, have room for as many, whoever ends, or as many
-        of their group, nor a second one for an affinity group.
+        Hosts with the smallest shortfall for one server are held; several
+        servers share a host only if there are too few hosts. Servers that are
+        known to have ended by then may still start on a held host. Returns
+        None if the open hosts that are not held could not take all servers
+        even when empty, or all that their group allows, and for a second
+        request of an affinity group.
 
-        :param most_hosts: no more are kept
+        :param most_hosts: the most hosts to hold
         """
         together = group.uuid if group_placement.is_together(group) else ""
         if together:
             if any(together == each[2] for each in self._held.values()):
                 return None
-            # One host for all of them.
+            # All of them need one host.
             alternative, count = combined(alternative, count), 1
         suitable = self.suitable(alternative)
         most = {number: min(self.group_hosts.most(group, number, count),
@@ -256,7 +258,7 @@ class CapacityTracker:
             hosts, max(known) if len(known) == len(times) else None, distance)
 
     def kept_off(self, alternative: backlog_model.Alternative) -> int:
-        """Return how many hosts have room that is kept from such a server."""
+        """Return how many hosts are held, and would fit such a server."""
         suitable = self.suitable(alternative)
         return sum(not self.rooms[number].lack(alternative)
             and not self._times(number, alternative, 1, suitable)
@@ -266,7 +268,7 @@ class CapacityTracker:
 
     def _times(self, number: int, alternative: backlog_model.Alternative,
             most: int, suitable: SuitableHosts) -> int:
-        """Return how many servers find room on a host, of so many."""
+        """Return how many servers fit on a host, up to ``most``."""
         if number not in suitable.open:
             return 0
         left = self.rooms[number].view(alternative)
@@ -279,16 +281,16 @@ class CapacityTracker:
     def _take(
         self, number: int, alternative: backlog_model.Alternative, times: int
     ) -> None:
-        """Give the room of so many servers on a host away."""
+        """Claim the capacity of so many servers on a host."""
         self._shrunk.append(self.rooms[number].host)
         self.rooms[number] = self.rooms[number].without(alternative, times)
 
     def _find(
         self, alternative: backlog_model.Alternative, most: int,
         group: Group | None, ) -> dict[int, int]:
-        """Return {number: how many find room there}, on the first hosts.
+        """Return {number: how many fit there}, on the first hosts.
 
-        Of an affinity group on one, the first that has room for the most.
+        For an affinity group: the first host that has capacity for the most.
         """
         if group_placement.is_together(group):
             return self._find_one(alternative, most, group)
@@ -323,7 +325,7 @@ class CapacityTracker:
     def _first(
         self, alternative: backlog_model.Alternative,
         group: Group | None = None) -> int:
-        """The first host that may have room for such a server."""
+        """Return the number of the first host that may fit such a server."""
         key = _key(alternative, group)
         number, most = self._searched.get(key, _NEVER)
         suitable = self.suitable(alternative)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decide in one pass which of the waiting requests start now.
+"""Decides which waiting requests start in a pass (backfilling).
 
-They come in the order of a plugin (``order.py``). One that does not fit lets
-others pass, but not for ever: once it has waited for long, the hosts that are
-nearest to having room for it are kept for it, see ``keeping.py``.
+Requests are evaluated in the order of a plugin (``queue_order.py``). A request
+that does not fit is overtaken by later requests until it has waited for long:
+then the hosts with the smallest shortfall are kept free for it, see
+``kept_hosts.py``.
 """
 
 from __future__ import annotations
@@ -31,26 +32,26 @@ from nova_preempt.core.backlog.project_turns import Turn
 from nova_preempt.core.backlog.request_servers import PendingServers
 from nova_preempt.core.backlog.wait_estimate import seconds_until
 
-# Why a request waits, beside what passes.py, shortfalls.py and pause_switch.py
-# say.
+# Reasons to wait, besides those of pass_values.py, shortfalls.py and
+# pause_switch.py.
 TURN = "turn"  # others are started first
-ROOM_UNKNOWN = "room_unknown"  # nobody knows how much room there is
-FAULT = "fault"  # an exception was raised as it was looked at
+ROOM_UNKNOWN = "room_unknown"  # the capacity is unknown
+FAULT = "fault"  # its evaluation raised an exception
 
 
 def decide(ranked: Sequence[backlog_model.Request], cloud: Cloud,
         now: datetime.datetime, options: Options, pending: Iterable[
         PendingServers] = (), unseen: Collection[str] = (), turns: Mapping[str,
         Turn] | None = None) -> PassResult:
-    """Decide who starts.
+    """Decide which requests start.
 
-    :param ranked: those with servers to start, in order
+    :param ranked: the requests with servers to start, in order
     :param now: naive, in UTC
-    :param pending: the servers that still take their part of the rooms,
-        see servers.without_room()
-    :param unseen: the uuids of those that the last pass did not get to, which
-        come first now
-    :param turns: those that the last pass has left
+    :param pending: servers that are booting and have no allocations yet, see
+        request_servers.unallocated()
+    :param unseen: the uuids of requests that the last pass did not reach; they
+        are evaluated first now
+    :param turns: the turns of projects after the last pass
     """
     return _Pass(
         ranked, cloud, now, options, pending, turns or {}).decide(unseen)
@@ -61,7 +62,7 @@ def unknown_capacity(
 ) -> dict[str, Note]:
     """Return the Notes of requests while capacity is unknown.
 
-    Only of those that would come into question now: who is not to start yet
+    Only for requests that could start now: a request that is not to start yet
     waits for that. Positions stay as they were.
     """
     return {request.uuid: Note(request.position, {**_UNKNOWN,
@@ -71,16 +72,16 @@ def unknown_capacity(
 
 
 class _Pass:
-    """A pass that is under way.
+    """A running pass.
 
-    :ivar faults: {uuid: exception} of requests that could not be looked at
+    :ivar faults: {uuid: exception} of requests that raised one
     """
 
     def __init__(self, requests: Sequence[backlog_model.Request], cloud: Cloud,
             now: datetime.datetime, options: Options, pending: Iterable[
             PendingServers], turns: Mapping[str, Turn]) -> None:
         lead_s = cloud.places.lead_s if cloud.places else lambda _: 0.0
-        # What is chosen for one depends on who started before in this pass.
+        # The choice for a request depends on earlier starts in this pass.
         self._cloud = cloud = dataclasses.replace(
             cloud,
             ladders=flavor_ladders.Ladders(cloud.rooms, requests, lead_s))
@@ -104,7 +105,7 @@ class _Pass:
         self._shortfalls = shortfalls.Shortfalls(self._tracker, self.keeping)
 
     def decide(self, unseen: Collection[str]) -> PassResult:
-        """Look at all requests, or as many as there is time for."""
+        """Evaluate all requests, or as many as there is time for."""
         ranked = self.keeping.ranked(self._requests, unseen)
         self._plans = self._plan(ranked)
         notes: dict[str, Note] = {}
@@ -137,7 +138,7 @@ class _Pass:
         self, request: backlog_model.Request,
         look: Callable[[backlog_model.Request], Mapping[str, Any] | None],
     ) -> Mapping[str, Any] | None:
-        """Return what look() does, None with a fault if that raises one.
+        """Return the result of look(), or record its exception as a fault.
 
         So no request makes a whole pass fail.
         """
@@ -150,9 +151,9 @@ class _Pass:
     def _estimate_s(
         self, request: backlog_model.Request, waits_for: Mapping[str, Any],
         ahead: dict[str, int], ) -> int | None:
-        """Return how long a request may wait, which is then ahead of others.
+        """Estimate the wait of a request, and add its demand to ``ahead``.
 
-        One that never starts is not before anybody.
+        A request that can never start delays none of the later ones.
         """
         if waits_for.get("code") in shortfalls.NEVER:
             return None
@@ -166,9 +167,10 @@ class _Pass:
             wait_s, seconds_until(request.not_before, self._now))
 
     def _plan(self, ranked: Sequence[backlog_model.Request]) -> Plans:
-        """Place requests together for which that is possible.
+        """Plan requests together where that is possible.
 
-        What the rung of a ladder is depends on who has started before.
+        Requests with a ladder are left out: their flavor depends on earlier
+        starts.
         """
         return Plans(self._cloud.planner, self._tracker,
             [] if self._cloud.planner is None else [
@@ -178,13 +180,13 @@ class _Pass:
             self._options.most_starts, self._cloud.group)
 
     def check(self, request: backlog_model.Request) -> None:
-        """Evaluate what is asked about it before its turn comes."""
+        """Evaluate everything that is read of a request before its turn."""
         self._cloud.why_not_yet(request, self._now)
         self._cloud.alternatives(request)
         self._cloud.group(request)
 
     def look(self, request: backlog_model.Request) -> Mapping[str, Any] | None:
-        """Start it, or say why it waits."""
+        """Start a request, or return the reason that it waits."""
         waits_for, seen = self._cloud.why_not_yet(request, self._now), None
         if waits_for is None and seconds_until(request.next_try_at, self._now):
             waits_for, seen = self._pauses.why(request)
@@ -220,7 +222,7 @@ class _Pass:
         if (
             len(self._starts) >= self._options.most_starts
             or started >= self._options.most_of_project):
-            # Its room is its own, so that nobody behind it gets that.
+            # Its claim stays, so that no later request gets that capacity.
             return _TURN
         self._of_project[request.project_id] = started + 1
         self._starts.append(start)
@@ -229,7 +231,7 @@ class _Pass:
     def _find(
         self, request: backlog_model.Request,
         group: group_placement.Group | None) -> Start | None:
-        """Take room for as many of its servers as there is room for."""
+        """Claim capacity for as many servers of a request as fit."""
         place = self._plans.place(request)
         if place is not None:
             self._tracker.take_at(place.alternative, place.hosts, group)
@@ -251,10 +253,10 @@ class _Pass:
         self, request: backlog_model.Request,
         alternative: backlog_model.Alternative,
         group: group_placement.Group | None, ) -> Mapping[str, int]:
-        """Take room for servers of a flavor: {host: for how many}.
+        """Claim capacity for servers of a flavor: {host: for how many}.
 
-        Where what is planned for others leaves it none, or less, it takes
-        that: it comes first.
+        Where plans for later requests leave too little, it takes the planned
+        capacity: the earlier request comes first.
         """
         missing, least = backlog_model.missing(request), backlog_model.least(
             request)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates how long servers keep their space."""
+"""Estimates when servers leave their hosts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from nova_preempt.core.notice_period import NoticeRule
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ExpectedDepartures:
-    """What an operator says about it.
+    """The operator's limits on the run time of preemptible servers.
 
-    :param maximum_runtime_s: of all preemptible servers, 0 for any time
-    :param notice: of their ends
-    :param are_ended: whether those end whose time is over: not while
-        preemption is paused, and nobody knows for how long that is
+    :param maximum_runtime_s: of all preemptible servers, 0 for no limit
+    :param notice: the notice before an eviction
+    :param are_ended: whether servers are evicted at their limit; not while
+        preemption is paused, for an unknown time
     """
 
     maximum_runtime_s: int = 0
@@ -28,9 +28,9 @@ class ExpectedDepartures:
     are_ended: bool = True
 
     def of(self, alternative: backlog_model.Alternative) -> float:
-        """How long one that starts now keeps its place at most, in seconds.
+        """Return the longest time that a new server keeps its space, in s.
 
-        No others but preemptible ones are made to end.
+        Infinity for servers that are not preemptible: they are never evicted.
         """
         limit_s = expiry_controller.limit_s(alternative.run_s,
                                             self.maximum_runtime_s)
@@ -41,16 +41,16 @@ class ExpectedDepartures:
     def left_s(
         self, server: Server, action: Callable[[Server], str],
         uptime_us: Callable[[Server], int], ) -> int | None:
-        """In how many seconds a server will have had its notice.
+        """Return in how many seconds a server will have been evicted.
 
-        None if nobody knows; see expiry_controller.left_s().
+        None if that is unknown; see expiry_controller.left_s().
 
-        :param action: returns what its terms say; it and how long it has run
-            are asked where that matters
+        :param action: returns the action of its terms; it and the uptime are
+            read only where they matter
         """
         limit_s = expiry_controller.limit_s(
             server.maximum_runtime_s, self.maximum_runtime_s)
-        # Most servers have none, and the rest takes a while.
+        # Most servers have no limit, and the rest is expensive.
         if not (self.are_ended and limit_s > 0):
             return None
         left_s = expiry_controller.left_s(
@@ -60,5 +60,5 @@ class ExpectedDepartures:
         return left_s + self.notice.length_s(server.notice_s)
 
 
-#: Where the operator says nothing, and ends come without a notice.
+#: Without limits of the operator, and without a notice.
 DEFAULT_DEPARTURES = ExpectedDepartures()

@@ -14,14 +14,15 @@ from nova_preempt.core.backlog.queue_order import oldest_first
 
 
 class FairShare:
-    """Dominant resource fairness (Ghodsi et al., NSDI 2011).
+    """Ranks requests by dominant resource fairness (Ghodsi et al., NSDI 2011).
 
     The project with the smallest dominant share is next, with its oldest
-    request, whose first alternative then counts as the project's. Where
-    shares are equal the older request comes first.
+    request, whose first alternative is then added to the project's usage. Of
+    equal shares the older request comes first.
 
-    A project's share before its k-th request does not depend on what others
-    get, so all of them are known at once, and the order is one sort.
+    A project's share before its k-th request does not depend on the
+    allocations of other projects, so all shares are known at once, and ranking
+    is one sort.
     """
 
     def __init__(self, options: Options | None = None) -> None:
@@ -33,7 +34,7 @@ class FairShare:
     ) -> list[backlog_model.Request]:
         oldest = oldest_first(requests)
         totals = {name: n for name, n in shares.total.items() if n > 0}
-        # Shares in parts that divide each total are whole, and so exact.
+        # Shares in units of 1 / product of totals are whole, so exact.
         parts = math.prod(totals.values())
         parts_of = {name: parts // total for name, total in totals.items()}
         used: dict[str, dict[str, int]] = {}

@@ -15,13 +15,13 @@ from nova_preempt.core.backlog.host_capacity import HostCapacity
 from nova_preempt.core.classes import core_allocation
 from nova_preempt.core.model import Resources
 
-#: What flavors ask for that are for hosts of a category.
+#: Required traits of flavors for hosts of a category.
 TRAITS = {
     category: f"CUSTOM_REPUTATION_{category.name}"
     for category in core_allocation.Category
 }
 
-#: The hosts of a category, by the traits that its flavors ask for.
+#: The required and forbidden traits of hosts of a category.
 _Category = tuple[tuple[str, ...], tuple[str, ...]]
 
 _NONE = backlog_model.Priorities()
@@ -31,10 +31,10 @@ def rungs(
     flavors: Iterable[backlog_model.Alternative],
     priorities: backlog_model.Priorities
 ) -> tuple[backlog_model.Alternative, ...]:
-    """Return those of a ladder that are for a request, the largest first.
+    """Return the flavors of a ladder for a request, the largest first.
 
-    Those for hosts of the category of its reputation; all of them where the
-    ladder knows no categories.
+    These are the flavors for hosts of the category of its reputation; all
+    flavors if the ladder knows no categories.
     """
     found = list(flavors)
     known = set(TRAITS.values())
@@ -47,16 +47,16 @@ def rungs(
 
 
 def copies(priorities: backlog_model.Priorities) -> int:
-    """Return how many servers a request is."""
+    """Return the number of servers of a request."""
     return core_allocation.COPIES[
         core_allocation.Service(priorities.redundancy)]
 
 
 class Ladders:
-    """Chooses among rungs; what is started counts from then on.
+    """Chooses the flavor of each ladder; starts count from then on.
 
-    :param rooms: of all hosts
-    :param waiting: all requests that wait, those without a ladder, too
+    :param rooms: the capacity of all hosts
+    :param waiting: all waiting requests, with or without a ladder
     :param lead_s: see capacity_tracker.CapacityTracker
     """
 
@@ -78,9 +78,10 @@ class Ladders:
     def alternatives(
         self, request: backlog_model.Request
     ) -> tuple[backlog_model.Alternative, ...]:
-        """Return the one rung for it now; () if all have too many cores.
+        """Return the flavor that its ladder gives it now, () if all too large.
 
-        Where it has no ladder: what its user has chosen.
+        A request without a ladder has the alternatives that its user has
+        chosen.
         """
         if not request.ladder:
             return request.alternatives
@@ -96,14 +97,14 @@ class Ladders:
     def start(
         self, request: backlog_model.Request,
         alternative: backlog_model.Alternative, count: int, ) -> None:
-        """Servers of a request start, which waits no more."""
+        """Subtract the started servers, and the demand of their request."""
         if request.ladder:
             key = _category(request)
             self._idle[key] -= _cores(alternative.resources) * count
             self._of_all[key] -= _priorities(request).cores
 
     def _idle_cores(self, request: backlog_model.Request) -> int:
-        """Of all hosts of its category, less what has started there."""
+        """Return the idle cores of its category, less those just claimed."""
         key = _category(request)
         if key not in self._idle:
             first = request.alternatives[0]

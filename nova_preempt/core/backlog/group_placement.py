@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Server groups: where the servers of several requests may be together.
+"""Server groups: which hosts the servers of several requests may share.
 
-A request names one by a scheduler hint, or has one of its own. What Nova's
-filters refuse is not planned: all servers of an affinity group are on one
-host, and of an anti-affinity group a host has no more than the group allows.
-Soft policies are for Nova's weighers, and nothing is said of them here.
+A request names a group by a scheduler hint, or has its own. Plans follow
+Nova's filters: all servers of an affinity group are on one host, and a host
+has no more servers of an anti-affinity group than the group allows. Soft
+policies are left to Nova's weighers.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ STRICT = (AFFINITY, ANTI_AFFINITY)
 class Group:
     """A server group with a strict policy.
 
-    :param uuid: of the group; of the request whose own it is
+    :param uuid: of the group, or of the request that has its own group
     :param policy: one of STRICT
-    :param most: of anti-affinity: servers on a host
-    :param members: the uuids of its servers, of those that are gone too
+    :param most: of anti-affinity: the most servers on a host
+    :param members: the uuids of its servers, deleted ones included
     :param elsewhere: whether some are on hosts that are not in use
-    :param project_id: whose it is, '' for anybody's
+    :param project_id: of its owner, '' if any project may use it
     """
 
     uuid: str
@@ -43,28 +43,28 @@ class Group:
 
 
 def is_together(group: Group | None) -> TypeGuard[Group]:
-    """Whether servers have to be on one host, by their group if any."""
+    """Tell whether servers must be on one host by their group, if any."""
     return group is not None and group.policy == AFFINITY
 
 
 def group_hint(request: backlog_model.Request) -> str:
-    """Return the uuid of the group that it names, '' if it names none."""
+    """Return the uuid of the group that a request names, '' if none."""
     found = allowed_hosts.hints(request.body).get("group")
     return found if isinstance(found, str) else ""
 
 
 def key(request: backlog_model.Request) -> str:
-    """Return by what its group is found among others, '' if it has none."""
+    """Return the key of its group among known groups, '' if it has none."""
     return request.uuid if request.apart else group_hint(request)
 
 
 def group_of(request: backlog_model.Request,
        known: Mapping[str, Group]) -> Group | None:
-    """Return the group of its servers, None if none is known.
+    """Return the group of the servers of a request, None if none is known.
 
-    Nor is one of another project, whether Nova lets it in or not.
+    A group of another project does not count, whether Nova accepts it or not.
 
-    :param known: by key()
+    :param known: {key(): group}
     """
     found = known.get(key(request))
     if found is None:
@@ -73,13 +73,13 @@ def group_of(request: backlog_model.Request,
 
 
 def own_group(request: backlog_model.Request) -> Group:
-    """Return the group of a request whose servers are to be apart."""
+    """Return the anti-affinity group of a request with ``apart``."""
     return Group(
         request.uuid, ANTI_AFFINITY,
         members=frozenset(server.uuid for server in request.servers), )
 
 
-#: Why others of an affinity group wait until it has a host.
+#: Why other requests of an affinity group wait until it has a host.
 HOST_UNKNOWN = (
     "Others of its server group are started first: it has to be on the same "
     "host, and nobody knows yet which one that is."
@@ -87,7 +87,7 @@ HOST_UNKNOWN = (
 
 
 def why_no_host(group: Group, is_settled: bool, has_some: bool) -> str:
-    """Say why there is no host for servers of a group, though there is room.
+    """Return why a group finds no host although there is capacity.
 
     :param is_settled: whether it has servers on a host that is in use
     :param has_some: whether there is room for one of them, but for fewer
@@ -114,7 +114,7 @@ def why_no_host(group: Group, is_settled: bool, has_some: bool) -> str:
 
 
 def why_too_large(group: Group, is_settled: bool) -> str:
-    """Say why there never is a host for servers of a group.
+    """Return why the servers of a group never fit.
 
     :param is_settled: whether it has servers on a host that is in use
     """
@@ -158,9 +158,9 @@ _NOWHERE: Mapping[int, int] = {}
 
 
 class GroupHosts:
-    """Where the servers of groups are, while a pass gives room away.
+    """The hosts of the servers of groups during a pass.
 
-    None as a group are servers of no group.
+    A group of None stands for servers without a group.
 
     :param members: of each host, {uuid of a group: how many}
     """
@@ -174,7 +174,7 @@ class GroupHosts:
                 self._there.setdefault(uuid, {})[number] = count
 
     def copy(self) -> GroupHosts:
-        """Return another with the same."""
+        """Return an independent copy."""
         other = GroupHosts(())
         other._there = {
             uuid: dict(hosts) for uuid, hosts in self._there.items()}
@@ -190,7 +190,8 @@ class GroupHosts:
         return found
 
     def most(self, group: Group | None, number: int, most: int) -> int:
-        """Return how many more of a group a host takes, of so many."""
+        """Return how many more servers of a group fit a host, up to ``most``.
+        """
         if group is None:
             return most
         if group.policy == ANTI_AFFINITY:
@@ -200,25 +201,25 @@ class GroupHosts:
         return most if hosts is None or number in hosts else 0
 
     def only(self, group: Group | None) -> Collection[int] | None:
-        """Return the only hosts that it may be on, None if it is any."""
+        """Return the only hosts that a group may use, None for any."""
         if not is_together(group):
             return None
         there = self._there.get(group.uuid, _NOWHERE)
         return there if there or group.elsewhere else None
 
     def is_settled(self, group: Group | None) -> bool:
-        """Whether the group has servers on a host that is in use."""
+        """Tell whether the group has servers on a host that is in use."""
         return group is not None and bool(self._there.get(group.uuid))
 
     def is_host_unknown(self, group: Group | None) -> bool:
-        """Whether its host is being chosen, and nobody knows it yet."""
+        """Tell whether Nova is still choosing the host of the group."""
         return (group is not None and group.uuid in self._astray
                 and not self.is_settled(group))
 
     def add(
         self, group: Group | None, hosts: Mapping[int, int], is_sure: bool
     ) -> None:
-        """Put servers there.
+        """Add servers of a group to hosts.
 
         :param hosts: {number: how many}
         :param is_sure: otherwise Nova may choose others

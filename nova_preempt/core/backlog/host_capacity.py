@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The room of a cloud, host by host.
+"""Capacity of each host of a cloud.
 
-Amounts are by resource class, of a host as a whole: what fits here may still
-be refused by Nova's filters, or by a host that is made of parts. Nova has the
-last word, and what it refuses is tried again later.
+Amounts are by resource class, of a host as a whole: a server that fits here
+may still be refused by Nova's filters, or by a host that is a tree of
+providers. Nova decides, and a refused request is retried later.
 """
 
 from __future__ import annotations
@@ -37,18 +37,17 @@ class Departure:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostCapacity:
-    """What a host has.
+    """The capacity of a host.
 
-    :param free: what nobody uses
-    :param reclaimable: what would be free if each preemptible server there
-        that may end had ended; never less
-    :param capacity: what an empty one has
-    :param ends: of its servers, as far as they are known
+    :param free: amounts that are not allocated
+    :param reclaimable: ``free`` and the allocations of all victims; never less
+    :param capacity: amounts of the empty host
+    :param ends: the expected departures of its servers
     :param traits: of the host
-    :param consumers: the uuids of who uses something of it
-    :param free_s: for how long it is nobody's: until it is reserved
-    :param parts: the resource classes of its parts, where it is a tree:
-        whether an amount fits depends on which of them has how much
+    :param consumers: the uuids of consumers with allocations of it
+    :param free_s: for how long the host is not reserved
+    :param parts: the resource classes of its nested providers, where it is a
+        tree: whether an amount fits depends on the provider that has it
     :param members: {uuid of a server group: how many of it are there}
     :param off: whether it has to be woken, which no preemptible server does
     """
@@ -66,7 +65,7 @@ class HostCapacity:
     off: bool = False
 
     def is_for(self, alternative: backlog_model.Alternative) -> bool:
-        """Whether it has, and lacks, the traits that are asked for.
+        """Tell whether its traits, and the named reservation, allow a server.
 
         And is of the reservation that is named, if one is.
         """
@@ -77,7 +76,7 @@ class HostCapacity:
 
     def is_open(self, alternative: backlog_model.Alternative,
                 lead_s: float) -> bool:
-        """Whether it is on for it, and reservations let it in.
+        """Tell whether it is on for a server, and not reserved too soon.
 
         :param lead_s: see core.reservation.leases.Guard
         """
@@ -88,30 +87,32 @@ class HostCapacity:
         return leases.is_long_enough(self.free_s, lead_s)
 
     def has_resources(self, alternative: backlog_model.Alternative) -> bool:
-        """Whether it is for such servers, and has some of each resource."""
+        """Tell whether it allows a server, and has some of each resource."""
         return self.is_for(alternative) and all(
             self.capacity.get(name, 0) > 0
             for name, amount in alternative.resources.items() if amount > 0)
 
     def times_if_empty(self, alternative: backlog_model.Alternative) -> int:
-        """Return how many would find room if it were empty."""
+        """Return how many such servers would fit if it were empty."""
         if not self.is_for(alternative):
             return 0
         return capacity.copies(
             alternative.resources, self.capacity, sys.maxsize)
 
     def view(self, alternative: backlog_model.Alternative) -> Resources:
-        """Return the capacity open to it: with victims' if it preempts."""
+        """Return its capacity for a server; victims' if the server preempts.
+        """
         return self.free if alternative.preemptible else self.reclaimable
 
     def lack(self, alternative: backlog_model.Alternative) -> dict[str, int]:
-        """Return what it lacks for a server."""
+        """Return its shortfall for a server, by resource class."""
         return dict(sorted(capacity.shortfall(
             alternative.resources, self.view(alternative)).items()))
 
     def distance(self, alternative: backlog_model.Alternative) -> tuple[int,
             str]:
-        """How far it is from having room: millionths of what it has."""
+        """Return its largest shortfall, in millionths of capacity; its name.
+        """
         return max((
             amount * 10**6 // max(1, self.capacity.get(name, 0))
             for name, amount in self.lack(alternative).items()
@@ -119,7 +120,7 @@ class HostCapacity:
 
     def without(self, alternative: backlog_model.Alternative,
                 count: int) -> HostCapacity:
-        """Return what is left of it beside so many more servers."""
+        """Return its remaining capacity after so many more servers."""
         taken = combined(alternative, count).resources
         return dataclasses.replace(
             self,
@@ -129,13 +130,13 @@ class HostCapacity:
             else capacity.subtract(self.reclaimable, taken))
 
     def ready_in_s(self, alternative: backlog_model.Alternative) -> int | None:
-        """Return in how many seconds enough will have ended, None: unknown."""
+        """Return in how many seconds a server fits, None if unknown."""
         left = self.view(alternative)
         if capacity.fits(alternative.resources, left):
             return 0
         for end in sorted(self.ends, key=lambda end: end.in_s or 0):
             if end.reclaimable and not alternative.preemptible:
-                continue  # it was counted
+                continue  # already in the reclaimable capacity
             left = capacity.total((left, end.resources))
             if capacity.fits(alternative.resources, left):
                 return end.in_s
@@ -144,7 +145,7 @@ class HostCapacity:
 
 def combined(alternative: backlog_model.Alternative,
             count: int) -> backlog_model.Alternative:
-    """So many servers on a host, as if they were one."""
+    """Return the alternative with the resources of so many servers."""
     return dataclasses.replace(alternative, resources={
         name: amount * count for name, amount in alternative.resources.items()
     })
@@ -152,12 +153,12 @@ def combined(alternative: backlog_model.Alternative,
 
 def with_departures(room: HostCapacity, off: host_candidates.OffHost | None,
         wakes: bool, ends: Iterable[Departure]) -> HostCapacity | None:
-    """Return the room of a host, with what its preemptible servers leave.
+    """Return the capacity of a host with the departures of its servers.
 
     :param off: None: it is on
     :param wakes: whether normal servers that find no host wake one
-    :param ends: of all preemptible servers there
-    :returns: None where it is off, and nobody wakes it
+    :param ends: the departures of all preemptible servers there
+    :returns: None if the host is off, and nothing wakes it
     """
     if off is not None and (off.why_late or not wakes):
         return None
@@ -188,9 +189,9 @@ class HeldHosts:
 
 def with_members(rooms: Iterable[HostCapacity],
         known: Iterable[Group]) -> list[HostCapacity]:
-    """Return the rooms, each with how many servers of groups are there.
+    """Return the capacity of hosts, each with its members of server groups.
 
-    By who uses something of them: also those that are being built.
+    Members are found by their allocations, so servers in build count too.
     """
     rooms = list(rooms)
     members = group_placement.members_by_host(
@@ -204,7 +205,7 @@ CapacityKey = tuple[object, ...]
 
 
 def capacity_key(alternative: backlog_model.Alternative) -> CapacityKey:
-    """What is the same of alternatives that find room alike."""
+    """Return a key that is equal for alternatives of equal constraints."""
     return (
         alternative.preemptible, alternative.run_s, alternative.required,
         alternative.forbidden, tuple(sorted(alternative.resources.items())),

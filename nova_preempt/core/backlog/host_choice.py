@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that a pass has chosen for a boot, and who may be put there.
+"""Checks who may use the hosts that a pass has chosen for a boot.
 
-The boot is made as its user, who must not choose hosts: so it names a secret,
-and what it stands for is known to the scheduler alone. It is for one request
-of Nova that asks for just that, once and not for long. Whatever else comes
-with it is placed as if it had not; so there is nothing to be had by it that
-the boot itself would not have got.
+The boot is made as its user, who must not choose hosts: so it carries a
+secret, and only the scheduler knows the hosts behind it. The secret is valid
+once, for a short time, and for exactly the request that it was made for. Any
+other request with it is scheduled without these hosts, so the secret grants
+nothing that the boot itself would not get.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CREATE = "create"
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BootRequest:
-    """What Nova is asked for.
+    """The project, user, flavor and number of servers of a request to Nova.
 
     :param flavor_id: as users see it
     :param count: how many servers
@@ -35,7 +35,7 @@ class BootRequest:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Choice(BootRequest):
-    """Where the servers of a boot are to start.
+    """The hosts that are chosen for the servers of a boot.
 
     :param number: of the boot, of this request
     :param hosts: {host: how many}
@@ -52,9 +52,9 @@ class Choice(BootRequest):
 
 def refusal(choice: Choice | None, asked: BootRequest,
         now: datetime.datetime) -> str:
-    """Say why a request does not get the hosts, '' if it does.
+    """Return why a request may not use the chosen hosts, '' if it may.
 
-    :param choice: what its secret stands for, None if that is nothing
+    :param choice: the choice of its secret, None if there is none
     """
     if choice is None:
         return "nobody knows it"
@@ -69,7 +69,7 @@ def refusal(choice: Choice | None, asked: BootRequest,
 
 
 class RemainingServers:
-    """How many servers are still to be put on each of the chosen hosts.
+    """Counts the servers that are still to be placed on each chosen host.
 
     :param hosts: {host: how many}
     """
@@ -78,10 +78,10 @@ class RemainingServers:
         self._left = dict(hosts)
 
     def take(self, host: str) -> None:
-        """Put one there; fine if that was not chosen."""
+        """Count a server on a host; other hosts are ignored."""
         if host in self._left:
             self._left[host] -= 1
 
     def is_next(self, host: str) -> bool:
-        """Say whether one more is to be there."""
+        """Tell whether a host still gets a server."""
         return self._left.get(host, 0) > 0

@@ -48,19 +48,19 @@ from nova_preempt.core.backlog.project_turns import Turn
 from nova_preempt.core.backlog.project_turns import Turns
 from nova_preempt.core.backlog.suitable_hosts import fewest_hosts
 
-#: One in so many hosts in use may be kept for all requests together, one in so
-#: many of those, and of ``most_holds``, for one project.
+#: The hosts in use divided by HOSTS_PER_KEPT may be held in all; these, and
+#: ``most_holds``, divided by KEPT_PER_PROJECT for one project.
 HOSTS_PER_KEPT = 4
 KEPT_PER_PROJECT = 2
 
-#: After more tries for which Nova found no host, where Placement has room, a
-#: request comes after others.
+#: After more tries without a host in Nova, although Placement has capacity, a
+#: request ranks last.
 MOST_TRIES = 3
 
-#: So often it is tried in a pass to keep hosts: each looks at all of them.
+#: The most trials of a pass to hold hosts: each evaluates all hosts.
 _MOST_TRIALS = 100
 
-#: waits_for tells since when hosts are kept and how many, and Nova's answer.
+#: Keys in waits_for of held hosts, and of Nova's last refusal.
 KEPT = "kept"
 REFUSED = "refused"
 
@@ -68,14 +68,14 @@ _RESTS = "those of other projects have their turn until {}Z."
 _UNKNOWN_QUOTA = "Nova is being asked for the quota of its user."
 _TOO_MANY = "it needs more than may be kept for one project."
 
-#: Given the hosts that are for a flavor, tells how many of them may be kept.
+#: Returns how many of the suitable hosts of a flavor may be held.
 HostLimit = Callable[[frozenset[str]], int]
 
 
 class TrialHolds:
-    """Tries for how many requests hosts can be kept, and keeps none.
+    """Tries for which requests hosts can be held, on a copy of the capacity.
 
-    :param tracker: the room that there is
+    :param tracker: the remaining capacity
     :param cloud: as the pass sees it
     """
 
@@ -87,12 +87,12 @@ class TrialHolds:
         self._left = _MOST_TRIALS
 
     def could(self, request: backlog_model.Request, most: HostLimit) -> bool:
-        """Tell whether so many hosts would do if they were empty."""
+        """Tell whether so many hosts would be enough if they were empty."""
         return self._left > 0 and any(self._fitting(request, most))
 
     def hold(self, request: backlog_model.Request,
              most: HostLimit) -> Collection[str]:
-        """Return the hosts that would be kept beside those before."""
+        """Return the hosts that would be held besides the earlier ones."""
         count, group = backlog_model.least(request), self._cloud.group(request)
         for item, hosts in self._fitting(request, most):
             if not self._left:
@@ -105,7 +105,7 @@ class TrialHolds:
 
     def is_too_many(self, request: backlog_model.Request,
             most: HostLimit) -> bool:
-        """Tell whether each flavor would take more hosts than it may have."""
+        """Tell whether each flavor needs more hosts than may be held."""
         found = self._fewest(request, most)
         return bool(found) and all(
             needed > hosts for _item, needed, hosts in found)
@@ -113,9 +113,9 @@ class TrialHolds:
     def _fitting(
         self, request: backlog_model.Request, most: HostLimit
     ) -> Iterator[tuple[backlog_model.Alternative, int]]:
-        """Go through its flavors for which empty hosts would do.
+        """Iterate over the flavors for which empty hosts would be enough.
 
-        :returns: each with how many hosts may be kept
+        :returns: each with how many hosts may be held
         """
         if self._cloud.why_not_yet(request, self._now) is not None:
             return
@@ -127,9 +127,9 @@ class TrialHolds:
 
     def _fewest(self, request: backlog_model.Request, most: HostLimit) -> list[
             tuple[backlog_model.Alternative, int, int]]:
-        """Return its flavors that enough empty hosts have room for.
+        """Return the flavors that fit on enough empty hosts.
 
-        :returns: each with how many hosts that are, and how many may be kept
+        :returns: each with how many hosts it needs, and how many may be held
         """
         count, group = backlog_model.least(request), self._cloud.group(request)
         suitable = self._tracker.suitable
@@ -139,16 +139,16 @@ class TrialHolds:
 
 
 class HostKeeper:
-    """Chooses in a pass for which requests hosts are kept.
+    """Chooses the requests of a pass for which hosts are held.
 
-    :param requests: all that wait
+    :param requests: all waiting requests
     :param cloud: as the pass sees it
     :param now: naive, in UTC
-    :param tracker: the room that there is
-    :param turns: the last ones of projects
+    :param tracker: the remaining capacity
+    :param turns: the last turn of each project
     :ivar turns: the Turns of this pass
-    :ivar quotas: the uuids of those that would be chosen if their quotas, by
-        which the next pass goes, allow it
+    :ivar quotas: the uuids of requests that are chosen if their quota, which
+        the next pass knows, allows it
     """
 
     def __init__(self, requests: Collection[backlog_model.Request],
@@ -157,16 +157,16 @@ class HostKeeper:
         self._now = now
         self._options = options
         self.turns = Turns(turns, {request.uuid for request in requests}, now)
-        # By uuid: how many hosts may be kept for those that are chosen, who of
-        # them names a reservation, and why none are for others that have
-        # waited for as long.
+        # By uuid: the number of hosts of chosen requests, the chosen requests
+        # that name a reservation, and why none are held for other requests
+        # that have waited for long enough.
         self._chosen: dict[str, int] = {}
         self.quotas: list[str] = []
         self._own: set[str] = set()
         self._reasons: dict[str, str] = {}
         self._given = _KeptHosts(len(cloud.rooms))
         self._choose(requests, cloud, TrialHolds(tracker, cloud, now))
-        # From now on those that are kept, not those that would be.
+        # From now on hosts that are held, not those of trials.
         self._given = _KeptHosts(len(cloud.rooms))
         self._kept: dict[str, int] = {}
 
@@ -178,10 +178,10 @@ class HostKeeper:
     def ranked(
         self, requests: Sequence[backlog_model.Request],
         unseen: Collection[str] = ()) -> list[backlog_model.Request]:
-        """Return requests in the order in which they are looked at.
+        """Return requests in the order in which they are evaluated.
 
-        :param requests: as the operator's order has them
-        :param unseen: the uuids of those that the last pass did not get to
+        :param requests: in the operator's order
+        :param unseen: the uuids of requests that the last pass did not reach
         """
         return sorted(requests, key=lambda request: (
             not self._is_first(request), request.uuid not in unseen))
@@ -192,9 +192,9 @@ class HostKeeper:
 
     def most(self, request: backlog_model.Request,
              hosts: frozenset[str]) -> int:
-        """Return how many hosts may be kept for a request that was chosen.
+        """Return how many hosts may be held for a chosen request.
 
-        :param hosts: those that are for its flavor
+        :param hosts: the suitable hosts of its flavor
         """
         most = self._chosen[request.uuid]
         if request.uuid in self._own:
@@ -202,11 +202,11 @@ class HostKeeper:
         return min(most, self._given.left(request.project_id, hosts))
 
     def why_none(self, request: backlog_model.Request) -> str:
-        """Return why none are, '' if it has not waited for long enough."""
+        """Return why no hosts are held, '' if it waits too short."""
         return self._reasons.get(request.uuid, "")
 
     def keep(self, request: backlog_model.Request, held: HeldHosts) -> None:
-        """Note that hosts are kept for a request."""
+        """Record that hosts are held for a request."""
         self._kept[request.uuid] = len(held.hosts)
         is_shared = request.uuid not in self._own
         if is_shared:
@@ -215,7 +215,7 @@ class HostKeeper:
                         list(self._chosen).index(request.uuid))
 
     def remembered(self, request: backlog_model.Request) -> dict[str, Any]:
-        """Return what the next pass has to know, as waits_for has it."""
+        """Return what waits_for tells the next pass of a request."""
         found: dict[str, Any] = {}
         since = self.turns.since(request.project_id)
         if since is not None:
@@ -226,7 +226,7 @@ class HostKeeper:
                 held = held or self._now
             elif request.next_try_at is None or (
                 request.next_try_at <= self._now):
-                held = None  # it pauses for no refusal
+                held = None  # it does not back off
             if held is not None:
                 found[KEPT]["held_since"] = held.isoformat()
         refused = boot_outcome.refused(request)
@@ -247,7 +247,7 @@ class HostKeeper:
             if of_project.total() >= self._options.most_holds:
                 return
             project = request.project_id
-            # How many hosts the reservation has that it names, if any.
+            # The number of hosts of the named reservation, if any.
             own = next((
                 len(item.hosts) for item in cloud.alternatives(request)
                 if item.hosts is not None), None)
@@ -266,7 +266,7 @@ class HostKeeper:
             if hosts:
                 of_project[project] += 1
                 if quota is None and _held_since(request) is None:
-                    # It has its place, and hosts once that is known.
+                    # It is chosen, and gets hosts once the quota is known.
                     reason = _UNKNOWN_QUOTA
                 else:
                     self._chosen[request.uuid] = len(hosts)
@@ -282,11 +282,11 @@ class HostKeeper:
                     f" No hosts are kept free for it: {reason}")
 
     def _most(self, project: str, own: int | None) -> HostLimit | None:
-        """Return what tells how many hosts may be kept for one more request.
+        """Return the function that limits the hosts for one more request.
 
-        :param own: how many the reservation has that it names, None: it names
-            none
-        :returns: None where it is none of any
+        :param own: the number of hosts of the reservation that it names, None:
+            it names none
+        :returns: None if no host may be held
         """
         if own is not None:
             return (lambda _: own) if own else None
@@ -294,7 +294,7 @@ class HostKeeper:
             return None
 
         def most(hosts: frozenset[str]) -> int:
-            # A single one that was always kept would leave others nothing.
+            # A single host that is always held would starve others.
             if len(hosts) == 1 and not self.turns.is_on(
                 project) and self.turns.are_resting(hosts):
                 return 0
@@ -315,9 +315,9 @@ class HostKeeper:
 
 
 class _KeptHosts:
-    """Hosts that are kept, by project.
+    """Hosts that are held, by project.
 
-    :param hosts: how many are in use
+    :param hosts: the number of hosts in use
     """
 
     def __init__(self, hosts: int) -> None:
@@ -325,11 +325,11 @@ class _KeptHosts:
         self._of: dict[str, set[str]] = {}
 
     def add(self, project: str, hosts: Collection[str]) -> None:
-        """Note that these are kept for a project."""
+        """Record that these hosts are held for a project."""
         self._of.setdefault(project, set()).update(hosts)
 
     def left(self, project: str, hosts: frozenset[str] | None = None) -> int:
-        """Return how many more may be kept for a project.
+        """Return how many more hosts may be held for a project.
 
         :param hosts: of these, None: of all
         """
@@ -344,13 +344,13 @@ class _KeptHosts:
                    of_project - len(own & hosts))
 
     def shares(self, hosts: int) -> tuple[int, int]:
-        """Return how many may be kept of so many: for all, for a project."""
+        """Return how many hosts may be held: in all, and for one project."""
         most = _part(min(hosts, self._hosts), HOSTS_PER_KEPT)
         return most, _part(most, KEPT_PER_PROJECT)
 
 
 def remembered(request: backlog_model.Request) -> dict[str, Any]:
-    """Return the same where no pass can be made: as it was."""
+    """Return the same while capacity is unknown: unchanged."""
     found = {name: request.waits_for[name] for name in (KEPT, REFUSED)
              if name in request.waits_for}
     refused = boot_outcome.refused(request)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of a pass: room for many requests at once, in their order."""
+"""Plans the hosts of many requests at once, in their order."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from nova_preempt.core.backlog.host_capacity import HostCapacity
 from nova_preempt.core.backlog.host_capacity import capacity_key
 from nova_preempt.core.backlog.host_capacity import combined
 
-#: A pass plans no more often; who comes then is looked for one by one.
+#: The most plans of a pass; later requests are placed one by one.
 _MOST_PLANS = 16
 
-# Why Nova chooses the hosts of one that starts.
+# Why Nova chooses the hosts of a start.
 LADDER = "Which flavor of its ladder it gets depends on who starts before it."
 TAKEN = "What was planned for it went to others."
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PlannedHosts:
-    """Where servers of a request start.
+    """The planned hosts of servers of a request.
 
     :param alternative: which of its flavors they get
     :param hosts: {host: how many}
@@ -54,11 +54,11 @@ class Start:
 
 def host_usage(rooms: Sequence[HostCapacity], starts: Iterable[Start],
         requests: Mapping[str, backlog_model.Request]) -> list[dict[str, Any]]:
-    """Return what is used of hosts before and after starts, by name.
+    """Return the usage of hosts before and after starts, by name.
 
-    Of starts for which no hosts are chosen nobody knows where they will be.
+    Starts without chosen hosts are not counted: their hosts are unknown.
 
-    :param requests: by uuid, those that start
+    :param requests: {uuid: request} of all starts
     """
     left = {room.host: room for room in rooms}
     for start in starts:
@@ -80,30 +80,32 @@ def host_usage(rooms: Sequence[HostCapacity], starts: Iterable[Start],
 class Planner(Protocol):
     """Places many requests together (``core/batch/backlog_batch.py``).
 
-    It need not place whom it could: who is not in its answer is looked for
-    one by one. Nor can it let anybody pass: where one has room without those
-    behind it, that is what it gets, and these are planned anew.
+    It may leave requests out, which are then placed one by one. It does not
+    reorder them: a request that fits without those behind it is placed, and
+    these are planned anew.
     """
 
     def plan(self, requests: Sequence[backlog_model.Request], rooms: Sequence[
             HostCapacity]) -> Mapping[str, PlannedHosts | str]:
-        """Return where servers start.
+        """Return the hosts of requests.
 
         :param requests: in order
-        :param rooms: of which ``free`` may be given away
-        :returns: {uuid: Place}, of each at least as many as have to start
-            together and at most as many as are missing; or why it has none
+        :param rooms: of which ``free`` may be claimed
+        :returns: {uuid: PlannedHosts} for at least the servers that start
+            together and at most the missing ones; or the reason why there are
+            none
         """
 
 
 class Plans:
-    """What is planned for those whose turn has not come yet.
+    """Plans for the requests whose turn has not come yet.
 
-    :param tracker: the room without regard to plans
-    :param requests: those that may be planned, in order
-    :param window: so many are planned at once
+    :param tracker: the capacity without plans
+    :param requests: the requests that may be planned, in order
+    :param window: how many are planned at once
     :param group_of: returns the server group of a request, None for none
-    :ivar unplanned: what is left beside all that is planned; None: nothing is
+    :ivar unplanned: the capacity that the plans leave; None: there are no
+        plans
     """
 
     def __init__(self, planner: Planner | None, tracker: CapacityTracker,
@@ -121,13 +123,13 @@ class Plans:
         }
         self._places: dict[str, PlannedHosts] = {}
         self._why: dict[str, str] = {}
-        # Up to which request it is planned, and what is left beside that.
+        # The number of the first request that is not planned.
         self._planned = 0
         self.unplanned: CapacityTracker | None = None
         self._plans = 0
 
     def place(self, request: backlog_model.Request) -> PlannedHosts | None:
-        """Return where it is to start, None if it has to be looked for."""
+        """Return the planned hosts of a request, None if it has no plan."""
         number = self._at.get(request.uuid)
         if number is None:
             return None
@@ -136,7 +138,7 @@ class Plans:
         return self._places.pop(request.uuid, None)
 
     def why(self, request: backlog_model.Request) -> str:
-        """Return why it has no place, '' if nothing was to be planned."""
+        """Return why a request has no plan, '' if nothing is planned."""
         if self._planner is None:
             return ""
         if request.uuid not in self._at:
@@ -144,7 +146,7 @@ class Plans:
         return self._why.get(request.uuid, TAKEN)
 
     def discard(self) -> None:
-        """Forget all plans: what they are about has been taken, or kept."""
+        """Discard all plans: their capacity was claimed or held."""
         self._places.clear()
         self.unplanned = None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that a pass over the backlog takes and returns."""
+"""Input and output of a pass over the backlog."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ from nova_preempt.core.backlog.wait_estimate import Pace
 from nova_preempt.core.backlog.wait_estimate import seconds_until
 from nova_preempt.core.reservation import leases
 
-# Why a request comes into question for no pass yet.
-RESERVATION = "reservation"  # it names one that does not let it in
+# Reasons for which a request cannot start yet.
+RESERVATION = "reservation"  # the named one is closed to it
 WINDOW = "window"  # it is not to start yet
 
 #: Nova takes about a second for each start, and eight are asked for at a time.
 MOST_STARTS = 100
 MOST_OF_PROJECT = 25
-#: What is kept free is idle until it is enough.
+#: Held capacity is idle until it is enough.
 MOST_HOLDS = 10
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """Options of an operator about passes.
+    """Operator options of passes.
 
-    :param most_starts: so many requests start in one pass
-    :param most_of_project: so many of them are of one project
-    :param hold_after_s: hosts are kept for who has waited for so long
-    :param most_holds: for so many requests at once
+    :param most_starts: the most requests that start in one pass
+    :param most_of_project: the most of them for one project
+    :param hold_after_s: hosts are held for requests that have waited for so
+        long
+    :param most_holds: the most requests for which hosts are held
     """
 
     most_starts: int = MOST_STARTS
@@ -95,7 +96,7 @@ class Cloud:
     def alternatives(
         self, request: backlog_model.Request
     ) -> tuple[backlog_model.Alternative, ...]:
-        """Return those that come into question, on the hosts that do."""
+        """Return the flavors that a request may get, with allowed hosts."""
         found = request.alternatives
         if self.ladders is not None:
             found = self.ladders.alternatives(request)
@@ -108,13 +109,13 @@ class Cloud:
     def start(
         self, request: backlog_model.Request,
         wanted: backlog_model.Alternative, count: int) -> None:
-        """Note that servers of a request start."""
+        """Count the start of servers of a request."""
         if self.ladders is not None:
             self.ladders.start(request, wanted, count)
 
     def why_not_yet(self, request: backlog_model.Request,
             now: datetime.datetime) -> Mapping[str, Any] | None:
-        """Say why a request cannot start whatever room there is, if so."""
+        """Return why a request cannot start yet whatever capacity there is."""
         if seconds_until(request.not_before, now):
             return {
                 "code": WINDOW,
@@ -145,14 +146,15 @@ class Note:
 class PassResult:
     """Decisions of a pass.
 
-    :param notes: of those that do not start, by uuid
-    :param held: the uuids of those for which hosts are kept
-    :param unseen: the uuids of those that it did not get to
-    :param faults: {uuid: exception} of those that could not be looked at
-    :param chosen: notes of those that start, until they have: a new position
+    :param notes: of requests that do not start, by uuid
+    :param held: the uuids of requests for which hosts are held
+    :param unseen: the uuids of requests that it did not reach
+    :param faults: {uuid: exception} of requests that raised one
+    :param chosen: notes of requests that start, until they have: a new
+        position
     :param turns: the last turn of each project, for the next pass
-    :param quotas: the uuids of those for whose users the next pass needs the
-        quotas
+    :param quotas: the uuids of requests whose users' quotas the next pass
+        needs
     """
 
     starts: tuple[Start, ...]

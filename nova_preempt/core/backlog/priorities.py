@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of requests by four SLA priorities, and by how long they waited.
+"""Ranks requests by four SLA priorities and by their waiting time.
 
 T. Menouer and P. Darmon, LNCS 11339 (doi 10.1007/978-3-030-10549-5_6), step
-1: PROMETHEE II, with waiting time as a fifth criterion so that nobody waits
-for ever.
+1: PROMETHEE II, with waiting time as a fifth criterion so that no request
+starves.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from nova_preempt.core.backlog.queue_order import Options
 from nova_preempt.core.backlog.queue_order import Shares
 from nova_preempt.core.classes import promethee
 
-#: The four respects, of which each request has a priority.
+#: The four respects in which each request has a priority.
 RESPECTS = ("time", "reputation", "cores", "redundancy")
 
 _SECOND = datetime.timedelta(seconds=1)
 _US = datetime.timedelta(microseconds=1)
 
-#: Of a request that names none: best effort.
+#: Default of requests without priorities: best effort.
 _NONE = backlog_model.Priorities()
 
 
@@ -70,7 +70,7 @@ class Promethee:
         values = [getattr(levels, name) for name in self._names]
         age = now - request.created_at
         if self._ages:
-            # One that was made by a clock that is ahead has not waited.
+            # A creation time in the future, by a fast clock, is no wait.
             values.append(max(0, age // _SECOND))
         return promethee.Alternative(
             request.uuid, -age // _US, tuple(values), request.serial)

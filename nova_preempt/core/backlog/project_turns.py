@@ -18,16 +18,16 @@ import math
 
 from nova_preempt.core.backlog.host_capacity import HeldHosts
 
-#: A turn lasts for so long after the last progress, in seconds. Most servers
-#: that end within a day end within hours.
+#: Length of a turn after the last progress, in seconds. Most servers that end
+#: within a day end within hours.
 TURN_S = 6 * 3600
-#: No turn is longer, in seconds.
+#: The longest turn, in seconds.
 LONGEST_TURN_S = 24 * 3600
-#: A project rests for one in so many parts of its turn.
+#: A project rests for its turn divided by this.
 TURNS_PER_REST = 3
-# So much later than it is known its hosts may have room, in seconds.
+# Tolerance of the time at which its hosts are ready, in seconds.
 _SLACK_S = 600
-#: A turn that began so long ago is forgotten, in seconds.
+#: Turns that began so long ago are dropped, in seconds.
 MEMORY_S = 30 * 24 * 3600
 
 
@@ -50,13 +50,13 @@ class Turn:
 
     @property
     def ends_at(self) -> datetime.datetime:
-        """When it ends unless the hosts come nearer before."""
+        """Return the end of the turn unless there is more progress."""
         return min(self.nearer_at + datetime.timedelta(seconds=TURN_S),
                    self.since + datetime.timedelta(seconds=LONGEST_TURN_S))
 
     @property
     def rests_until(self) -> datetime.datetime:
-        """When the project may have another one."""
+        """Return when the project may have another turn."""
         turn_s = int((self.ends_at - self.since).total_seconds())
         return self.ends_at + datetime.timedelta(
             seconds=turn_s // TURNS_PER_REST)
@@ -65,8 +65,8 @@ class Turn:
 class Turns:
     """The turns of all projects in a pass.
 
-    :param known: those that the last pass has left, by project
-    :param waiting: the uuids of all requests that wait
+    :param known: the turns after the last pass, by project
+    :param waiting: the uuids of all waiting requests
     :ivar known: the last turn of each project, for the next pass
     """
 
@@ -101,10 +101,10 @@ class Turns:
         return None
 
     def rank(self, project: str) -> tuple[bool, float, int]:
-        """Return a key that sorts projects: whoever sorts first chooses first.
+        """Return a key that ranks projects; the smallest is served first.
 
-        Those that have their turn or rest, then the others, by when their last
-        turn began.
+        Projects with a turn or a rest come first, then the others, by the
+        begin of their last turn.
         """
         turn = self.known.get(project)
         if turn is None:
@@ -113,16 +113,16 @@ class Turns:
                 (turn.since - self._now).total_seconds(), turn.place)
 
     def are_resting(self, hosts: Collection[str]) -> bool:
-        """Tell whether one of them was kept for a project that rests now."""
+        """Tell whether a host was held for a project that rests now."""
         return any(self.rests_until(project) and not turn.hosts.isdisjoint(
             hosts) for project, turn in self.known.items())
 
     def keep(self, project: str, uuid: str, held: HeldHosts, is_shared: bool,
             place: int) -> None:
-        """Note that hosts are kept for a request.
+        """Record that hosts are held for a request.
 
-        :param is_shared: whether others might have them
-        :param place: of the request among those that were chosen
+        :param is_shared: whether other requests might use these hosts
+        :param place: of the request among the chosen ones
         """
         if not self.is_on(project):
             self.known[project] = Turn(self._now, self._now, place=place)
@@ -137,7 +137,7 @@ class Turns:
         self._kept.add(project)
 
     def _is_late(self, turn: Turn, in_s: int | None) -> bool:
-        """Tell whether its hosts have room after its end, if within a day.
+        """Tell whether its hosts are ready after its end, but within a day.
 
         :param in_s: in how many seconds they have, None: nobody knows
         """

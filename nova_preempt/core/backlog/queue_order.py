@@ -21,10 +21,10 @@ from nova_preempt.core.model import Resources
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shares:
-    """Who has how much of the cloud.
+    """The usage of each project, and the capacity of the cloud.
 
     :param used: by servers of a project, {project id: {resource class: n}}
-    :param total: what the cloud offers
+    :param total: the capacity of all hosts
     """
 
     used: Mapping[str, Resources]
@@ -33,10 +33,11 @@ class Shares:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """What an operator may set about orders; each takes what it knows.
+    """Operator options of orders; each order reads the ones that it knows.
 
-    :param weights: of priorities by name; 1 where nothing is said
-    :param patience_s: who has waited for so long comes first, 0: nobody does
+    :param weights: of priorities by name; 1 where none is set
+    :param patience_s: a request that has waited for so long comes first, 0:
+        none does
     :param claims: of classes of service, None where there are none; see
         nova_preempt.classes.claims
     """
@@ -48,7 +49,7 @@ class Options:
 
 def shares(requests: Iterable[backlog_model.Request], rooms: Iterable[
         HostCapacity]) -> Shares:
-    """Return what the servers of requests use, and what all hosts have."""
+    """Return the usage of the servers of requests, and the total of hosts."""
     used: dict[str, list[Resources]] = {}
     for request in requests:
         if not request.servers:
@@ -66,13 +67,13 @@ def shares(requests: Iterable[backlog_model.Request], rooms: Iterable[
 
 
 class Order(Protocol):
-    """How requests are put in order; made of Options."""
+    """Ranks requests; a plugin is constructed with Options."""
 
     def rank(
         self, requests: Iterable[backlog_model.Request],
         now: datetime.datetime, shares: Shares,
     ) -> list[backlog_model.Request]:
-        """Return all of them, the next one first."""
+        """Return all requests, the next one first."""
 
 
 _age = operator.attrgetter("created_at", "serial", "uuid")
@@ -80,7 +81,7 @@ _age = operator.attrgetter("created_at", "serial", "uuid")
 
 def oldest_first(requests: Iterable[backlog_model.Request]) -> list[
     backlog_model.Request]:
-    """Return them by their time, serial number, and then their uuids."""
+    """Return requests by creation time, serial number and uuid."""
     return sorted(requests, key=_age)
 
 

@@ -13,8 +13,8 @@ from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import request_rules
 from nova_preempt.core.reservation import reservation_model
 
-#: Members of "server" that may hold secrets: Nova shows them to the server
-#: itself alone.
+#: Members of "server" that may hold secrets: Nova shows them only to the
+#: server itself.
 SECRET = ("adminPass", "user_data", "personality")
 
 # Members of "server" that a log may quote; users put what they like into
@@ -26,10 +26,10 @@ _PLAIN = {
     "min_count": int, "max_count": int}
 
 
-# Members of "server", and hints, that a pass looks at.
+# Members of "server", and hints, that a pass reads.
 _PLACED = ("imageRef", "availability_zone", "host", "hypervisor_hostname")
 _HINTS = ("group", reservation_model.HINT)
-# Characters that are kept of Nova's words.
+# The longest quotation of Nova's message.
 _MAX_SAID = 2000
 _BOOT_VOLUME = ({"boot_index": 0, "destination_type": "volume"},)
 
@@ -42,7 +42,7 @@ def secrets(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def without_secrets(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the body with stars for these."""
+    """Return the body with its secret members masked."""
     return {
         **body,
         "server": {
@@ -53,7 +53,7 @@ def without_secrets(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def for_closed_request(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of the body of a request that is closed."""
+    """Return the part of the body that is kept once the request is closed."""
     return {"server": {
         name: value
         for name, value in without_secrets(body)["server"].items()
@@ -62,9 +62,9 @@ def for_closed_request(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def for_pass(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a pass needs of a body, which may be large.
+    """Return the part of a body, which may be large, that a pass reads.
 
-    Of hints that it does not know it needs only whether there are any.
+    Of hints that a pass does not know only their presence is kept.
     """
     server = body["server"]
     found = {name: server[name] for name in _PLACED if name in server}
@@ -86,7 +86,7 @@ def _is_plain(name: str, value: object) -> bool:
 
 
 def for_log(body: object) -> object:
-    """Return the body for a log: stars for all that may hold a secret.
+    """Return the body for a log, with everything masked that may be secret.
 
     The body may be malformed in any way.
     """
@@ -103,10 +103,10 @@ def for_log(body: object) -> object:
 
 
 def redacted(text: str, found: Mapping[str, Any]) -> str:
-    """Return Nova's words about a body on one line, with stars for secrets.
+    """Return Nova's message about a body on one line, with secrets masked.
 
-    Nova's complaints quote the value that they are about, which may be larger
-    than what the database has room for.
+    Nova's errors quote the value that they are about, which may be longer than
+    its database column.
 
     :param found: the secrets of the body
     """
@@ -123,7 +123,7 @@ def redacted(text: str, found: Mapping[str, Any]) -> str:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Go through the texts and numbers in a JSON value."""
+    """Iterate over the texts and numbers in a JSON value."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):

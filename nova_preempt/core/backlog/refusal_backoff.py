@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides whether a request that Nova refused waits or retries."""
+"""Decides whether a request that Nova refused waits or is retried."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ from nova_preempt.core.backlog.wait_estimate import seconds_until
 
 RETRY = "retry"  # Nova has refused; it is tried again later
 
-#: Under this name waits_for tells the next pass which hosts have had room
-#: since Nova found none: as a number, and as a bitmap of fixed size.
+#: Key in waits_for of the hosts that have had capacity since Nova found none:
+#: their number, and a bitmap of fixed size.
 SEEN = "seen"
 _BITS = 256
 
-#: New room ends the pause at once after so many tries. After more of them
-#: one in so many parts of the pause has to be over: room that comes and goes,
-#: and that Nova refuses, is not tried in each pass.
+#: New capacity ends the pause at once up to so many tries. After more tries
+#: a part of the pause has to be over, so that capacity that comes and goes,
 _AT_ONCE = 3
 _PARTS = 8
 
 
 class RefusalBackoff:
-    """Tells which requests pause in a pass.
+    """Tells which requests of a pass are still backing off.
 
-    :param tracker: the room that is left
+    :param tracker: the remaining capacity
     :param cloud: as the pass sees it
     :param now: naive, in UTC
     """
@@ -47,13 +46,13 @@ class RefusalBackoff:
     def why(
         self, request: backlog_model.Request
     ) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
-        """Say why a request is not tried again yet, None if it is.
+        """Return why a request is not retried yet, None if it is.
 
-        Where Nova found no host it is tried before its pause is over once a
-        host has room that had none before. Where no host has room the request
-        waits for that.
+        After NoValidHost it is retried before its pause is over once a host
+        has capacity that had none before. Where no host has any, the request
+        waits for capacity instead.
 
-        :returns: the reason, and what waits_for remembers as SEEN
+        :returns: the reason, and the state that waits_for keeps as SEEN
         """
         seen = None
         if boot_outcome.refused(request) == boot_outcome.NO_HOST:
@@ -75,9 +74,9 @@ class RefusalBackoff:
     def _compare(
         self, request: backlog_model.Request, rooms: int, hosts: int
     ) -> tuple[Mapping[str, Any], bool]:
-        """Return what to remember, and whether new room ends the pause.
+        """Return the state to keep, and whether new capacity ends the pause.
 
-        :param rooms: how many hosts have room
+        :param rooms: how many hosts have capacity
         :param hosts: the bitmap of these hosts
         """
         seen = request.waits_for.get(SEEN)
@@ -91,7 +90,7 @@ class RefusalBackoff:
                 "hosts": f"{hosts & before:x}"}, is_new and self._now >= again
 
     def _again(self, request: backlog_model.Request) -> datetime.datetime:
-        """Return from when on new room ends a pause that has just begun."""
+        """Return from when on new capacity ends a pause that begins now."""
         if request.tries <= _AT_ONCE:
             return self._now
         return self._now + datetime.timedelta(
@@ -100,7 +99,7 @@ class RefusalBackoff:
     def _rooms(
         self, request: backlog_model.Request
     ) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the hosts with free room, and with reclaimable room."""
+        """Return the hosts with free and with reclaimable capacity."""
         wanted = self._cloud.alternatives(request)
         return self._hosts(request, [
             dataclasses.replace(item, preemptible=True) for item in wanted

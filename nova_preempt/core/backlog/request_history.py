@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Waits and run times, computed from the history of requests.
+"""Computes waits and run times from the history of requests.
 
 A request waits from when it is queued until servers of it run, however often
-Nova was asked meanwhile. How much it ran is counted by the clocks of
+Nova was asked meanwhile. Its run time is counted by the clocks of
 ``core/classes/server_clocks.py``.
 """
 
@@ -19,7 +19,7 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.classes import server_clocks
 from nova_preempt.core.times import microseconds
 
-#: What a change to a state tells the clocks; see kinds().
+#: {state: kind of the clock event of a change to it}; see kinds().
 KINDS: Mapping[str, server_clocks.Kind] = {
     backlog_model.WAITING: server_clocks.Kind.QUEUED,
     backlog_model.PLACING: server_clocks.Kind.ALLOCATING,
@@ -28,7 +28,7 @@ KINDS: Mapping[str, server_clocks.Kind] = {
     backlog_model.EVICTED: server_clocks.Kind.EVICTED,
     **dict.fromkeys(backlog_model.CLOSED, server_clocks.Kind.ENDED),
 }
-#: A request that comes back for years has no more in its history than this.
+#: The longest history, for requests that come back for years.
 MOST_CHANGES = 1000
 _RUNS = (backlog_model.ACTIVE, backlog_model.PARTLY_ACTIVE)
 _TRIED = (backlog_model.WAITING, backlog_model.EVICTED,
@@ -40,7 +40,7 @@ _LONG_AGO = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - as times are here
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class History:
-    """The changes of one request, the oldest first."""
+    """The changes of a request, the oldest first."""
 
     changes: Sequence[backlog_model.Change]
     class_name: str = ""
@@ -49,7 +49,8 @@ class History:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Waits:
-    """How long requests waited that have started; None of no request."""
+    """Statistics of the waits of started requests; None if none has started.
+    """
 
     started: int
     median_s: int | None
@@ -59,9 +60,9 @@ class Waits:
 def waits(
     histories: Iterable[History], since: datetime.datetime
 ) -> Mapping[str, Waits]:
-    """Return the Waits of each class that ended since then.
+    """Return the Waits of each class, for waits that ended since then.
 
-    The time before ``not_before`` is none in which it waits at first.
+    Time before ``not_before`` does not count as waiting at first.
     """
     found: dict[str, list[int]] = {}
     for history in histories:
@@ -85,9 +86,10 @@ def _waits_s(history: History, since: datetime.datetime) -> Iterator[int]:
 
 
 def _first(history: History) -> datetime.datetime:
-    """Return from when on it counts: not_before, if that was kept to.
+    """Return when the first wait begins to count: at ``not_before``.
 
-    One that is later than the first start was wished for after that.
+    A ``not_before`` later than the first start was set after that start, and
+    is ignored.
     """
     placed = (
         change.at for change in history.changes
@@ -97,7 +99,7 @@ def _first(history: History) -> datetime.datetime:
 
 
 def summary(values_s: Iterable[int]) -> Waits:
-    """Return median and 95th percentile, both by the nearest rank."""
+    """Return median and 95th percentile, both by nearest rank."""
     ordered = sorted(values_s)
     if not ordered:
         return Waits(0, None, None)
@@ -110,11 +112,10 @@ def _ranked(ordered: Sequence[int], percent: int) -> int:
 
 def failed_tries(changes: Sequence[backlog_model.Change],
         before: datetime.datetime) -> list[int]:
-    """Return the indexes of what may be forgotten of a history.
+    """Return the indexes of changes that may be deleted from a history.
 
-    A try that was over before then, and left the request as it was. What it
-    took counts as time that it waited from then on; how long it ran, and all
-    in all, stays as it is.
+    These are tries that ended before then, and left the state unchanged. Their
+    time counts as waiting from then on; run time and total stay the same.
     """
     found: list[int] = []
     index = 1
@@ -134,11 +135,11 @@ def condensed(
     changes: Sequence[backlog_model.Change],
     not_before: datetime.datetime | None = None,
 ) -> tuple[int, tuple[backlog_model.Change, ...]]:
-    """Return how many of the oldest are to be replaced, and by which three.
+    """Return how many of the oldest changes to merge, and three instead.
 
-    None, unless there are more than MOST_CHANGES; then all but about half as
-    many, up to an eviction. How long it waited, was on its way and ran until
-    then stays as it is, to the second, as if it had done each at one go.
+    Nothing is merged up to MOST_CHANGES; beyond, all but about half of them,
+    up to an eviction. The sums of time waited, in transit and run stay the
+    same, to the second, as if each had passed in one go.
     """
     if len(changes) > MOST_CHANGES:
         for number in range(len(changes) - MOST_CHANGES // 2, 3, -1):
@@ -169,7 +170,7 @@ def _sums(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunTimes:
-    """How much the requests of a class ran, all in all and part by part."""
+    """Run times of the requests of a class, in total and by part."""
 
     requests: int
     total: server_clocks.Times
@@ -185,7 +186,7 @@ def run_times(histories: Iterable[History], since: datetime.datetime,
     length_us = (until - since) // _US
     edges = [length_us * n // parts for n in range(parts + 1)]
     requests: collections.Counter[str] = collections.Counter()
-    # Of a class and of each part: how long requests were what.
+    # {class: for each part, microseconds by kind}.
     sums: dict[str, list[collections.Counter[server_clocks.Kind]]] = {}
     for history in histories:
         spans = [
@@ -218,9 +219,9 @@ def _times(sums: Mapping[server_clocks.Kind, int]) -> server_clocks.Times:
 
 def kinds(changes: Iterable[backlog_model.Change]) -> Iterator[
     server_clocks.Kind]:
-    """Go through what changes tell the clocks.
+    """Iterate over the clock events of changes.
 
-    While more servers are started for one that runs in part, it runs.
+    A partly active request runs while more of its servers are started.
     """
     runs_in_part = False
     for change in changes:
@@ -231,11 +232,11 @@ def kinds(changes: Iterable[backlog_model.Change]) -> Iterator[
 
 
 def clocks_of(history: History) -> server_clocks.Clocks:
-    """Return the clocks of a request: how long it ran, waited, and started.
+    """Return the clocks of a request: time run, waited and in transit.
 
     As of its last change; from then on the clock of its state counts. A try
-    that was over at once is none: of one instant the clocks, which know no
-    order of events, would take it for the last.
+    that ended at once is dropped: the clocks, which know no order within an
+    instant, would take it for the last event.
     """
     first = _first(history)
     told: list[server_clocks.Event] = []
@@ -256,7 +257,7 @@ def clocks_of(history: History) -> server_clocks.Clocks:
 def _spans(
     history: History, since: datetime.datetime, until: datetime.datetime
 ) -> Iterator[tuple[server_clocks.Kind, int, int]]:
-    """Go through what it was from when to when, in microseconds since."""
+    """Iterate over (kind, start, end), in microseconds since ``since``."""
     first = _first(history)
     ends = [*(change.at for change in history.changes[1:]), until]
     for change, end, kind in zip(

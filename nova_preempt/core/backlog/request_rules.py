@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Validation of new requests."""
+"""Validates new requests and their changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nova_preempt.core.reservation import reservation_model
 
 
 class InvalidRequest(Exception):
-    """Says what is wrong with which field."""
+    """Raised for an invalid request; names the field."""
 
     def __init__(self, field: str, text: str) -> None:
         super().__init__(f"{field}: {text}")
@@ -24,13 +24,13 @@ class InvalidRequest(Exception):
         self.text = text
 
 
-# Characters of the id of a flavor, as Nova has it.
+# The longest flavor id in Nova.
 _MAX_ID = 255
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Counts:
-    """How many servers; with fewer than ``least`` none is started."""
+    """The number of servers, and the minimum that starts together."""
 
     most: int
     least: int
@@ -39,13 +39,13 @@ class Counts:
 def counts(
     count: int | None, least_count: int | None, server: Mapping[str, Any],
     max_count: int, ) -> Counts:
-    """Return how many are asked for.
+    """Return the requested numbers of servers.
 
-    What is asked of us goes before what is in Nova's own body, and that means
-    what it does for Nova. A ``count`` alone is all or nothing.
+    The request's own fields override min_count and max_count in Nova's body,
+    which mean what they mean for Nova. A ``count`` alone is all or nothing.
 
     :param server: Nova's, with or without min_count and max_count
-    :param max_count: what the operator allows
+    :param max_count: the operator's limit
     :raises InvalidRequest:
     """
     fewest = _number(server, "min_count")
@@ -64,14 +64,14 @@ def counts(
 
 
 def _number(server: Mapping[str, Any], name: str) -> int | None:
-    """Return a count of Nova's, which takes text as well."""
+    """Return a count in Nova's body, where text is valid as well."""
     value = server.get(name)
     if value is None:
         return None
     field = f"body.server.{name}"
     try:
         found = int(value)
-        # What Nova's schema, which does not see it, would refuse.
+        # Nova's schema, which does not see it, would refuse these.
         if isinstance(value, bool) or (
             not (value.isascii() and value.isdecimal())
             if isinstance(value, str) else found != value):
@@ -88,9 +88,9 @@ def flavors(
 ) -> tuple[str, ...]:
     """Return the ids of flavors in order of preference.
 
-    Those of the request; the one in Nova's body where it has none.
+    The flavors of the request, else the flavor in Nova's body.
 
-    :raises InvalidRequest: there is none, or one twice, or the flavor in the
+    :raises InvalidRequest: there is none, or a duplicate, or the flavor in the
         body is not among them
     """
     own = server.get("flavorRef")
@@ -113,9 +113,9 @@ def flavors(
 def check_ladder(
     ladder: str, priorities: backlog_model.Priorities | None,
     others: Mapping[str, Any], server: Mapping[str, Any], ) -> None:
-    """Refuse what a ladder decides, where it is said as well.
+    """Refuse fields that conflict with a ladder.
 
-    :param others: what else the request says, by field
+    :param others: the other fields of the request
     :raises InvalidRequest:
     """
     if not ladder:
@@ -133,11 +133,11 @@ def check_ladder(
 
 def check_change(request: backlog_model.Request,
                  values: Mapping[str, Any]) -> None:
-    """Refuse to change what a ladder has decided.
+    """Refuse changes of values that a ladder has decided.
 
-    How many servers it is, and on which hosts, is settled with the request.
+    The number of servers and the category of hosts are fixed with the request.
 
-    :param values: those that are new, by name
+    :param values: the new values, by name
     :raises InvalidRequest:
     """
     if not values.keys() & {"priorities", "count", "least_count"}:
@@ -155,9 +155,9 @@ def check_change(request: backlog_model.Request,
 
 
 def check_group(ladder: str, body: Mapping[str, Any]) -> None:
-    """Refuse a server group where the request has one of its own.
+    """Refuse a server group for a request that has its own group.
 
-    :param body: Nova's, with its hints beside the server
+    :param body: Nova's, with its hints next to the server
     :raises InvalidRequest:
     """
     for name, hints in body.items():
@@ -168,9 +168,9 @@ def check_group(ladder: str, body: Mapping[str, Any]) -> None:
 
 
 def check_reservations(body: Mapping[str, Any]) -> None:
-    """Refuse a hint that names no reservations, whatever there are.
+    """Refuse a reservation hint that is malformed.
 
-    :param body: Nova's, with its hints beside the server
+    :param body: Nova's, with its hints next to the server
     :raises InvalidRequest:
     """
     for name in allowed_hosts.HINTS:
@@ -182,9 +182,9 @@ def check_reservations(body: Mapping[str, Any]) -> None:
 
 
 def check_server(server: Mapping[str, Any], count: int) -> None:
-    """Refuse what cannot be asked of Nova through a request that waits.
+    """Refuse members that a queued request cannot ask of Nova.
 
-    Or what Nova refuses where there are several servers.
+    And members that Nova refuses for several servers.
 
     :raises InvalidRequest:
     """
@@ -207,12 +207,12 @@ def check_server(server: Mapping[str, Any], count: int) -> None:
 def check_constraints(values: Mapping[str, Any], now: datetime.datetime,
         classes: Collection[str], changed: Collection[
         str] | None = None) -> None:
-    """Refuse wishes that make no sense together, or not any more.
+    """Refuse times and a class that conflict, or are out of date.
 
     :param values: of a backlog_model.Request, as it would be, by name
-    :param classes: those that may be asked for
-    :param changed: those values that are new, None for all: what was right
-        once may stay
+    :param classes: the classes that may be requested
+    :param changed: the names of new values, None for all: an unchanged value
+        may be out of date
     :raises InvalidRequest:
     """
     name = values.get("class_name")
@@ -250,12 +250,12 @@ def check_constraints(values: Mapping[str, Any], now: datetime.datetime,
 def class_of(
     name: str, alternatives: Iterable[backlog_model.Alternative],
     known: Collection[str], ) -> str:
-    """Return of which class the servers of a request are, '' for none.
+    """Return the class of the servers of a request, '' for none.
 
-    The one that it names, or else that of its flavors, as core.classes.
-    membership has it for each server.
+    The class that it names, else the class of its flavors, as core.classes.
+    class_of_server has it for each server.
 
-    :param known: the classes that there are
+    :param known: the existing classes
     :raises InvalidRequest: its flavors are of another class, of several
         classes, or not preemptible
     """
@@ -279,7 +279,7 @@ def class_of(
 
 
 def check_limits(limits: Mapping[str, tuple[int, int]]) -> str:
-    """Return why a project may leave no further request, '' if it may.
+    """Return why a project may not add a request, '' if it may.
 
     :param limits: {name: (used, allowed)}; allowed -1 is no limit
     """
@@ -294,8 +294,8 @@ def check_limits(limits: Mapping[str, tuple[int, int]]) -> str:
 def starts_from_volume(server: Mapping[str, Any]) -> bool:
     """Tell whether the root disks of such servers are volumes.
 
-    As Nova's compute API does: without an image, or where the first device
-    to boot from is one.
+    As Nova's compute API does: without an image, or if the first boot device
+    is a volume.
     """
     if not server.get("imageRef"):
         return True
@@ -306,11 +306,11 @@ def starts_from_volume(server: Mapping[str, Any]) -> bool:
         for device in (devices if isinstance(devices, list) else ()))
 
 
-# As GET /limits has them: what may be used, what is, and of which resource
-# classes a server uses that much; none: one each.
+# (name, limit and usage in GET /limits, resource classes that count; none:
+# each server counts 1).
 _LIMITS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("servers", "maxTotalInstances", "totalInstancesUsed", ()),
-    # Nova counts pinned cores as others.
+    # Nova counts pinned cores like shared cores.
     ("vCPUs", "maxTotalCores", "totalCoresUsed", ("VCPU", "PCPU")),
     ("MiB of RAM", "maxTotalRAMSize", "totalRAMUsed", ("MEMORY_MB",)),
 )
@@ -318,7 +318,7 @@ _LIMITS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
 
 def why_over_quota(
     request: backlog_model.Request, limits: Mapping[str, int]) -> str:
-    """Say why the servers that start together are more than the quota allows.
+    """Return why the servers that start together exceed the quota.
 
     :param limits: the absolute ones of GET /limits
     :returns: '' where they are not, in one of its flavors
@@ -334,7 +334,7 @@ def _why_over(
 ) -> str:
     for name, most, used, classes in _LIMITS:
         limit = limits.get(most, -1)
-        if limit < 0:  # there is none
+        if limit < 0:  # unlimited
             continue
         left = limit - limits.get(used, 0)
         amount = sum(

@@ -2,9 +2,9 @@
 
 """The servers of a request: their boots, tags and states.
 
-A boot is written down before Nova is asked for it, with the tag that its
-servers will have. So whoever looks later, after a crash too, finds by the tag
-what was made, and knows from the time of the boot whether more may come.
+A boot is recorded before Nova is asked for it, with the tag of its servers. So
+its servers are found by the tag, even after a crash, and the time of the boot
+tells whether more may appear.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.observed_server import ObservedServer
 
-#: How long servers are looked for that nobody expects any more, in seconds.
+#: How long unexpected servers are still looked for, in seconds.
 LATE_S = 86400
 
-#: Boots of which servers may still come.
+#: States of boots whose servers may still appear.
 OPEN_BOOTS = (backlog_model.ASKING, backlog_model.ASKED)
-#: Boots that should have no servers.
+#: States of boots that should have no servers.
 VOID_BOOTS = (backlog_model.LOST, backlog_model.REFUSED)
 
 _ON_ITS_WAY = (None, backlog_model.BUILDING)
 _DELETED = ("deleted", "soft-delete")
 _KEPT = ("shelved", "shelved_offloaded", "stopped")
-#: Of a server that was ended, and is kept.
+#: Statuses of victims that are kept.
 _KEPT_VICTIM = (
     victim_status.SHELVED, victim_status.STOPPED, victim_status.LEFT)
-#: Of a server that was ended for good, or is about to be.
+#: Statuses of victims that are deleted, or are about to be.
 _LOST_VICTIM = (
     victim_status.PENDING, victim_status.NOTICED, victim_status.ENDING,
     victim_status.GONE)
@@ -41,9 +41,9 @@ _LOST_VICTIM = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FoundServers:
-    """The servers of a request as they were found.
+    """The servers of a request as Nova has them.
 
-    :ivar victims: {uuid: status} of those that have given way
+    :ivar victims: {uuid: status} of its victims
     """
 
     servers: tuple[ObservedServer, ...] = ()
@@ -51,12 +51,13 @@ class FoundServers:
 
 
 def tag(uuid: str, number: int) -> str:
-    """The tag of the servers of a boot."""
+    """Return the tag of the servers of a boot."""
     return f"backlog:{uuid}:{number}"
 
 
 def untag(text: str) -> tuple[str, int] | None:
-    """(uuid of the request, number of the boot) of a tag, if it is one."""
+    """Return (uuid of the request, number of the boot), None if it is no tag.
+    """
     kind, _, rest = text.partition(":")
     uuid, _, number = rest.rpartition(":")
     if kind != "backlog" or not uuid or not number.isdecimal():
@@ -65,9 +66,9 @@ def untag(text: str) -> tuple[str, int] | None:
 
 
 def boot_of(request: backlog_model.Request, server: ObservedServer) -> int:
-    """Return the number of the boot that a server is of, 0 if of none.
+    """Return the number of the boot of a server, 0 if it has none.
 
-    The owner of a server may take its tag away.
+    The owner of a server may remove its tag.
     """
     for item in request.servers:
         if item.uuid == server.uuid:
@@ -82,7 +83,7 @@ def boot_of(request: backlog_model.Request, server: ObservedServer) -> int:
 def next_boot(
     request: backlog_model.Request, flavor_id: str, count: int,
     now: datetime.datetime, ) -> backlog_model.Boot:
-    """The boot to write down before Nova is asked."""
+    """Return the boot to record before Nova is asked."""
     number = max((boot.number for boot in request.boots), default=0) + 1
     return backlog_model.Boot(number, tag(request.uuid, number), flavor_id,
                               count, now)
@@ -90,10 +91,10 @@ def next_boot(
 
 def forgotten_boots(
     request: backlog_model.Request, now: datetime.datetime) -> list[int]:
-    """The numbers of boots of too long ago to matter, with no servers left.
+    """Return the numbers of old boots without servers.
 
-    These came to nothing, or have ended. They are not looked for any more.
-    The last boot stays: the next has the number after it.
+    They have failed, or their servers have ended; they are not looked for any
+    more. The last boot stays, since the next has the number after it.
     """
     used = {item.boot for item in request.servers}
     return [
@@ -108,17 +109,17 @@ PendingServers = tuple[backlog_model.Alternative, int, Mapping[str, int], str]
 def unallocated(requests: Iterable[backlog_model.Request], placed: Mapping[str,
         str], chosen: Mapping[tuple[str, int], Mapping[str,
         int]] | None = None) -> list[PendingServers]:
-    """Return how many servers of which flavors have nothing yet.
+    """Return the servers in boot that have no allocations yet.
 
-    Nova was asked for them, and has not allocated anything: what they need
-    still seems free.
+    Nova was asked for them, and has allocated nothing: their capacity still
+    seems free.
 
-    :param requests: all that are open
-    :param placed: {uuid of who has allocations: on which host}
+    :param requests: all open requests
+    :param placed: {uuid of a consumer: host}
     :param chosen: {(uuid of the request, number of the boot): {host: how
-        many}}, where that was planned
-    :returns: (flavor, how many, the hosts that were chosen for the boot
-        without those of its servers that are there, group_placement.key())
+        many}} of planned boots
+    :returns: (flavor, how many, the chosen hosts of the boot without those of
+        servers that are allocated, group_placement.key())
     """
     found: list[PendingServers] = []
     for request in requests:
@@ -142,13 +143,13 @@ def unallocated(requests: Iterable[backlog_model.Request], placed: Mapping[str,
 
 
 def is_late(request: backlog_model.Request, now: datetime.datetime) -> bool:
-    """Tell whether a closed request was to be cleared up long ago."""
+    """Tell whether the cleanup of a closed request is long overdue."""
     return (now - request.updated_at).total_seconds() >= LATE_S
 
 
 def sought_tags(request: backlog_model.Request,
                 now: datetime.datetime) -> list[str]:
-    """The tags of servers that may have come without being known."""
+    """Return the tags of servers that may exist without being known."""
     known = collections.Counter(server.boot for server in request.servers)
     return [
         boot.tag for boot in request.boots
@@ -158,9 +159,9 @@ def sought_tags(request: backlog_model.Request,
 
 
 def sought_servers(request: backlog_model.Request) -> list[str]:
-    """The uuids of servers to look at.
+    """Return the uuids of servers to read.
 
-    Of a request that is closed only what is still to be cleared up.
+    Of a closed request only servers that are still to be cleaned up.
     """
     states: tuple[str, ...] = (
         backlog_model.BUILDING, backlog_model.RUNNING, backlog_model.AWAY,
@@ -173,11 +174,11 @@ def sought_servers(request: backlog_model.Request) -> list[str]:
 def server_state(
     before: str | None, seen: ObservedServer | None, victim: str | None
 ) -> str:
-    """The state of a server.
+    """Return the state of a server.
 
     :param before: its state until now, None if it is new
-    :param seen: what Nova has of it, None if it does not exist
-    :param victim: the status of it as one that gives way, None if it is none
+    :param seen: the server in Nova, None if it does not exist
+    :param victim: its status as a victim, None if it is none
     """
     if before == backlog_model.UNPLACED:
         return before
@@ -202,18 +203,18 @@ def server_state(
 
 
 def may_be_evicted(seen: ObservedServer | None) -> bool:
-    """Whether it takes more than what is seen to tell why a server stopped."""
+    """Tell whether a server may have been evicted, as far as Nova tells."""
     return seen is None or seen.vm_state in (*_DELETED, *_KEPT)
 
 
 def is_transient(fault: str) -> bool:
-    """Whether what Nova says may be otherwise the next time.
+    """Tell whether a fault of Nova may not happen the next time.
 
-    No host, builds that failed on each host that was tried, and a quota that
-    was used up while the server was placed. Nothing: Nova says that a server
-    is in error before it says why (nova/scheduler/utils.py,
-    set_vm_state_and_notify), and never says it of those that were being built
-    when their compute service was stopped.
+    NoValidHost, builds that failed on each host that was tried, and a quota
+    that was used up during scheduling. An empty fault: Nova sets the error
+    state before the fault (nova/scheduler/utils.py, set_vm_state_and_notify),
+    and never sets the fault of servers in build when their compute service is
+    stopped.
     """
     text = fault.lower()
     return not text or any(words in text for words in (
@@ -223,10 +224,10 @@ def is_transient(fault: str) -> bool:
 
 def status(request: backlog_model.Request, over: str,
            fault: str) -> tuple[str, str]:
-    """Return state and reason of a request that is open.
+    """Return state and reason of an open request.
 
     :param over: why it does not come back, '' if it may
-    :param fault: why a server in error is
+    :param fault: the fault of a server in error
     """
     states = [item.state for item in request.servers]
     if any(boot.state in OPEN_BOOTS for boot in request.boots):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""State transitions of a request by the state of its servers."""
+"""State transitions of a request by the states of its servers."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ def judge(
     request: backlog_model.Request, seen: Iterable[ObservedServer],
     victims: Mapping[str, str], now: datetime.datetime, options: Options,
 ) -> Verdict:
-    """Say what has become of an open request.
+    """Return the transition of an open request.
 
-    1. Each server has the state that is seen, see server_state().
-    2. A boot without an answer has been accepted if its servers are there; it
-       is lost if they are not in time. It is settled once none is on its way.
-    3. Servers for which Nova found no host, or too late, are deleted and do
-       not count. So are those of boots that were given up.
-    4. Servers that gave way and were deleted are missing, if the request
-       comes back; those that their owner deleted are not.
-    5. The state follows, see request_servers.status().
+    1. Each server has the state that is seen, see server_state(). 2. A boot
+    without an answer was accepted if its servers exist; it is lost if they do
+    not appear in time. It is settled once none is in build. 3. Servers for
+    which Nova found no host, or too late, are deleted and do not count; nor do
+    servers of boots that were given up. 4. Victims that were deleted are
+    missing if the request comes back; servers that their owner deleted are
+    not. 5. The state follows, see request_servers.status().
 
-    :param seen: what Nova has of the servers of this request
-    :param victims: {uuid: status} of those that have given way, or are to
+    :param seen: the servers of this request in Nova
+    :param victims: {uuid: status} of its victims
     """
     there = {item.uuid: item for item in seen}
     one = _Judgement(request, there, victims, now, options)
@@ -44,9 +43,9 @@ def judge(
 
 def coming_back(request: backlog_model.Request,
                 now: datetime.datetime) -> list[str]:
-    """Return the uuids of kept servers that the request has come back.
+    """Return the uuids of kept victims that the request brings back.
 
-    What their flavors say is about servers that no request waits for.
+    The return action of their flavors is for servers of no request.
     """
     if not request.comes_back or (
         request.back_until is not None and now >= request.back_until):
@@ -58,12 +57,12 @@ def coming_back(request: backlog_model.Request,
 def closing(
     request: backlog_model.Request, seen: Iterable[ObservedServer],
     now: datetime.datetime, options: Options, ) -> tuple[Verdict, bool]:
-    """Say what is to be cleared up of a closed request.
+    """Return the cleanup of a closed request.
 
-    What was on its way when it was closed is deleted. What runs stays, unless
-    who has cancelled it wants that to end, too.
+    Servers in build are deleted. Running servers stay, unless the request was
+    cancelled together with its servers.
 
-    :returns: (Verdict, whether nothing more may come)
+    :returns: (Verdict, whether nothing more may appear)
     """
     there = {item.uuid: item for item in seen}
     one = _Judgement(request, there, {}, now, options)
@@ -87,7 +86,7 @@ _TOO_LONG = "Nova did not build it in time."
 
 @dataclasses.dataclass
 class _Judgement:
-    """One look at one request."""
+    """Evaluates one request once."""
 
     _request: backlog_model.Request
     _there: Mapping[str, ObservedServer]
@@ -106,9 +105,9 @@ class _Judgement:
     # -- servers ---------------------------------------------------------
 
     def look_at_servers(self, stop: bool = False) -> None:
-        """Give each its state.
+        """Set the state of each server.
 
-        :param stop: whether what is on its way is to come no more
+        :param stop: whether servers in build are to be deleted
         """
         ended = []
         sought = request_servers.sought_servers(self._request)
@@ -136,7 +135,7 @@ class _Judgement:
         self._end(ended)
 
     def end_all(self) -> None:
-        """Let all end that are there."""
+        """Delete all servers that exist."""
         for uuid in sorted(self._there):
             if uuid not in (*self._deletes, *self._locked):
                 self._delete(self._there[uuid])
@@ -154,16 +153,16 @@ class _Judgement:
         return request_servers.boot_of(self._request, seen)
 
     def _is_void(self, seen: ObservedServer) -> bool:
-        """Whether it came although its boot was given up."""
+        """Tell whether a server appeared although its boot was given up."""
         boot = self._boots.get(self._boot(seen))
         return boot is None or boot.state in request_servers.VOID_BOOTS
 
     def _was_withdrawn(self, known: backlog_model.OwnServer | None) -> bool:
-        """Whether Nova made it, and then refused its boot.
+        """Tell whether Nova made a server, and then refused its boot.
 
-        Nova makes the servers of a boot one after the other, and takes them
-        back where one cannot be (nova/compute/api.py, _provision_instances).
-        It does not after it has accepted.
+        Nova creates the servers of a boot one after the other, and deletes
+        them if one fails (nova/compute/api.py, _provision_instances); never
+        after it has accepted.
         """
         if known is None or known.state != backlog_model.BUILDING:
             return False
@@ -184,7 +183,7 @@ class _Judgement:
                 seen.uuid)
 
     def _end(self, ended: list[str]) -> None:
-        """Those that gave way and were deleted wait again, or do not."""
+        """Queue deleted victims again, or drop them for good."""
         request = self._request
         over = ""
         if not request.comes_back:
@@ -211,7 +210,7 @@ class _Judgement:
     # -- boots -----------------------------------------------------------
 
     def look_at_boots(self) -> None:
-        """End those of which nothing more is to be expected."""
+        """Close boots of which no more servers can appear."""
         for boot in self._request.boots:
             if boot.state not in request_servers.OPEN_BOOTS:
                 continue
@@ -237,7 +236,7 @@ class _Judgement:
 
     def _note_try(self, boot: backlog_model.Boot, state: str,
                   own: list[str]) -> None:
-        """Wait longer after a try in vain."""
+        """Lengthen the pause after a failed try."""
         if state == backlog_model.LOST:
             code, text = boot_outcome.NO_ANSWER, "Nova has not answered."
         elif backlog_model.UNPLACED in own:
@@ -256,12 +255,12 @@ class _Judgement:
     def _age_s(self, boot: backlog_model.Boot) -> float:
         return (self._now - boot.asked_at).total_seconds()
 
-    # -- all of it ---------------------------------------------------------
+    # -- result ------------------------------------------------------------
 
     def verdict(self, state: str | None = None) -> Verdict:
-        """Return what has changed.
+        """Return the changes.
 
-        :param state: of the request, None: it follows from that
+        :param state: of the request, None: it follows from its servers
         """
         request = self._request
         left = {uuid: item for uuid, item in sorted(self.servers.items())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a request finds no room in a pass, and the hosts kept for it."""
+"""Explains why a request does not fit in a pass, and holds hosts for it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from nova_preempt.core.backlog.host_capacity import capacity_key
 from nova_preempt.core.backlog.suitable_hosts import fewest_hosts
 from nova_preempt.core.model import Resources
 
-# Why a request waits.
-ROOM = "room"  # no host has room now
-NO_HOST = "no_host"  # none has what it asks for beside room
-TOO_LARGE = "too_large"  # none would have if it were empty
+# Reasons to wait.
+ROOM = "room"  # no host has capacity now
+NO_HOST = "no_host"  # no host has the traits
+TOO_LARGE = "too_large"  # no host would have capacity if it were empty
 LADDER = "ladder"  # its share of the idle cores is less than any flavor has
-GROUP = "group"  # of its server group, which leaves it no host
+GROUP = "group"  # its server group leaves it no host
 
-#: Such a request does not start however long it waits.
+#: Reasons for which a request never starts.
 NEVER = (NO_HOST, TOO_LARGE)
 
 _Wanted = Sequence[backlog_model.Alternative]
@@ -31,14 +31,14 @@ _Wanted = Sequence[backlog_model.Alternative]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Reason why a request waits.
+    """The shortfall of capacity for a server.
 
-    :param amounts: what the host lacks that is nearest to having room
-    :param hosts: how many hosts lack each of the classes
-    :param ever: whether an empty host would have room
-    :param suitable: how many hosts have the traits that are asked for, and are
-        of the reservation that is named
-    :param reserved: how many of them are for others
+    :param amounts: the shortfall of the nearest host
+    :param hosts: how many hosts have a shortfall of each resource class
+    :param ever: whether an empty host would have enough capacity
+    :param suited: how many hosts have the required traits, and belong to the
+        named reservation
+    :param reserved: how many of them are reserved for other projects
     """
 
     amounts: Resources
@@ -50,7 +50,7 @@ class Shortfall:
 
 def shortfall(tracker: CapacityTracker,
          alternative: backlog_model.Alternative) -> Shortfall:
-    """Return what keeps a server from starting."""
+    """Return the shortfall that keeps a server from starting."""
     suitable, count, reserved = tracker.suitable(alternative), 0, 0
     hosts = dict.fromkeys(sorted(alternative.resources), 0)
     nearest: tuple[tuple[int, str], Resources] | None = None
@@ -59,7 +59,7 @@ def shortfall(tracker: CapacityTracker,
             continue
         count += 1
         if number not in suitable.open:
-            # Of its own reservation those are none that others leave.
+            # Hosts of its own reservation are not reserved for others.
             reserved += alternative.hosts is None and not (
                 room.off and alternative.preemptible)
             continue
@@ -74,26 +74,26 @@ def shortfall(tracker: CapacityTracker,
 
 
 class Shortfalls:
-    """Says why there is no room.
+    """Explains why requests do not fit, and holds hosts for chosen ones.
 
-    :param tracker: the room that is left; hosts are kept there
-    :param keeper: says for whom
+    :param tracker: the remaining capacity; hosts are held there
+    :param keeper: chooses the requests
     """
 
     def __init__(
         self, tracker: CapacityTracker, keeper: kept_hosts.HostKeeper) -> None:
         self._tracker = tracker
         self._keeping = keeper
-        # Room only shrinks in a pass, so each is asked for once a kind.
+        # Capacity only shrinks in a pass, so once a kind is enough.
         self._lacks: dict[CapacityKey, Shortfall] = {}
         self._kept_off: dict[CapacityKey, int] = {}
 
     def why(
         self, request: backlog_model.Request, wanted: _Wanted,
         group: group_placement.Group | None, ) -> Mapping[str, Any]:
-        """Say why a request finds no room, and keep hosts for it if it may.
+        """Return why a request does not fit, and hold hosts for it if it may.
 
-        :param wanted: its flavors that come into question
+        :param wanted: its flavors that it may get
         :param group: of its servers
         :returns: what it waits for
         """
@@ -105,7 +105,7 @@ class Shortfalls:
             }
         missing, least = backlog_model.missing(request), backlog_model.least(
             request)
-        # In which as many as start together would find room on empty hosts.
+        # Flavors in which the least would fit on empty hosts.
         ever = [item for item in wanted
                 if self._tracker.fits_if_empty(item, least, group)]
         if group is not None and not request.apart and any(self._tracker.count(
@@ -140,7 +140,7 @@ class Shortfalls:
             group)) if group else _TOO_MANY}
 
     def _lack(self, wanted: _Wanted) -> Shortfall:
-        """As it was when the first of its kind was looked at."""
+        """Return the shortfall as of the first request of its kind."""
         found = []
         for item in wanted:
             key = capacity_key(item)
@@ -149,15 +149,15 @@ class Shortfalls:
             found.append(self._lacks[key])
         return next((item for item in found if item.ever), found[0])
 
-    # -- hosts that are kept -----------------------------------------------
+    # -- held hosts ----------------------------------------------------------
 
     def _hold(
         self, request: backlog_model.Request, wanted: _Wanted, ever: _Wanted,
         group: group_placement.Group | None, ) -> str:
-        """Keep hosts for it, if it was chosen, and say so.
+        """Hold hosts for a chosen request, and say so.
 
-        For the first of its flavors that there are enough for, and that it
-        could start in. Where none are kept, say whether some are from it.
+        For the first flavor that it could start in. If none are held, say
+        whether hosts are held against it.
         """
         text = self._keeping.why_none(request)
         for item in ever if self._keeping.is_chosen(request) else ():

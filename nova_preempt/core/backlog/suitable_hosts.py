@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that are for servers of a kind, whatever is in use of them now."""
+"""Finds the hosts that suit servers of a kind, whatever runs there now."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from nova_preempt.core.backlog.host_capacity import HostCapacity
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SuitableHosts:
-    """Hosts for servers of a kind; a host goes by its number.
+    """The suitable hosts for servers of a kind, by number.
 
     :ivar ever: how many servers each host would take if it were empty
-    :ivar open: the hosts that are for them, and that power and reservations
-        let them on
-    :ivar names: the names of those that have some of each resource
+    :ivar open: the suitable hosts that power and reservations allow
+    :ivar names: the names of open hosts that have some of each resource
     :ivar largest: how many servers each would take, descending
     :ivar largest_open: the same of open hosts
     """
@@ -34,10 +33,10 @@ class SuitableHosts:
     def of(cls, alternative: backlog_model.Alternative, rooms: Sequence[
             HostCapacity], lead_s: Callable[[backlog_model.Alternative],
             float]) -> SuitableHosts:
-        """Look at all hosts.
+        """Return the suitable hosts among all hosts.
 
-        :param lead_s: for how long a server of a flavor has to have its host
-            before that is reserved for others
+        :param lead_s: for how long a server of a flavor must have its host
+            before that is reserved for another project
         """
         needs_s = lead_s(alternative)
         is_open = frozenset(
@@ -52,10 +51,10 @@ class SuitableHosts:
 
 def fewest_hosts(
     largest: Sequence[int], count: int, group: Group | None = None) -> int:
-    """Return how many hosts so many servers need at least.
+    """Return the minimum number of hosts for so many servers.
 
     :param largest: how many each host takes, the largest first
-    :param group: the servers are of it
+    :param group: the group of the servers
     :returns: 0 where there are not enough hosts
     """
     most, at_once = count, 1
@@ -75,11 +74,11 @@ def fewest_hosts(
 def spread(
     count: int, most: Mapping[int, int], hosts: Sequence[int]
 ) -> dict[int, int]:
-    """Return how many servers each host gets, one more in each round.
+    """Distribute servers over hosts round-robin: {host: how many}.
 
     :param most: how many each may have
     :param hosts: the first to get one first
-    :returns: of none where there is not room for all
+    :returns: {} if not all fit
     """
     found: dict[int, int] = {}
     if count > sum(most[number] for number in hosts):

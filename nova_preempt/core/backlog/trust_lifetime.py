@@ -1,5 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes how long a trust is needed, and when to renew it."""
+"""Computes when trusts of requests expire, and when they are renewed.
+
+A crash may lose the id of a new trust. Keystone lets nobody attach data to a
+trust for others but its expiry: so the expiry, to the second, is specific to
+each request, and orphaned trusts can be found by it. It is some days after the
+last time at which the trust can be needed to start servers; where there is no
+such time, so far ahead that the trust never expires in practice.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +15,16 @@ import hashlib
 
 from nova_preempt.core.backlog import backlog_model
 
-#: For so long after a start its trust is needed, to clear up.
+#: A trust is needed for so long after a start, for the cleanup.
 _CLEARING = datetime.timedelta(days=1)
 
 
 def latest_start(request: backlog_model.Request) -> datetime.datetime | None:
-    """Return when servers are started for it at the latest, None: any time.
+    """Return the latest time at which it starts servers, None: any time.
 
-    None as well where that is later than any trust has to tell.
-    A part of its servers may start whenever there is room, once another part
-    runs, and a server group is deleted with the last server.
+    None as well if no trust has to last that long. A partly active request may
+    start more servers whenever there is capacity, and a server group is
+    deleted with the last server.
     """
     ends = []
     if request.not_after is not None:
@@ -41,40 +48,38 @@ def latest_start(request: backlog_model.Request) -> datetime.datetime | None:
 def renewed_until(
     request: backlog_model.Request, now: datetime.datetime
 ) -> datetime.datetime | None:
-    """Return for which latest start a trust is renewed, None: any time.
+    """Return the latest start for which a trust is renewed, None: any time.
 
-    It is twice as far ahead as the request asks for, so that each renewal
-    takes a wait twice as long: however often a user changes it, a request has
-    few trusts.
+    Twice as far ahead as the request asks for, so that each renewal lasts
+    twice as long: however often a user changes it, a request has few trusts.
     """
     latest = latest_start(request)
     return latest and latest + max(latest - now, datetime.timedelta())
 
 
 def outlasts_trust(request: backlog_model.Request) -> bool:
-    """Tell whether it may start servers after its trust has expired."""
+    """Tell whether a request may start servers after its trust expires."""
     if request.trust_until is None:
         return False
     latest = latest_start(request)
     return latest is None or latest + _CLEARING > request.trust_until
 
 
-#: Where a trust may be needed at any time: from here on, in 2,000 years.
+#: Trusts without a latest start expire from here on, within 2,000 years.
 EARLIEST = datetime.datetime(2500, 1, 1)  # noqa: DTZ001 (naive, in UTC)
 _SPAN_S = 2**36
-#: Else so long after the last start, for what Nova answers late, and for users
-#: who want to wait a little longer; and then within a day and a half.
+#: Other trusts expire so long after the latest start, for late answers of
+#: Nova and for users who extend their wait; within a day and a half of that.
 _AFTER = datetime.timedelta(days=7)
 _SHORT_SPAN_S = 2**17
 
 
 def expiry(
     uuid: str, latest: datetime.datetime | None = None) -> datetime.datetime:
-    """When the trust of a request expires, naive and in UTC.
+    """Return when the trust of a request expires, naive and in UTC.
 
     :param uuid: of the request
-    :param latest: when servers may be started for the last time; None where
-        that may be any time
+    :param latest: the latest start of servers; None: any time
     """
     digest = int.from_bytes(hashlib.sha256(uuid.encode()).digest(), "big")
     if latest is None or latest >= EARLIEST:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Estimates the remaining wait of a request from recent hours."""
+"""Estimates the remaining wait of a request from recent starts."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import datetime
 from nova_preempt.core import capacity
 from nova_preempt.core.model import Resources
 
-#: Fewer starts than these say nothing about the next one.
+#: Fewer starts than these allow no estimate.
 LEAST_STARTS = 5
 
-#: Longer than this, in seconds, is no estimate: a hundred years.
+#: The longest estimate, in seconds: a hundred years.
 MOST_S = 100 * 365 * 86400
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pace:
-    """What was placed lately.
+    """Amounts that were placed recently.
 
-    :param window_s: in how many seconds
-    :param placed: the sum of what was asked for, by resource class
+    :param window_s: the length of the window
+    :param placed: the sum of demands, by resource class
     :param starts: how many requests were started
     """
 
@@ -32,18 +32,17 @@ class Pace:
 
     @classmethod
     def of(cls, window_s: int, demands: Iterable[Resources]) -> Pace:
-        """The pace at which these were placed."""
+        """Return the pace at which these demands were placed."""
         found = list(demands)
         return cls(window_s, capacity.total(found), len(found))
 
     def wait_s(self, ahead: Resources) -> int | None:
-        """Return how long it takes to place so much; None: nobody knows.
+        """Return how long it takes to place so much, None if unknown.
 
-        It is unknown where little or nothing was placed, or nothing of a
-        class that is asked for, and where it would be longer than MOST_S. The
-        slowest class counts, rounded up.
+        It is unknown if little or nothing was placed, or nothing of a wanted
+        class, and beyond MOST_S. The slowest class counts, rounded up.
 
-        :param ahead: what is asked for until its turn, itself included
+        :param ahead: the demand until its turn, itself included
         """
         if self.starts < LEAST_STARTS:
             return None
@@ -59,7 +58,7 @@ class Pace:
 
 
 def seconds_until(at: datetime.datetime | None, now: datetime.datetime) -> int:
-    """Whole seconds until then, rounded up; 0 if it is over."""
+    """Return whole seconds until then, rounded up; 0 if it is over."""
     if at is None or at <= now:
         return 0
     return -((now - at) // datetime.timedelta(seconds=1))

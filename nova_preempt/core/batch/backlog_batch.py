@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of the backlog as a batch."""
+"""Places requests of the backlog as a batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nova_preempt.core.backlog.pass_plans import PlannedHosts
 from nova_preempt.core.batch import batch_model
 from nova_preempt.core.batch.solver_choice import Placer
 
-# Why one is left to the search one by one.
+# Reasons for which a request is placed one by one.
 BOUND = (
     "Its scheduler hints, availability zone or host say where it may be, "
     "which Nova alone knows."
@@ -31,16 +31,15 @@ NO_ROOM = "What is free has no room for it beside those that come first."
 
 
 class Planner:
-    """Places those that wait together (``core/backlog/pass_plans.py``).
+    """Plans waiting requests together (``core/backlog/pass_plans.py``).
 
-    Everybody by the first of its alternatives, then who is left by the second
-    into what is left then, and so on; all into what is free. Left to the
-    search one by one are: room that preemptible servers have to leave, what
-    hosts have in parts, and whom Nova places by more than amounts, traits
-    and strict server groups: by another hint or an availability zone, which
-    nobody here looks into.
+    All requests are placed by their first alternative, then the rest by the
+    second on the remaining capacity, and so on; only free capacity is used.
+    Left to placement one by one are: capacity of victims, resources in nested
+    providers, and requests that Nova places by more than amounts, traits and
+    strict server groups, such as other hints or an availability zone.
 
-    :param next_placer: returns what places the next batch, None if there is
+    :param next_placer: returns the placer of the next batch, None if there is
         no time left for one
     :param known: the server groups of requests, by group_placement.key()
     """
@@ -53,7 +52,8 @@ class Planner:
 
     def plan(self, requests: Sequence[backlog_model.Request], rooms: Sequence[
             HostCapacity]) -> Mapping[str, PlannedHosts | str]:
-        """Return {uuid: where, and in which flavor, or why nowhere}."""
+        """Return {uuid: hosts and flavor, or the reason why there are none}.
+        """
         parts = frozenset[str]().union(*(room.parts for room in rooms))
         planned: dict[str, PlannedHosts | str] = {
             request.uuid: self._why_alone(request, parts)
@@ -80,7 +80,7 @@ class Planner:
 
     def _why_alone(
         self, request: backlog_model.Request, parts: frozenset[str]) -> str:
-        """Say why it is not for a batch, '' if it is."""
+        """Return why a request is not placed in a batch, '' if it is."""
         server = request.body.get("server", {})
         hints = set(allowed_hosts.hints(request.body))
         if group_placement.group_of(request, self._known) is not None:
@@ -100,7 +100,7 @@ class Planner:
 
 
 class _Batch:
-    """What is left of the rooms, and where servers of groups are."""
+    """The remaining capacity, and the hosts of servers of groups."""
 
     def __init__(self, known: Mapping[str, Group], rooms: Sequence[
             HostCapacity]) -> None:
@@ -115,10 +115,10 @@ class _Batch:
     def wanted(
         self, requests: Sequence[backlog_model.Request], number: int
     ) -> dict[str, tuple[backlog_model.Request, int]]:
-        """Return those for which there may be room, and for how many.
+        """Return the requests that may fit, and how many servers of each.
 
-        What no host has room for is not worth a solver's time, and may be
-        more than one can count.
+        A request that no host fits would waste the solver's time, and its
+        amounts may be too large to count.
 
         :param number: of the alternative
         """
@@ -148,7 +148,7 @@ class _Batch:
     def place(self, placer: Placer, wanted: Mapping[str, tuple[
             backlog_model.Request, int]], number: int) -> dict[str,
             PlannedHosts]:
-        """Place them by one of their alternatives."""
+        """Place requests by their alternative of this number."""
         totals = collections.Counter[str]()
         for request, count in wanted.values():
             totals[group_placement.key(request)] += count
@@ -196,10 +196,11 @@ class _Batch:
     def _request(
         self, order: int, request: backlog_model.Request, count: int,
         number: int, totals: Mapping[str, int], ) -> batch_model.Request:
-        """Return what one asks for in the batch.
+        """Return the batch request of a backlog request.
 
-        Few groups are limits: one that has no more servers than a host takes
-        of it is none, and what is of no group is of the same class.
+        Few groups are constraints: a group with no more servers than a host
+        may have is none, so that its requests are of the same kind as requests
+        of no group.
 
         :param totals: how many servers of each group are wanted
         """
@@ -225,7 +226,7 @@ class _Batch:
 
 
 def _most(rooms: Iterable[HostCapacity]) -> dict[str, int]:
-    """Return the most of each resource class that a host has free."""
+    """Return the most that a host has free of each resource class."""
     most: dict[str, int] = {}
     for room in rooms:
         for name, amount in room.free.items():
@@ -241,9 +242,10 @@ _LARGEST = 2**62
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GroupRequest:
-    """Servers of a group that somebody waits for, those of one request.
+    """Servers of an affinity group that one request wants.
 
-    :param count: so many, or fewer, but not fewer than ``least``
+    :param count: the most servers
+    :param least: the fewest servers
     """
 
     alternative: backlog_model.Alternative
@@ -252,7 +254,7 @@ class GroupRequest:
 
 
 class HostRooms:
-    """What is free of hosts, for many groups one after the other."""
+    """The free capacity of hosts, for many groups one after the other."""
 
     def __init__(self, rooms: Sequence[HostCapacity]) -> None:
         self._rooms = rooms
@@ -263,13 +265,13 @@ class HostRooms:
     def fitting(
         self, wishes: Sequence[GroupRequest],
         hosts: Collection[str] | None = None) -> list[int]:
-        """Return how many servers of each find room together on one host.
+        """Return how many servers of each request fit together on one host.
 
-        Of the first as many as possible, of those as many of the second, and
-        so on: who comes first is not left out for who comes later. Which host
-        that is, is for the batch to say.
+        The first gets as many as possible, then the second, and so on: an
+        earlier request is not left out for a later one. The batch chooses the
+        host.
 
-        :param hosts: the only ones that come into question, None for all
+        :param hosts: the only hosts that may be used, None for all
         """
         left: Array = np.arange(len(self._rooms))
         if hosts is not None:
@@ -303,7 +305,7 @@ class HostRooms:
         return counts
 
     def _of(self, name: str) -> Array:
-        """What is free of a resource class, host by host."""
+        """Return the free amounts of a resource class, by host."""
         if name not in self._free:
             self._free[name] = np.array([
                 max(0, min(room.free.get(name, 0), _LARGEST))
@@ -311,7 +313,7 @@ class HostRooms:
         return self._free[name]
 
     def _suits(self, alternative: backlog_model.Alternative) -> Array:
-        """Whether the traits of each host are right."""
+        """Tell which hosts have the traits."""
         key = alternative.required, alternative.forbidden
         if key not in self._suited:
             self._suited[key] = np.array(

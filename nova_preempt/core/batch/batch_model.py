@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs and outputs of batch placement.
+"""Data model of batch placement.
 
 Amounts are whole numbers in the unit of their resource class. Scores are
 whole too, in millionths, so that each solver finds the same best sum.
@@ -37,7 +37,8 @@ MOST_SCORE = 2**40
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AntiAffinity:
-    """A group (anti-affinity) of which a host takes no more than ``most``."""
+    """An anti-affinity group of which a host takes at most ``most`` servers.
+    """
 
     group: str
     most: int = 1
@@ -50,20 +51,20 @@ class AntiAffinity:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Request:
-    """Servers of one flavor that somebody waits for.
+    """Servers of one flavor that a request waits for.
 
-    :param order: its place among all that wait, the lowest comes first
-    :param resources: what one of its servers asks for
-    :param count: so many servers, or fewer if ``least`` is less
+    :param order: its rank among all waiting requests, the lowest comes first
+    :param resources: of one of its servers
+    :param count: the most servers
     :param least: so many start together, or none does
-    :param hosts: the names of those that it may be on, None: any
-    :param traits: what its host must have
-    :param forbidden: traits that its host must not have
-    :param together: the group (affinity) whose members are all on one host,
-        '' for none; if some run already, ``hosts`` has theirs
-    :param apart: groups whose members are not; of those that run the batch
-        is told beside its requests
-    :raises ValueError: counts that make no sense
+    :param hosts: the names of its allowed hosts, None: any
+    :param traits: required traits of its host
+    :param forbidden: forbidden traits of its host
+    :param together: the affinity group whose members are all on one host, ''
+        for none; if some run already, ``hosts`` has theirs
+    :param apart: its anti-affinity groups; the hosts of their running servers
+        are passed separately
+    :raises ValueError: inconsistent counts
     """
 
     uuid: str
@@ -87,12 +88,12 @@ class Request:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HostState:
-    """A host as the placement of a batch sees it.
+    """A host of a batch.
 
-    :param free: what nobody uses
-    :param capacity: what an empty one has
-    :param weight: how good it is by the weights of one-by-one placement, in
-        millionths; what the score "weights" goes by
+    :param free: unallocated amounts
+    :param capacity: amounts of the empty host
+    :param weight: of one-by-one placement, in millionths; the score "weights"
+        uses it
     """
 
     name: str
@@ -104,7 +105,7 @@ class HostState:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
-    """How a batch is placed.
+    """Options of batch placement.
 
     :param mode: "exact": by an integer program, which is never worse than
         one by one; "greedy": one by one in order, each where the score is
@@ -113,7 +114,7 @@ class Options:
     :param most_at_once: servers; more are placed in parts, one after another
     :param time_limit_s: exact: of the solver, for all parts together
     :param gap: exact: the sum of scores may be lower by such a share
-    :raises ValueError: an unknown name, or a number that makes no sense
+    :raises ValueError: an unknown name, or a number out of range
     """
 
     mode: str = EXACT
@@ -143,12 +144,12 @@ class Options:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Part:
-    """How one part of a batch was placed.
+    """The result of one part of a batch.
 
-    :param servers: how many were asked for in it
+    :param servers: how many were wanted in it
     :param method: "program" or "greedy"
-    :param optimal: whether nothing better exists, by what ``Options`` asks
-        for and up to its gap
+    :param optimal: whether it is proven optimal, by ``Options`` and up to its
+        gap
     """
 
     servers: int
@@ -158,10 +159,10 @@ class Part:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Result:
-    """Where requests are placed.
+    """The placement of a batch.
 
     :param placed: {uuid: {host: how many of its servers}}
-    :param unplaced: the uuids of the others
+    :param unplaced: the uuids of the other requests
     :param score: the sum over all servers of their score when their part
         began
     """

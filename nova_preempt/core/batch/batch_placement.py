@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Place a batch: group it, cut it into parts, place these."""
+"""Places a batch: bundles its requests, cuts it into parts, places these."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ Search: TypeAlias = Callable[[FreeCapacity, Sequence[Unit],
 
 
 class Batch:
-    """Places batches by some options; made by ``choice.make()``.
+    """Places batches by some options; made by ``solver_choice.make()``.
 
-    :param search: in place of the one that is named by the mode
+    :param search: replaces the search of the mode
     """
 
     def __init__(
@@ -48,15 +48,15 @@ class Batch:
         self, requests: Iterable[batch_model.Request],
         hosts: Iterable[batch_model.HostState], members: Members | None = None,
     ) -> batch_model.Result:
-        """Say which request gets which host.
+        """Return the hosts of the requests.
 
         Equal input gives equal output in whatever order it comes, unless the
         time limit ends a search: ``Part.optimal`` is False then.
 
-        :param members: of groups that requests are ``apart`` by, those that
-            run: {group: {host: how many}}
-        :raises ValueError: something is there twice, or amounts are negative
-            or too large to be added up
+        :param members: running servers of anti-affinity groups: {group: {host:
+            how many}}
+        :raises ValueError: a duplicate, or amounts that are negative or too
+            large to be added up
         """
         bundles = request_kinds.bundles(requests)
         run = _Run(tuple(hosts), members or {}, self._options, self._search)
@@ -72,7 +72,7 @@ class Batch:
             run.placed, tuple(unplaced), run.score, tuple(run.parts))
 
     def _budget(self) -> Callable[[], float]:
-        """Return what says how long solvers may still take."""
+        """Return a function that returns the remaining time of solvers."""
         limit_s = self._options.time_limit_s
         if self._monotonic is None:
             return lambda: limit_s
@@ -82,7 +82,7 @@ class Batch:
 
 
 class _Run:
-    """One batch that is being placed."""
+    """The placement of one batch."""
 
     def __init__(
         self, hosts: tuple[batch_model.HostState, ...], members: Members,
@@ -138,7 +138,7 @@ class _Run:
             self.parts.append(batch_model.Part(
                 sum(unit.size for unit in units), found.method, found.optimal))
     def _take(self, bundle: Bundle, hosts: Mapping[str, int]) -> None:
-        """Write down where a bundle is, and leave the rest to the others."""
+        """Record the hosts of a bundle, and claim their capacity."""
         for name, count in hosts.items():
             host = self._left[name]
             self._left[name] = dataclasses.replace(
@@ -164,7 +164,7 @@ def _search(table: FreeCapacity, units: Sequence[Unit],
 
 
 def _shared(left_s: Callable[[], float], parts: int) -> Callable[[], float]:
-    """Return how long the first of some parts may take of what is left."""
+    """Return the share of the first of some parts in the remaining time."""
     if parts == 1:
         return left_s
     rest_s = left_s() * (parts - 1) / parts

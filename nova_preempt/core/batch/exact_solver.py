@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The best placement of one part of a batch, several servers on a host.
+"""Places one part of a batch optimally, several servers on a host.
 
-#. Place one by one, in order: what is found later is compared with that.
-#. If somebody was left out, look for a placement of more: whoever comes first
-   of those left out is added to those that are placed, and the program asked
-   whether that is possible; if it is, the next ones are tried with it, twice
-   as many each time; if it is not, nobody else who asks for that much or more
-   will be.
+#. Place units one by one, in order, as the baseline.
+#. If units were left out, look for a placement of more: the first unit left
+   out is added to the placed ones, and the program is asked whether that is
+   feasible; if it is, the next units are tried with it, twice as many each
+   time; if it is not, neither is any unit that asks for as much or more.
 #. With that settled the program maximises the sum of scores.
 
-Of all placements the best is taken, so none is worse than the first.
+The best of all placements is returned, so none is worse than the baseline.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _QUESTION_SHARE = 0.25
 
 def place(table: FreeCapacity, units: Sequence[Unit],
         options: batch_model.Options, left_s: Callable[[], float]) -> Solution:
-    """Place units, and take them from the table.
+    """Place units, and claim their capacity.
 
     :param left_s: how long the solver may still take
     """
@@ -46,7 +45,7 @@ def place(table: FreeCapacity, units: Sequence[Unit],
 
 
 class _Search:
-    """What is known so far of one part."""
+    """State of the search for one part."""
 
     def __init__(self, table: FreeCapacity, units: Sequence[Unit],
             left_s: Callable[[], float]) -> None:
@@ -72,14 +71,15 @@ class _Search:
         return dataclasses.replace(self._best, optimal=is_proven)
 
     def _keep(self, placed: tuple[bool, ...], where: Placed) -> None:
-        """Keep the better one: by who is placed in order, then by score."""
+        """Keep the better placement: by placed units in order, then by score.
+        """
         found = Solution(
             placed, where, self._table.score(where), batch_model.PROGRAM)
         self._best = max(
             self._best, found, key=lambda one: (one.placed, one.score))
 
     def _add_in_order(self, program: Program) -> bool:
-        """Place who comes first; say whether nobody was left out too early.
+        """Add units in order; return whether each omission is proven.
 
         Each question settles whether one more can be placed, or adds some.
         """
@@ -112,7 +112,7 @@ class _Search:
         return proven
 
     def _first_left_out(self, settled: list[bool | None]) -> int | None:
-        """Settle who is placed; return the first of whom nothing is known."""
+        """Settle placed units; return the first unit that is not settled."""
         for number, placed in enumerate(self._best.placed):
             if settled[number] is None:
                 if not placed:
@@ -121,14 +121,14 @@ class _Search:
         return None
 
     def _grow(self, where: Placed, placed: tuple[bool, ...]) -> None:
-        """Keep this, with whoever else has room then."""
+        """Keep this placement, with all further units that fit."""
         trial = self._table.copy()
         trial.move(where)
         more = greedy_solver.place(trial, self._units, placed)
         self._keep(more.placed, capacity.total((where, more.where)))
 
     def _close(self, first: int, settled: list[bool | None]) -> None:
-        """Nobody else who asks for as much is placed any more."""
+        """Settle as left out all units that ask for as much."""
         f, size = self._units[first].f, self._units[first].size
         # Classes whose servers fit only where those of f do.
         problem = self._table.problem

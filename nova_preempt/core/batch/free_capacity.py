@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free amounts of hosts while a batch is placed, and scores of them.
+"""Free capacity of hosts during the placement of a batch, and their scores.
 
-Rows are classes of requests (f), columns hosts (j) in order of their names. A
+Rows are kinds of requests (f), columns hosts (j) in order of their names. A
 resource (k) is a resource class or, after these, an anti-affinity group, of
 which a server takes one and a host has as many as it may have members. Amounts
-are divided by what is common to all that is asked for of a resource, which
+are divided by the greatest common divisor of all demands of a resource, which
 changes no answer: a host that has V of it takes as many as one that has
 ``V // gcd``.
 """
@@ -28,7 +28,7 @@ Array: TypeAlias = npt.NDArray[Any]
 #: (class, host) -> how many
 Placed: TypeAlias = Mapping[tuple[int, int], int]
 
-#: The score of what is not possible.
+#: The score of an impossible placement.
 IMPOSSIBLE = -(2**62)
 _LARGEST = 2**62
 
@@ -37,13 +37,13 @@ _LARGEST = 2**62
 class Problem:
     """The constant input of the placement of a batch.
 
-    :param classes: of requests
+    :param classes: kinds of requests
     :param hosts: in order of their names
     :param demand: [f, k]
-    :param layers: (k, amount) of each class, first one resource of it, then
-        the next: a class asks for few of them, and groups may be many
-    :param allowed: [f, j]: whether all but room is there
-    :param scorer: what is placed well
+    :param layers: (k, amount) of each kind, first one resource of it, then
+        the next: a kind asks for few of them, and groups may be many
+    :param allowed: [f, j]: whether all constraints but capacity are met
+    :param scorer: scores placements
     """
 
     classes: tuple[RequestKind, ...]
@@ -55,10 +55,10 @@ class Problem:
 
 
 class FreeCapacity:
-    """What each class may have where.
+    """The free capacity of hosts for each kind of request.
 
     :ivar free: [j, k]
-    :ivar scores: [f, j] of one more server, NO where there is none
+    :ivar scores: [f, j] of one more server, IMPOSSIBLE where none fits
     """
 
     def __init__(
@@ -69,16 +69,16 @@ class FreeCapacity:
         self.scores = self._scores(slice(None)) if scores is None else scores
 
     def copy(self) -> FreeCapacity:
-        """Return another that has the same left."""
+        """Return an independent copy."""
         return FreeCapacity(self.problem, self.free.copy(), self.scores.copy())
 
     def take(self, f: int, j: int, count: int = 1) -> None:
-        """Place so many of a class on a host; less than 0 gives back."""
+        """Place so many of a kind on a host; a negative count removes them."""
         self.free[j] -= self.problem.demand[f] * count
         self.scores[:, [j]] = self._scores([j])
 
     def move(self, where: Placed) -> None:
-        """Place several at once."""
+        """Place several kinds at once."""
         if where:
             f, j = map(list, zip(*where, strict=True))
             counts = np.array(list(where.values()))
@@ -87,7 +87,7 @@ class FreeCapacity:
             self.scores[:, columns] = self._scores(columns)
 
     def is_possible(self) -> bool:
-        """Say whether nothing is overdrawn."""
+        """Tell whether no resource is overcommitted."""
         return bool((self.free >= 0).all())
 
     def score(self, where: Placed) -> int:
@@ -96,7 +96,7 @@ class FreeCapacity:
             int(self.scores[key]) * count for key, count in where.items())
 
     def times(self, f: int, most: int) -> Array:
-        """Return how many of a class fit on each host, up to ``most``."""
+        """Return how many of a kind fit on each host, up to ``most``."""
         found: Array = np.where(self.scores[f] > IMPOSSIBLE, most, 0)
         for k in np.flatnonzero(self.problem.demand[f]):
             found = np.minimum(
@@ -114,10 +114,10 @@ class FreeCapacity:
 def make(
     wanted: Mapping[RequestKind, int], hosts: Iterable[batch_model.HostState],
     score: str, members: Mapping[str, Mapping[str, int]], ) -> FreeCapacity:
-    """Return the table of a batch before anything is placed.
+    """Return the free capacity of a batch before anything is placed.
 
-    :param wanted: how many of each class, in any order
-    :param hosts: no two of the same name
+    :param wanted: how many of each kind, in any order
+    :param hosts: with distinct names
     :param members: {group: {host: how many are there}}
     :raises ValueError: a number is too large to be added up
     """
@@ -161,7 +161,7 @@ def make(
 
 
 def _class_key(item: RequestKind) -> tuple[Any, ...]:
-    """An order in which classes always come."""
+    """Return a key that sorts kinds in a fixed order."""
     return (
         item.demand, item.hosts is not None, sorted(item.hosts or ()),
         sorted(item.traits), sorted(item.forbidden), item.apart)
@@ -178,11 +178,11 @@ def _check_sum(name: str, unit: int, amounts: Mapping[RequestKind, int],
 
 
 def _in_units(amounts: list[int], unit: int) -> tuple[Any, Any]:
-    """Return how many whole units these are, and what is beyond them."""
+    """Return the whole units of amounts, and their remainders."""
     if max(amounts, default=0) < _LARGEST:
         array = np.array(amounts, dtype=np.int64)
         return array // unit, array % unit / unit
-    # What is beyond this is more than all can ask for.
+    # Larger amounts exceed the sum of all demands.
     return (
         [min(amount // unit, _LARGEST) for amount in amounts],
         [amount % unit / unit for amount in amounts],
@@ -205,7 +205,7 @@ def _layers(demand: Array) -> tuple[tuple[Array, Array], ...]:
 
 def _allowed(classes: Sequence[RequestKind], states: Sequence[
         batch_model.HostState], number_of: Mapping[str, int]) -> Array:
-    """[f, j]: whether a host matches all that is not an amount."""
+    """Return [f, j]: whether a host meets all constraints but capacity."""
     kinds: dict[frozenset[str], int] = {}
     kind_of = np.array([
         kinds.setdefault(state.traits, len(kinds)) for state in states

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Place units one by one, each where its score is best.
+"""Places units one by one, each on the host with the best score.
 
 A request for ``count`` servers of which ``least`` start together is one unit
 of that size, and one of size 1 for each further server. Units come in order.
@@ -21,10 +21,10 @@ from nova_preempt.core.batch.request_kinds import RequestKind
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Unit:
-    """Requests that are placed together or not at all.
+    """Servers that are placed together or not at all.
 
-    :param f: the class
-    :param bundle: the number of the bundle that it belongs to
+    :param f: the kind
+    :param bundle: the number of its bundle
     :param base: the number of the unit without which this one is not placed,
         -1 if there is none
     """
@@ -37,10 +37,10 @@ class Unit:
 
 @dataclasses.dataclass(frozen=True)
 class Solution:
-    """A placement.
+    """A placement of units.
 
-    :param placed: of each unit, whether it is
-    :param optimal: whether it is known that nothing better exists
+    :param placed: of each unit, whether it is placed
+    :param optimal: whether it is proven optimal
     """
 
     placed: tuple[bool, ...]
@@ -53,7 +53,7 @@ class Solution:
         self, units: Sequence[Unit]) -> dict[int, collections.Counter[int]]:
         """Return {bundle: {host: how many}}.
 
-        Of a class, units in order get hosts in order of their names.
+        Units of a kind, in order, get hosts in order of their names.
         """
         left: dict[int, list[tuple[int, int]]] = {}
         for (f, j), count in sorted(self.where.items(), reverse=True):
@@ -84,10 +84,10 @@ def make_units(bundles: Sequence[Bundle], class_of: Mapping[RequestKind,
 
 def place(table: FreeCapacity, units: Sequence[Unit], skip: Sequence[
         bool] = ()) -> Solution:
-    """Place units in order, each with regard to those before it.
+    """Place units in order, and claim their capacity.
 
-    Takes them from the table. Nobody who is placed later has room that one
-    who is not could have had. O(servers * hosts).
+    No unit that is placed later could have made an earlier one fit.
+    O(servers * hosts).
 
     :param skip: of each unit, whether it is placed already
     """
@@ -111,7 +111,7 @@ def place(table: FreeCapacity, units: Sequence[Unit], skip: Sequence[
 
 
 def _hosts_for(table: FreeCapacity, unit: Unit) -> list[int]:
-    """Take the best hosts for a unit, or none if not all of it has room."""
+    """Claim the best hosts for a unit, or none if not all of it fits."""
     taken: list[int] = []
     while len(taken) < unit.size and table.scores.shape[1]:
         # Of equal ones the first by name.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores of a server on a host.
+"""Scores a server on a host.
 
-A score is a function of what a class of requests asks for and what hosts have
-free, each as a share of what the largest host has in all. The larger is the
-better; costs on the arcs of a flow are scores less than nothing.
+A score is a function of the demand of a kind of request and the free amounts
+of hosts, each as a share of the capacity of the largest host. Larger is
+better; costs of the arcs of a flow are negative scores.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _MILLION = 10**6
 
 
 def _dot_product(demand: Array, free: Array) -> Array:
-    """Sum of demand times what is free ("dp"): alike shapes meet."""
-    # Not as a product of matrices, which adds up in an order of its own.
+    """Return the sum of demand times free ("dp"): similar shapes match."""
+    # Not a matrix product, whose order of additions may vary.
     found = np.zeros((len(demand), len(free)))
     for k in range(demand.shape[1]):
         found += demand[:, k, None] * free[None, :, k]
@@ -32,7 +32,7 @@ def _dot_product(demand: Array, free: Array) -> Array:
 
 
 def _most_loaded(demand: Array, free: Array) -> Array:
-    """Sum of demand by what is free ("ml"): little is left."""
+    """Return the sum of demand by free ("ml"): loaded hosts win."""
     found = np.zeros((len(demand), len(free)))
     for k in range(demand.shape[1]):
         some = free[:, k] > 0
@@ -48,12 +48,12 @@ _FUNCTIONS: Mapping[str, Callable[[Array, Array], Array]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Scorer:
-    """What is placed well.
+    """Scores kinds of requests on hosts.
 
-    :param demand: [f, k], of the largest capacity
+    :param demand: [f, k], as a share of the largest capacity
     :param largest: [k], the largest capacity of a host
-    :param rest: [j, k], what hosts have beyond whole units
-    :param function: makes scores of two such shares; None: weights alone
+    :param rest: [j, k], remainders of hosts beyond whole units
+    :param function: scores two such shares; None: weights alone
     :param weights: [j], of hosts
     """
 
@@ -76,7 +76,7 @@ class Scorer:
                 weights, (len(self.demand), len(weights))).copy()
         shares = free[:, :len(self.largest)] + self.rest[columns]
         scores = self.function(self.demand, shares / self.largest)
-        # What is not possible is struck out by the caller.
+        # The caller masks impossible placements.
         most = float(batch_model.MOST_SCORE)
         millionths = np.clip(scores * _MILLION, -most, most)
         found: Array = np.rint(millionths).astype(np.int64)

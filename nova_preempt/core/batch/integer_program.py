@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The integer program of a batch: how many of each class on each host.
+"""Integer program of a batch: how many of each kind on each host.
 
 .. code-block:: text
 
-   x[f, j]  servers of class f on host j      s[f]  single ones of class f
+   x[f, j]  servers of kind f on host j      s[f]  single ones of kind f
    z[u]     whether unit u of several starts  e[u]  its further servers
 
    for each f:     sum x[f, j] = s[f] + sum size[u] z[u] + e[u]
    for each u:     e[u] <= further[u] z[u]
    for each j, k:  sum demand[f, k] x[f, j] <= free[j, k]
 
-Several servers share a host, in all resources at once; that is no flow any
-more. HiGHS solves it by way of scipy.
+Several servers share a host, in all resources at once, which no flow can
+express. HiGHS solves it by way of scipy.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from nova_preempt.core.batch.greedy_solver import Unit
 
 Array: TypeAlias = npt.NDArray[Any]
 
-# What scipy says of a search.
+# Statuses of scipy.
 _OPTIMAL, _INFEASIBLE = 0, 2
 
-#: Reduced costs above that are looked at later, and how much more then.
+#: Variables of larger reduced costs are left out at first; growth factor.
 _FIRST_CUT = 0.01
 _MORE = 4
-#: How often the bound is looked for again with what it violates cut off.
+#: The most rounds of cuts to tighten the bound.
 _CUT_ROUNDS = 3
 #: Of more servers on a host little is cut off.
 _MOST_COUNTED = 12
@@ -54,14 +54,14 @@ _SHORTEST_S = 1e-3
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SolverResult:
-    """What the solver has found.
+    """Result of the solver.
 
-    :param where: None if it has found nothing
+    :param where: None if no placement was found
     :param placed: of each unit
-    :param proven: whether it is the best up to the gap or, where nothing is
-        found, whether there is nothing
-    :param value: of what is minimised
-    :param bound: nothing is below it
+    :param proven: whether it is optimal up to the gap or, where nothing is
+        found, infeasible
+    :param value: of the objective, which is minimised
+    :param bound: lower bound of the objective
     """
 
     where: Placed | None = None
@@ -83,12 +83,12 @@ class _Counter:
 
 
 class Program:
-    """The program of one part of a batch.
+    """The integer program of one part of a batch.
 
-    Only hosts that are among the N best of some class for N servers are in
-    it, see useful_columns().
+    It has only hosts that are among the N best of some kind for N servers, see
+    useful_columns().
 
-    :param table: left as it is
+    :param table: not changed
     """
 
     def __init__(self, table: FreeCapacity, units: Sequence[Unit]) -> None:
@@ -121,15 +121,14 @@ class Program:
 
     def best_scores(self, placed: Sequence[bool], left_s: Callable[[], float],
             gap: float) -> SolverResult:
-        """Look for a placement of these units of the largest sum of scores.
+        """Look for the placement of these units with the best scores.
 
-        Few of the variables matter. What one would cost beyond what it adds
-        is known from the program in which servers are divisible (its reduced
-        cost), so that any placement with it is at least so much below the
-        bound which that gives. At first those are left out that cost more
-        than a hundredth of the largest score. If what is found is not known
-        to be good enough, the bound is made tighter (_cuts()); then those are
-        left out with which a placement cannot be better by more than the gap.
+        Few variables matter. The reduced cost of a variable in the relaxed
+        program, where servers are divisible, bounds how far any placement with
+        it is below the relaxed optimum. At first variables are left out that
+        cost more than a hundredth of the largest score. If the result is not
+        proven good enough, the bound is tightened (_cut_off()); then variables
+        are left out that cannot improve a placement by more than the gap.
         """
         low, high = self._bounds(placed, placed)
         goal = np.zeros(len(low))
@@ -171,7 +170,7 @@ class Program:
         return best
 
     def _cut_off(self, x: Array) -> bool:
-        """Cut off what whole servers cannot be; say whether that is new."""
+        """Add cuts that whole servers meet; return whether any is new."""
         rows, right = cuts(
             self._table.problem.demand[self._f], self._table.free, self._j,
             x[:self._pairs])
@@ -186,7 +185,7 @@ class Program:
     def _bounds(
         self, must: Sequence[bool], may: Sequence[bool]
     ) -> tuple[Array, Array]:
-        """Return between what the variables have to be."""
+        """Return lower and upper bounds of the variables."""
         low, high = (
             [sum(flags[u] for u in counter.units)
              for counter in self._counters] for flags in (must, may))
@@ -195,7 +194,7 @@ class Program:
 
     def _relaxed(
         self, goal: Array, low: Array, high: Array, seconds: float) -> Any:
-        """Solve the program in which servers are divisible."""
+        """Solve the relaxed program, in which servers are divisible."""
         equal = self._low == self._high
         return scipy.optimize.linprog(
             goal, self._matrix[~equal], self._high[~equal],
@@ -234,7 +233,7 @@ class Program:
                       float(found.mip_dual_bound))
 
     def _constraints(self) -> tuple[Any, Array, Array]:
-        """Return the matrix, and between what its rows have to be."""
+        """Return the matrix, and lower and upper bounds of its rows."""
         rows, columns, values, high = self._room()
         low = [-np.inf] * len(high)
         row_of = {
@@ -259,10 +258,7 @@ class Program:
         return matrix, np.array(low), high
 
     def _room(self) -> tuple[list[Array], list[Array], list[Array], Array]:
-        """Return rows, columns and values of what hosts have room for.
-
-        And what the rows may be at most.
-        """
+        """Return rows, columns, values and upper bounds of capacity."""
         width = self._table.free.shape[1]
         layers = self._table.problem.layers
         at = np.concatenate([np.zeros(0, np.intp), *(
@@ -285,10 +281,10 @@ class Program:
 
 
 def useful_columns(scores: Array, count: int) -> Array:
-    """Return the columns that are among the ``count`` best of some class.
+    """Return the columns that are among the ``count`` best of some kind.
 
-    An optimum uses no others: of its best columns a class finds one empty,
-    for the other servers take ``count - 1`` at most.
+    An optimum uses no others: of its best columns a kind finds one empty, for
+    the other servers take ``count - 1`` at most.
     """
     if count >= scores.shape[1]:
         return np.flatnonzero((scores > IMPOSSIBLE).any(axis=0))
@@ -304,7 +300,7 @@ def useful_columns(scores: Array, count: int) -> Array:
 
 def cuts(
     demand: Array, free: Array, hosts: Array, x: Array) -> tuple[Any, Array]:
-    """Return what holds of whole servers, and not of some divisible ones.
+    """Return cuts that whole servers meet, and the relaxed solution violates.
 
     A host of V takes whole servers of d: with any number q, a server counts
     ``c(d) = ceil(d (q + 1) / V) - 1``, and no host takes more than q in all.
@@ -353,7 +349,7 @@ def cuts(
 
 
 def _counters(units: Sequence[Unit]) -> list[_Counter]:
-    """Return the variables that count units."""
+    """Return the variables that count placed units."""
     singles: dict[int, list[int]] = {}
     further: dict[int, list[int]] = {}
     found: list[_Counter] = []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of a batch as the few kinds that they are of.
+"""Groups the requests of a batch into kinds and bundles.
 
-Those that have to be on one host become one that asks for all of it. What asks
-for the same under the same constraints is one class, whoever asks.
+Requests that must be on one host become one bundle that asks for all of it.
+Bundles with equal demands and constraints are of one kind.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nova_preempt.core.batch import batch_model
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestKind:
-    """What is the same of requests that may change places.
+    """The demand and constraints that interchangeable requests share.
 
     :param demand: amounts by resource class, none of them 0
     :param apart: (group, most on a host, how many members this is)
@@ -32,9 +32,9 @@ class RequestKind:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bundle:
-    """What is placed as one: a request, or all that have to be together.
+    """A request, or all requests that must be on one host.
 
-    :param count: how often it is wanted: 1 if they have to be together
+    :param count: how often it is wanted: 1 for several requests
     """
 
     members: tuple[batch_model.Request, ...]
@@ -44,7 +44,7 @@ class Bundle:
 
 
 def bundles(requests: Iterable[batch_model.Request]) -> list[Bundle]:
-    """Return what is to be placed, in order of the first of each.
+    """Return the bundles, in order of the first request of each.
 
     :raises ValueError: two requests of the same uuid, or a negative amount
     """
@@ -52,7 +52,7 @@ def bundles(requests: Iterable[batch_model.Request]) -> list[Bundle]:
     if len({request.uuid for request in pool}) < len(pool):
         msg = f"some requests are the same: {[r.uuid for r in pool]}"
         raise ValueError(msg)
-    # How many of each group a host takes: the least that is said.
+    # The most of each group on a host: the smallest given limit.
     most: dict[str, int] = {}
     found: dict[tuple[str, str], list[batch_model.Request]] = {}
     for request in pool:
@@ -71,7 +71,7 @@ def bundles(requests: Iterable[batch_model.Request]) -> list[Bundle]:
 def _bundle(members: Sequence[batch_model.Request], most: Mapping[str, int],
         kinds: dict[RequestKind, RequestKind]) -> Bundle:
     first = members[0]
-    # All servers of those that are together are one.
+    # Servers of an affinity group count as one.
     times = {member.uuid: member.count if member.together else 1
              for member in members}
     demand = capacity.total(

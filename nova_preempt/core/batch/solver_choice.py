@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make what places a batch, and place servers that are all alike."""
+"""Makes the placer of a batch, and places identical servers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GROUP = "group"
 
 
 class NotInstalled(Exception):
-    """A library is missing that the options need."""
+    """Raised if a library is missing that the options need."""
 
     def __init__(self, library: str, extra: str, needed_by: str) -> None:
         super().__init__(
@@ -29,22 +29,23 @@ class NotInstalled(Exception):
 
 
 class Placer(Protocol):
-    """What places a batch."""
+    """Places a batch."""
 
     def place(
         self, requests: Iterable[batch_model.Request],
         hosts: Iterable[batch_model.HostState],
         members: Mapping[str, Mapping[str, int]] | None = None,
     ) -> batch_model.Result:
-        """Say which request gets which host, see batch_placement.Batch."""
+        """Return the hosts of requests, see batch_placement.Batch."""
 
 
 def make(
     options: batch_model.Options, monotonic: Callable[[], float] | None = None
 ) -> Placer:
-    """Return what places batches by these options.
+    """Return the placer for these options.
 
-    To be called when a service starts: what is missing is found here.
+    To be called when a service starts, so that a missing library is found
+    here.
 
     :param monotonic: a clock in seconds, by which all solvers of a batch
         share its time limit. Without one each of them may take all of it.
@@ -66,11 +67,11 @@ def make(
 def place_identical(placer: Placer, wanted: Resources, count: int,
         hosts: Iterable[batch_model.HostState], policy: str = "",
         most: int = 1) -> Mapping[str, int]:
-    """Return {host: how many of some servers}, {} if not all have room.
+    """Return {host: how many of identical servers}, {} if not all fit.
 
-    :param wanted: by each
-    :param policy: of their server group, as Nova calls it
-    :param most: of anti-affinity: on a host
+    :param wanted: of each server
+    :param policy: of their server group, as Nova names it
+    :param most: of anti-affinity: the most on a host
     """
     found = placer.place([batch_model.Request(_UUID, 0, wanted, count, count,
         together=_GROUP if policy == AFFINITY else "", apart=(

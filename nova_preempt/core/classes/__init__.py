@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of service: who is next, who gives way, and what one gets."""
+"""Classes of service: the order of requests, their victims, and their cores.
+"""

@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Classes of service, and how far a request is from what its class promises.
+"""Classes of service, and the availability margin of their requests.
 
 M. Carvalho et al., "QoS-driven scheduling in the cloud" (JISA 11, 2020, doi
 10.1186/s13174-020-00129-0): a class promises that its requests run for a share
-of the time, and a request may be preempted for as long as that costs it no
-promise. What is left of that time is its
+of the time, and a request may be preempted for as long as that breaks no
+promise. The rest of that time is its
 
     Q = R / availability - (R + W + B) - e
 
-where R, W and B are its clocks (clocks.py) and e is how long it takes to get
-it back to a host. It is negative where the promise is broken. The margin is Q
-less the safety margin of the class; a request without one is urgent.
+where R, W and B are its clocks (server_clocks.py) and e is the overhead: how
+long it takes to get it back to a host. Q is negative where the promise is
+broken. The margin is Q less the safety margin of the class; a request without
+one is urgent.
 
 Where a host needs milliseconds to resume a container, it takes a minute to
 resume a server, and the ratio of that to the time between two passes decides
 what can be promised. With 60 s and a pass each 30 s half of the time goes into
-resuming. So where nothing else is said (table.py) whoever would break its
-promise before the next pass is urgent, and nobody is preempted before being
-there has paid for getting there. In the published validation, with 60 s to
-resume and a pass each 300 s, this margin keeps all silver requests above their
-0.9 (0.98 on average) and leaves 0.40 of 0.5 to bronze ones; the published
-margin of 30 s gives silver 0.896 and bronze 0.446.
+resuming. So by default (class_table.py) a request that would break its promise
+before the next pass is urgent, and none is preempted before its time on a host
+has paid for the overhead. In the published validation, with 60 s to resume and
+a pass each 300 s, this margin keeps all silver requests above their 0.9 (0.98
+on average) and leaves 0.40 of 0.5 to bronze ones; the published margin of 30 s
+gives silver 0.896 and bronze 0.446.
 
 All comparisons are of whole numbers: times are multiplied by a scale of the
 table of classes, which makes R / availability one.
@@ -40,17 +41,17 @@ from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.classes.server_clocks import Times
 from nova_preempt.core.model import SECOND
 
-#: What it is taken to cost to get a server back before one was seen to be.
+#: Default time to get a server back to a host, until one was measured.
 OVERHEAD_S = 60
-#: How long being on a host pays for getting there: five times the overhead.
+#: Default of least_run_s: five times the overhead.
 LEAST_RUN_S = 300
-#: How often to look for somebody to preempt. So seldom that a server that was
-#: resumed runs for most of the time between: with a pass each 30 s, servers
+#: How often to look for victims. So seldom that a resumed server runs for
+#: most of the time in between: with a pass each 30 s, servers
 #: of a class of 0.9 would run for less than 0.8 of the time, so for 0.88.
 PASS_PERIOD_S = 300
-#: How much the last sample counts in a mean overhead.
+#: The weight of the last sample in a mean overhead.
 WEIGHT = fractions.Fraction(3, 10)
-#: Costs of so many can be put side by side, see harm.py.
+#: The costs of so many classes can be folded, see victim_harm.py.
 MOST_CLASSES = 8
 
 RUNNING = "running"
@@ -72,14 +73,14 @@ class QosClass:
     """A class of service.
 
     ``importance``: 1 is the most important. ``availability``: the share of
-    time that its requests are promised to run. ``safety_margin_s``: how much
-    time before a broken promise a request is urgent. ``overhead_limit``: the
-    share of time on hosts that getting there may take before an urgent one is
-    preempted no more for the sake of its own class or a less important one;
-    never more than is not promised. ``least_run_s``: how long it may run each
-    time before only more important ones preempt it.
+    time that its requests are promised to run. ``safety_margin_s``: a request
+    is urgent so long before its promise breaks. ``overhead_limit``: the share
+    of time on hosts that getting there may take before an urgent request is
+    preempted no more by its own class or a less important one; never more than
+    1 - availability. ``least_run_s``: how long it may run each time before
+    only more important classes preempt it.
 
-    :raises ValueError: one of them is not what is allowed
+    :raises ValueError: a value is not allowed
     """
 
     name: str
@@ -108,7 +109,7 @@ class QosClass:
 
     @property
     def limit(self) -> fractions.Fraction:
-        """Of overhead, see ``overhead_limit``."""
+        """Return the allowed share of overhead, see ``overhead_limit``."""
         return min(1 - self.availability, self.overhead_limit)
 
 
@@ -118,11 +119,11 @@ Precedence: TypeAlias = tuple[int, int, int]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Standing:
-    """A request at one time.
+    """The claim of a request to a host at one time.
 
     ``q`` and ``margin`` are in microseconds times the scale of the table of
-    classes. ``precedence``: those with smaller ones come first. ``yields``:
-    whether a request of the same or a less important class may preempt it.
+    classes. ``precedence``: smaller comes first. ``yields``: whether a request
+    of the same or a less important class may preempt it.
     """
 
     uuid: str
@@ -135,16 +136,16 @@ class Standing:
 
     @property
     def order(self) -> tuple[Precedence, int, str]:
-        """What waiting requests are sorted by, the first one first."""
+        """Return the key by which waiting requests are ranked."""
         return (self.precedence, self.admitted_us, self.uuid)
 
 
 def may_preempt(one: Standing, other: Standing) -> bool:
-    """Tell whether a request may end another that runs.
+    """Tell whether a request may preempt a running one.
 
-    It must come first by precedence, and the other be one that yields or less
-    important. A part of a strict order: at a given time, whoever gives way
-    never preempts in turn who it gave way to, not even by way of others.
+    It must come first by precedence, and the other must yield or be less
+    important. This is a part of a strict order: at a given time, no victim may
+    in turn preempt its preemptor, not even by way of further requests.
     """
     if one.precedence >= other.precedence:
         return False
@@ -155,8 +156,8 @@ def may_preempt(one: Standing, other: Standing) -> bool:
 class _Terms:
     """A class in whole numbers.
 
-    ``factor`` makes scaled time of running time that is divided by the
-    availability; ``part`` of ``whole`` is the limit of overhead.
+    ``factor`` converts run time divided by availability to scaled time;
+    ``part`` of ``whole`` is the limit of overhead.
     """
 
     factor: int
@@ -166,17 +167,16 @@ class _Terms:
     whole: int
 
     def allow(self, times: Times) -> bool:
-        """Tell whether no more went into overhead than may."""
+        """Tell whether the overhead is within the limit."""
         on_hosts_us = times.binding_us + times.running_us
         return times.binding_us * self.whole <= self.part * on_hosts_us
 
 
 class Classes:
-    """The table of classes; never changed, and equal if they are.
+    """The immutable table of classes.
 
-    :ivar scale: what microseconds are multiplied by
-    :raises ValueError: two have the same name or importance, or there are
-        none, or too many
+    :ivar scale: the factor of microseconds
+    :raises ValueError: a duplicate name or importance, no class, or too many
     """
 
     __slots__ = ("_by_name", "_ordered", "_ranks", "_terms", "scale")
@@ -212,7 +212,7 @@ class Classes:
             qos.least_run_s * SECOND, *qos.limit.as_integer_ratio())
 
     def __iter__(self) -> Iterator[QosClass]:
-        """The most important first."""
+        """Iterate over the classes, the most important first."""
         return iter(self._ordered)
 
     def __len__(self) -> int:
@@ -227,7 +227,7 @@ class Classes:
         return hash(frozenset(self._by_name.values()))
 
     def find(self, name: str) -> QosClass | None:
-        """Return the class of a name."""
+        """Return the class of a name, None if there is none."""
         return self._by_name.get(name)
 
     def rank(self, qos: QosClass) -> int:
@@ -235,9 +235,9 @@ class Classes:
         return self._ranks[qos.name]
 
     def q(self, qos: QosClass, times: Times, overhead_us: int) -> int:
-        """Return the time to violate, in microseconds times the scale.
+        """Return Q, the time until the promise breaks, in us times the scale.
 
-        :param overhead_us: how long it takes to get it back to a host
+        :param overhead_us: how long it takes to get the request back to a host
         """
         due = times.running_us * self._terms[qos.name].factor
         return due - (times.total_us + overhead_us) * self.scale
@@ -245,7 +245,7 @@ class Classes:
     def scaled(self) -> list[tuple[int, int]]:
         """Return two whole numbers of each class, the most important first.
 
-        What a microsecond of running is worth in Q, and the safety margin,
+        The worth of a microsecond of run time in Q, and the safety margin,
         both in microseconds times the scale.
         """
         return [
@@ -254,7 +254,7 @@ class Classes:
 
     def stand(self, uuid: str, qos: QosClass, clocks: Clocks, now_us: int,
               overhead_us: int) -> Standing:
-        """Return where a request stands now.
+        """Return the standing of a request at a time.
 
         :param qos: one of the table
         """
@@ -270,7 +270,7 @@ class Classes:
 
 
 def smoothed_us(mean_us: int, sample_us: int) -> int:
-    """Return the mean after one more sample.
+    """Return the mean including one more sample.
 
     An exponentially weighted moving average, in whole microseconds.
     """
@@ -282,11 +282,11 @@ def smoothed_us(mean_us: int, sample_us: int) -> int:
 class Overheads:
     """How long it takes to get a request of each kind back to a host.
 
-    A mean that follows what was measured last: a server whose volumes are
-    elsewhere is back sooner than one whose image has to be copied.
+    A moving average of measurements: a server with its volumes elsewhere
+    returns sooner than a server whose image has to be copied.
 
-    ``default_us`` is that of kinds of which none was measured. ``means_us``:
-    {kind, such as (flavor, what its disk is backed by): mean}.
+    ``default_us``: for kinds without a measurement. ``means_us``: {kind, such
+    as (flavor, what its disk is backed by): mean}.
     """
 
     default_us: int = OVERHEAD_S * SECOND
@@ -297,10 +297,10 @@ class Overheads:
         return self.means_us.get(kind, self.default_us)
 
     def seen(self, kind: Hashable, took_us: int) -> Overheads:
-        """Return them after one more was measured.
+        """Return the overheads with one more measurement.
 
-        The first of a kind counts in full. Less than no time, for a clock was
-        set back meanwhile, tells nothing.
+        The first of a kind counts in full. A negative time, after a clock was
+        set back, is ignored.
         """
         if took_us < 0:
             return self
@@ -315,9 +315,9 @@ class Overheads:
 class PromiseStatus:
     """How well the promise of a class is kept now.
 
-    ``servers``: how many are in which of STATES; ``times``: the sum over
-    them, since each was asked for; ``below``: how many have run for less of
-    their time than was promised.
+    ``servers``: {state in STATES: how many servers}; ``times``: the sum of
+    their clocks since their admission; ``below``: how many have run for less
+    than the promised share.
     """
 
     servers: dict[str, int] = dataclasses.field(
@@ -328,9 +328,9 @@ class PromiseStatus:
 
 def promise_status(classes: Classes, servers: Iterable[tuple[QosClass,
         Clocks]], now_us: int) -> dict[str, PromiseStatus]:
-    """Return {class name: Kept} of all classes.
+    """Return {class name: PromiseStatus} of all classes.
 
-    :param servers: of a class each; of those that have ended nothing counts
+    :param servers: with their classes; ended servers do not count
     """
     found = {qos.name: PromiseStatus() for qos in classes}
     for qos, clocks in servers:

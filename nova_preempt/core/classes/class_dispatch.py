@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Passes over waiting requests of classes: hosts and victims.
+"""Passes over waiting requests of classes: chooses hosts and victims.
 
 Algorithm 1 of M. Carvalho et al. (JISA 11, 2020), and the scheduler by
-priority alone that they compare it with. A pass is to be made when a request
-comes, when one ends, when a host was added, and else once a period
-(margin.PASS_PERIOD_S). A preemption is no reason for one: whoever gave way
-waits for the next.
+priority alone that they compare it with. A pass is due when a request comes,
+when one ends, when a host is added, and else once a period
+(availability_margin.PASS_PERIOD_S). A preemption is no reason for a pass: the
+victim waits for the next.
 
-Nothing is done here but decided: equal requests, hosts and time give equal
-placements, in whatever order they come.
+The module only decides: equal requests, hosts and time give equal placements,
+in whatever order they come.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from nova_preempt.core.model import Resources
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claimant:
-    """A request, which waits or has a host.
+    """A request of a class, waiting or on a host.
 
     ``overhead_us``: how long it takes to get it to a host again, in
     microseconds.
@@ -50,20 +50,20 @@ class Claimant:
 
     @property
     def is_certain(self) -> bool:
-        """Whether its clocks tell all, as far as can be seen."""
+        """Tell whether its clocks are complete, as far as can be seen."""
         return self.clocks.kind is not None and not self.clocks.has_gap
 
     def stand(self, classes: Classes, now_us: int) -> Standing:
-        """Return where it stands now."""
+        """Return its standing now."""
         return classes.stand(
             self.uuid, self.qos, self.clocks, now_us, self.overhead_us)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RoundHost:
-    """A host, and those on it that take part.
+    """A host of a pass, with its requests of classes.
 
-    ``capacity`` is without what others use there.
+    ``capacity``: without the allocations of other servers.
     """
 
     uuid: str
@@ -73,7 +73,7 @@ class RoundHost:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Placement:
-    """A request gets a host, once the victims there have ended.
+    """The host of a request, and the victims there that end first.
 
     ``victims`` are in order of uuid.
     """
@@ -86,18 +86,16 @@ class Placement:
 def dispatch(waiting: Collection[Claimant], hosts: Collection[RoundHost],
               classes: Classes, rule: SchedulingRule,
               now_us: int) -> tuple[Placement, ...]:
-    """Return who gets which host now, in the order of the decisions.
+    """Return the placements of a pass, in the order of the decisions.
 
-    1. What waits is sorted.
-    2. A request goes to the host with the best allocation score, if there is
-       one with room.
-    3. Else, on each host, those end whom the rule says, of those whom it may
-       preempt; it goes where that costs least, then to where the fewest end,
-       then where the score is best.
-    4. Whoever got no host waits on, and so does who gave way.
+    1. Waiting requests are ranked. 2. A request goes to the host with the best
+    allocation score, if one has capacity. 3. Else victims are chosen on each
+    host, among requests that it may preempt; it goes where they cost least,
+    then to where the fewest end, then where the score is best. 4. A request
+    without a host waits on, and so does a victim.
 
-    Of all that is equal the smaller uuid comes first. O(P H k log k) for P
-    requests, H hosts and k claimants on each.
+    Ties go to the smaller uuid. O(P H k log k) for P requests, H hosts and k
+    claimants on each.
     """
 
     def hold(claimant: Claimant) -> RankedRequest:
@@ -123,11 +121,11 @@ def dispatch(waiting: Collection[Claimant], hosts: Collection[RoundHost],
 
 def first_requests(waiting: Iterable[Claimant], classes: Classes,
         rule: SchedulingRule, now_us: int, most: int) -> list[Claimant]:
-    """Return those that may be among the first so many that get a host.
+    """Return the requests that may be among the first ``most`` to get a host.
 
-    Where so many that are alike come first one more of them is not looked at:
-    either all of those get one, or there is none for their like, but for what
-    others may leave over. So a pass over very many looks at few.
+    Of equal demands of a class at most ``most`` are returned: either all of
+    those get a host, or there is none for more of them, but for what larger
+    requests may leave. So a pass over very many evaluates few.
     """
     ordered = sorted(
         waiting, key=lambda one: rule.order(one.stand(classes, now_us)))
@@ -154,7 +152,7 @@ class _Host:
 
     def replace(self, victims: Iterable[RankedRequest],
             newcomer: RankedRequest) -> None:
-        """Put somebody here, in the place of others."""
+        """Put a request here in place of victims."""
         for victim in victims:
             del self.held[victim.standing.uuid]
             self.free = capacity.total((self.free, victim.resources))
@@ -164,12 +162,12 @@ class _Host:
     def score(
         self, resources: Resources, freed: Iterable[Resources] = ()
     ) -> fractions.Fraction:
-        """Return how well a request would fit here."""
+        """Return the allocation score of a request here."""
         free = capacity.total((self.free, *freed))
         return allocation_score(resources, free, self._capacity)
 
     def preemptible(self, one: RankedRequest) -> list[RankedRequest]:
-        """Return who may be preempted for a request."""
+        """Return the requests here that a request may preempt."""
         may_preempt, standing = one.rule.may_preempt, one.standing
         return [
             each for each in self.held.values()
@@ -179,14 +177,14 @@ class _Host:
 def allocation_score(
     resources: Resources, free: Resources, has: Resources
 ) -> fractions.Fraction:
-    """Return how well a request fits on a host with room, from 0 to 10.
+    """Return how well a request fits on a host with capacity, from 0 to 10.
 
-    The mean of what Kubernetes 1.9 calls LeastRequested (the mean share that
-    stays free) and BalancedAllocation (the shares in use are the same): the
-    larger the better.
+    The mean of LeastRequested of Kubernetes 1.9 (the mean share that stays
+    free) and its BalancedAllocation (the shares in use are the same): larger
+    is better.
 
-    :param free: what is free before
-    :param has: what there is in all
+    :param free: free amounts before
+    :param has: the amounts of the empty host
     """
     return _score(tuple(
         (amount, free.get(name, 0), has.get(name, 0))
@@ -195,7 +193,7 @@ def allocation_score(
 
 @functools.lru_cache(maxsize=4096)
 def _score(amounts: tuple[tuple[int, int, int], ...]) -> fractions.Fraction:
-    """Return it for (wanted, free, capacity) of each class."""
+    """Return the score of (wanted, free, capacity) of each resource class."""
     if not amounts:
         return fractions.Fraction(10)
     left = [fractions.Fraction(free - wanted, has)
@@ -208,7 +206,7 @@ _Found: TypeAlias = "tuple[_Host, Sequence[RankedRequest]] | None"
 
 
 def _roomiest(hosts: Iterable[_Host], one: RankedRequest) -> _Found:
-    """Return the best of the hosts with room."""
+    """Return the best of the hosts with capacity."""
     best = max(
         (host for host in hosts if capacity.fits(one.resources, host.free)),
         key=lambda host: host.score(one.resources), default=None)
@@ -216,7 +214,7 @@ def _roomiest(hosts: Iterable[_Host], one: RankedRequest) -> _Found:
 
 
 def _cheapest(hosts: Iterable[_Host], one: RankedRequest) -> _Found:
-    """Return the best of the hosts where others may end."""
+    """Return the host with the cheapest victims."""
     preemptible: dict[str, list[RankedRequest]] = {}
 
     def bound(host: _Host) -> Key | None:

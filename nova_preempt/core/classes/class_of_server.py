@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Tells the class of a server."""
+"""Determines the class of a server."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Collection
 def class_of(by_flavor: str, by_request: str, known: Collection[str]) -> str:
     """Return the name of the class of a preemptible server, '' for none.
 
-    That of its flavor; of a flavor that names none that there is, that of the
-    request that it was booted for; of a request that does not either, none.
+    The class of its flavor if that exists, else the class of the request that
+    it was booted for, else none.
 
-    :param by_flavor: what the flavor names, '' for none
-    :param by_request: the same of the request, '' too where there is none
-    :param known: the classes that there are
+    :param by_flavor: the class that the flavor names, '' for none
+    :param by_request: the class of the request, '' for none
+    :param known: the existing classes
     """
     for name in (by_flavor, by_request):
         if name in known:

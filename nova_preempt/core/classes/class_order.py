@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Order of waiting requests by the promises of their classes.
+"""Ranks waiting requests by the promises of their classes.
 
-The order of availability_margin.Standing.order, for as many as wait in a
-backlog. Beside requests of a class there are others: normal ones come first,
-as they end whomever they need anyway, and preemptible ones of no class come
-last, the oldest first each, for nothing is promised to them.
+The order of availability_margin.Standing.order, for a backlog of any size.
+Requests without a class are ranked as well: normal ones come first, since they
+preempt all they need anyway, and preemptible ones come last, since nothing is
+promised to them; the oldest first each.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _LIMIT = 2**62
 
 
 class Claim(NamedTuple):
-    """A request that waits.
+    """A waiting request.
 
     ``rank``: of its class, see Classes.rank(). ``running_us`` and
-    ``total_us``: for how long it has run, and was there at all.
-    ``overhead_us``: how long it takes to get it to a host. ``serial``: of
-    those admitted at one time the smaller one came first.
+    ``total_us``: its time run, and since its admission. ``overhead_us``: how
+    long it takes to get it to a host. ``serial``: breaks ties of admission,
+    smaller first.
     """
 
     uuid: str
@@ -52,9 +52,9 @@ _NUMBERS = Claim._fields[1:]
 
 
 def ordered(classes: Classes, claims: Iterable[Claim]) -> list[str]:
-    """Return the uuids, the one that comes first being the first.
+    """Return the uuids in order, the next one first.
 
-    O(n log n), and exact: what 64 bits cannot hold is slower.
+    O(n log n), and exact: values beyond 64 bits are slower.
     """
     claims = tuple(claims)
     try:
@@ -75,7 +75,7 @@ def ordered(classes: Classes, claims: Iterable[Claim]) -> list[str]:
 
 
 def _column(claims: Sequence[Claim], name: str) -> _Array:
-    """Return one number of each; OverflowError if one is too large."""
+    """Return one number of each claim; OverflowError if one is too large."""
     place = Claim._fields.index(name)
     return np.fromiter(
         map(operator.itemgetter(place), claims), np.int64, len(claims))
@@ -84,7 +84,7 @@ def _column(claims: Sequence[Claim], name: str) -> _Array:
 def _columns(classes: Classes, rank: _Array, running: _Array, total: _Array,
              overhead: _Array,
              admitted: _Array) -> tuple[_Array, _Array, _Array]:
-    """Return the band, Q and time of admission of each."""
+    """Return the band, Q and time of admission of each claim."""
     # Of no class is whoever has the last of these, NORMAL and NO_CLASS.
     factors, margins = _within_limit(classes, running, total, overhead)
     has_class = rank >= 0
@@ -118,9 +118,9 @@ def _key(classes: Classes, claim: Claim) -> tuple[int, int, int, int, str]:
 
 
 def _by_uuid(found: list[str], alike: _Array) -> list[str]:
-    """Put those that have nothing else to tell them apart in order.
+    """Order by uuid what is equal in all other keys.
 
-    :param alike: of each but the last, whether the next one is like it
+    :param alike: of each but the last, whether the next one is equal
     """
     ends = [*_as_list(np.flatnonzero(~alike) + 1), len(found)]
     start = 0

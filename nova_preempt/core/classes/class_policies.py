@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Policies of class schedulers: order of requests, choice of victims."""
+"""Policies of class schedulers: the order of requests, and their victims."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Key: TypeAlias = tuple[Any, ...]
 
 @dataclasses.dataclass(frozen=True)
 class RankedRequest:
-    """Who has a host, or is to get one, during a pass."""
+    """A request with its standing in a pass, waiting or on a host."""
 
     standing: Standing
     resources: Resources
@@ -30,39 +30,40 @@ class RankedRequest:
 
     @functools.cached_property
     def price(self) -> int:
-        """What its end costs, asked for once."""
+        """Return the cost of it as a victim."""
         return self.rule.price(self.standing)
 
 
 class SchedulingRule(Protocol):
-    """What schedulers differ in."""
+    """The decisions in which class schedulers differ."""
 
     def price(self, standing: Standing) -> int:
-        """Return the cost of one victim, 0 if it is not one to be added."""
+        """Return the cost of one victim, 0 if costs are not additive."""
 
     def order(self, standing: Standing) -> Key:
-        """What waiting requests are sorted by; no two have the same."""
+        """Return the key that ranks a waiting request; it is unique."""
 
     def may_preempt(self, one: Standing, other: Standing) -> bool:
-        """Tell whether a request may end another; a strict order."""
+        """Tell whether a request may preempt another; a strict order."""
 
     def victims(self, held: Sequence[RankedRequest],
             missing: Resources) -> Sequence[RankedRequest] | None:
-        """Return who gives way on a host, None if not all make room."""
+        """Return the victims on a host, None if all together free too little.
+        """
 
     def cost(self, victims: Iterable[RankedRequest]) -> Key:
-        """Return what hosts are compared by."""
+        """Return the key by which hosts are compared."""
 
     def floor(self, held: Sequence[RankedRequest]) -> Key:
-        """Return what one or more of these cost at least, () if unknown."""
+        """Return the least cost of one or more of these, () if unknown."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PromiseRule:
-    """Whoever is nearest to a broken promise is next.
+    """Ranks the request first that is nearest to a broken promise.
 
-    ``exact``: the best victims of a host, and the host where they are best,
-    by the same cost; else the published way to choose, see harm.py.
+    ``exact``: the best victims of a host, and the host where they are best, by
+    the same cost; else the published choice, see victim_harm.py.
     """
 
     classes: Classes
@@ -103,7 +104,7 @@ class PromiseRule:
 
 def reprieve(held: Sequence[RankedRequest], missing: Resources,
         order: Callable[[Standing], Key]) -> Sequence[RankedRequest] | None:
-    """Return the victims on a host by the published search, see harm.py."""
+    """Return the victims by the published search, see victim_harm.py."""
     found = victim_harm.reprieve(
         [(each.standing, each.resources) for each in held], missing, order)
     if found is None:

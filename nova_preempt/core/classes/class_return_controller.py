@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controller of returns of servers of a class of service.
+"""Controller of returns of victims of a class of service.
 
-The pass of M. Carvalho et al. (JISA 11, 2020), over those that gave way. It
-says who is asked to come; where it comes to, and who ends for it there, the
-scheduler decides as for any request of a class.
+The pass of M. Carvalho et al. (JISA 11, 2020), over shelved victims. It
+chooses the servers to unshelve; the scheduler chooses their hosts and victims
+as for any request of a class.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from nova_preempt.core.scheduling.preemption_policy import Policy
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Evictable:
-    """The servers of a class that run, and may end for others.
+    """The running servers of classes that may be evicted for others.
 
     :ivar hosts: (name, provider, the preemptible servers there) of each host
-    :ivar claimants: what is known for certain of them, by uuid
-    :ivar busy: uuids of those that end already, or lately did not
+    :ivar claimants: {uuid: Claimant} of servers with complete clocks
+    :ivar busy: uuids of servers whose eviction has begun or lately failed
     """
 
     hosts: Iterable[tuple[str, Provider, Iterable[Server]]]
@@ -41,12 +41,12 @@ class Evictable:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Observed:
-    """Shelved servers of a class, and what a pass over them asks.
+    """Shelved servers of a class, and callbacks for a pass over them.
 
-    :ivar most: how many may be asked to come
-    :ivar claimants: {uuid: what was promised to it, and what it got}
+    :ivar most: how many may be unshelved
+    :ivar claimants: {uuid: Claimant}
     :ivar room: see return_controller.Observed.room()
-    :ivar may_preempt: tells whether others may end for them
+    :ivar may_preempt: tells whether victims may be evicted for them
     :ivar evictable: returns the Evictable
     """
 
@@ -62,7 +62,7 @@ class Observed:
 class Options:
     """The operator's table of classes.
 
-    :ivar period_s: how often others may end for those that wait
+    :ivar period_s: how often victims may be evicted for waiting servers
     """
 
     classes: Classes
@@ -71,11 +71,11 @@ class Options:
 
 def step(terms: Options, observed: Observed, memory: int | None,
         now_us: int) -> Step[class_dispatch.Placement, int | None]:
-    """Return the placements of those that are to be asked to come, in order.
+    """Return the placements of the servers to unshelve, in order.
 
-    Who gets what is free, and once a period also who gets what others hold.
+    Free capacity is used in each step, and once a period victims as well.
 
-    :param memory: when others last could end for those that wait
+    :param memory: when victims could be evicted last
     """
     waiting, most = observed.waiting, observed.most
     if not waiting or most <= 0:
@@ -97,7 +97,8 @@ def step(terms: Options, observed: Observed, memory: int | None,
 
 
 def _is_time(passed_us: int | None, period_s: int, now_us: int) -> bool:
-    """Tell whether the last pass is long enough ago, or later than now."""
+    """Tell whether a period has passed since then, or the clock was set back.
+    """
     return passed_us is None or not (
         0 <= now_us - passed_us < period_s * SECOND)
 
@@ -120,7 +121,7 @@ def _round(terms: Options, observed: Observed, waiting: Iterable[
 def _rooms(
     observed: Observed,
 ) -> tuple[dict[str, class_dispatch.RoundHost], list[ShelvedVictim]]:
-    """Return the hosts with room and nobody on them, and for whom it is."""
+    """Return the hosts with free capacity, and the servers that fit there."""
     rooms: dict[str, Resources] = {}
     found: dict[object, Mapping[str, Resources]] = {}
     spared = []
@@ -139,7 +140,7 @@ def _rooms(
 
 def _hosts(evictable: Evictable,
            now_us: int) -> dict[str, class_dispatch.RoundHost]:
-    """Return the hosts with servers that may end."""
+    """Return the hosts with servers that may be evicted."""
     now = times.at(now_us)
     claimants, budgets = evictable.claimants, evictable.budgets
     found = {}

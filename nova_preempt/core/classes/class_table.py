@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""The table of classes as an operator writes it.
+"""Parses the operator's table of classes.
 
-Each class is {field: text}. What is not said follows from how long it takes to
-get a server back to a host, see margin.py.
+Each class is {field: text}. Defaults follow from the overhead of getting a
+server back to a host, see availability_margin.py.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ _FLAGS = {"true": True, "false": False}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Table:
-    """The classes that there are, and what is known of all of them.
+    """The classes, and their common settings.
 
-    ``open``: the names of those that any user may ask for; others are had
-    with a flavor that names them. ``overhead_us``: what it is taken to cost
-    to get a server back before it was seen. ``pass_period_s``: how often to
-    look for somebody to preempt.
+    ``open``: the names of classes that any user may request; others come with
+    a flavor that names them. ``overhead_us``: the overhead of kinds that were
+    not measured. ``pass_period_s``: how often to look for victims.
     """
 
     classes: Classes
@@ -45,12 +44,12 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the classes, the most important first."""
+        """Return the names of the classes, the most important first."""
         return tuple(qos.name for qos in self.classes)
 
     @property
     def hasty(self) -> tuple[str, ...]:
-        """Whose safety margin ends before the next pass: seen too late."""
+        """Return classes whose safety margin is less than the pass period."""
         return tuple(
             qos.name for qos in self.classes
             if qos.safety_margin_s < self.pass_period_s)
@@ -58,10 +57,10 @@ class Table:
 
 def parse(entries: Iterable[Mapping[str, str]],
           pass_period_s: int = availability_margin.PASS_PERIOD_S) -> Table:
-    """Return the table that is written down.
+    """Return the table of classes.
 
     :param entries: a class each
-    :raises ValueError: says what is wrong with which field of which class
+    :raises ValueError: names the class, the field and the error
     """
     classes, opened = [], set()
     for number, entry in enumerate(entries, start=1):
@@ -123,7 +122,7 @@ def _whole(entry: Mapping[str, str], field: str, default: int = 0) -> int:
 
 
 def _share(entry: Mapping[str, str], field: str) -> fractions.Fraction:
-    """Return it exactly as written: 0.9 is 9/10. 1 if it is missing."""
+    """Return the exact number: 0.9 is 9/10; 1 if it is missing."""
     text = entry.get(field, "1")
     try:
         return fractions.Fraction(text)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Derives clock events of a server from Nova's records.
+"""Derives clock events of a server from its Nova instance actions.
 
-Nova keeps each thing that was asked of a server, an action, with when and by
-whom, until the server is purged. So the list is complete whenever it is read:
-nothing is lost with a notification, or while nobody looks.
+Nova keeps each action on a server, with its time and user, until the server is
+purged. So the list is complete whenever it is read: no lost notification or
+down time matters.
 
 A server has what it was promised while it has its place on a host, whatever
-its owner does with it there: one that was paused, stopped or resized by its
-owner runs. Who gives its place up, by shelving or deleting, waits for nothing
-and no clock counts, until it is asked for again. What others do to it, above
-all a preemption, has it wait.
+its owner does with it there: a server that its owner paused, stopped or
+resized counts as running. While its owner has shelved or deleted it, no clock
+counts until it is wanted again. Any action by others, above all a preemption,
+makes it wait.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.times import microseconds
 
-# Nova's names of what is asked of a server; others take nobody's place.
+# Names of Nova's instance actions that start or end the use of a host.
 CREATE = "create"
 DELETE = "delete"
 RESTORE = "restore"
@@ -36,21 +36,21 @@ START = "start"
 STOP = "stop"
 UNSHELVE = "unshelve"
 ACTIONS = frozenset((CREATE, DELETE, RESTORE, SHELVE, START, STOP, UNSHELVE))
-#: Those of which it matters when they were over.
+#: Actions whose end matters.
 RUN = frozenset((CREATE, START, UNSHELVE))
 
-# By how much the clocks of two hosts may differ.
+# The largest difference between the clocks of two hosts.
 _SLACK_US = 2 * SECOND
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Action:
-    """Something that was asked of a server; times as in clocks.
+    """An instance action of a server; times as in server_clocks.
 
-    ``number`` orders those of the same time. ``by_owner``: see is_by_owner();
-    a preemption may be by one, too. ``placed_us``: since
-    when a host works on it, None if none does. ``done_us``: since when the
-    server runs by it, or it has failed, None if neither is so.
+    ``number`` orders actions of the same time. ``by_owner``: see
+    is_by_owner(); a preemption may be by one, too. ``placed_us``: since when a
+    host works on it, None if none does. ``done_us``: since when the server
+    runs by it, or it has failed, None if neither.
     """
 
     name: str
@@ -64,14 +64,14 @@ class Action:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Preemption:
-    """From when to when a server gave way; None: it does still."""
+    """The time from eviction to return of a server; None: not returned."""
 
     from_us: int
     until_us: int | None = None
 
     def includes(self, at_us: int) -> bool:
-        """Tell whether what was asked then was its part."""
-        # Who has written it down has another clock than Nova.
+        """Tell whether an action at that time was part of the preemption."""
+        # It was recorded by another clock than Nova's.
         after_us = at_us - self.from_us + _SLACK_US
         return after_us >= 0 and (
             self.until_us is None or at_us <= self.until_us + _SLACK_US)
@@ -79,12 +79,12 @@ class Preemption:
 
 def events(server: ObservedServer, actions: Iterable[Action],
            preemptions: Collection[Preemption] = ()) -> tuple[Event, ...]:
-    """Return what has happened to a server since it was asked for."""
+    """Return the clock events of a server since its creation."""
     ordered = [_checked(action, preemptions) for action in sorted(
         actions, key=operator.attrgetter("asked_us", "number"))]
     found: list[Event] = []
     if not any(action.name == CREATE for action in ordered):
-        # Older than Nova's records of what was asked.
+        # Older than Nova's instance actions.
         found += _dated(server.created_at, Kind.QUEUED)
         found += _dated(server.launched_at, Kind.RUNNING)
     for action, after in itertools.zip_longest(ordered, ordered[1:]):
@@ -99,22 +99,23 @@ def _dated(at: datetime.datetime | None, kind: Kind) -> list[Event]:
 
 
 def is_by_owner(asked_by: str | None, owner: str) -> bool:
-    """Tell whether a server's owner had something done to it.
+    """Tell whether an action was by the server's owner.
 
-    Nova itself, which has no project, stops a server whose guest has shut
-    down or is off for another reason: it has its place still.
+    Actions of Nova itself, without a project, count as the owner's: Nova stops
+    a server whose guest has shut down, which keeps its place.
 
-    :param asked_by: the project of who asked, None or '' for Nova itself
+    :param asked_by: the project of the action, None or '' for Nova itself
     :param owner: the project of the server
     """
     return not asked_by or asked_by == owner
 
 
 def may_be_late(kind: Kind | None, task_state: str | None) -> bool:
-    """Tell whether Nova may have to write still that a server runs.
+    """Tell whether Nova may still have to record that a server runs.
 
-    A host writes that of the server first, and of what was asked when it has
-    told others, which may take long; the server does not change by it.
+    A compute host writes the state of the server first, and the end of the
+    action after its notifications, which may take long; the server stays the
+    same.
     """
     return kind is Kind.ALLOCATING and not task_state
 
@@ -126,10 +127,10 @@ def _checked(action: Action, preemptions: Collection[Preemption]) -> Action:
 
 
 def _ended_before(action: Action, after: Action | None) -> Action:
-    """Return the same, over when the server was asked to leave.
+    """Return the action, over at the latest when the next one begins.
 
-    Nova says that a server is there, tells everybody, and only then writes
-    down that what brought it there is over. Who leaves was there.
+    Nova sets the server active, sends notifications, and only then records the
+    end of the action. A server that is asked to leave was active.
     """
     begun_us = (
         action.asked_us if action.placed_us is None else (action.placed_us))
@@ -147,7 +148,7 @@ def _told(action: Action, before: Kind | None) -> Iterator[Event]:
         yield Event(action.asked_us, Kind.QUEUED)
         yield from _run(action, action.placed_us, Kind.ASIDE)
     elif action.name == UNSHELVE or (
-        # What its owner has stopped has kept its place.
+        # A server stopped by its owner has kept its place.
         action.name == START and before is Kind.EVICTED):
         yield from _run(action, action.asked_us, Kind.QUEUED)
     elif not action.failed:
@@ -156,10 +157,10 @@ def _told(action: Action, before: Kind | None) -> Iterator[Event]:
 
 def _run(
     action: Action, placed_us: int | None, failing: Kind) -> Iterator[Event]:
-    """Tell of an attempt to run; where it has failed nobody tries on.
+    """Yield events of an attempt to run; a failed one is not retried.
 
-    One that has failed at once is none: of one instant the clocks would take
-    what comes later in their round for the last.
+    An attempt that failed at once is dropped: within an instant the clocks
+    would take a later kind of event for the last one.
     """
     if placed_us is not None and not (
             action.failed and action.done_us == placed_us):
@@ -180,12 +181,11 @@ def _left(action: Action, before: Kind | None) -> Iterator[Event]:
 
 def returns(
     told: Sequence[Event], after_us: int = 0) -> tuple[tuple[int, int], ...]:
-    """Return how long it took to get the server back, each time.
+    """Return (time of return, duration in microseconds) of each return.
 
-    As (when it was there, microseconds); the first time, when it was built,
-    does not count.
+    The first build does not count.
 
-    :param after_us: those that were over later
+    :param after_us: only returns that ended later
     """
     taken = [
         (after.at_us, after.at_us - before.at_us)

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Number of cores for a request of a service class, by host.
+"""Number of cores and copies of a request of a service class.
 
-T. Menouer et al. (LNCS 11339, doi 10.1007/978-3-030-10549-5_6) offer
-premium, advanced and best-effort service in four respects: how soon a request
-is served, on how good hosts, with how many cores, and in how many copies.
-Nobody asks for a number of cores; it follows from what is idle, and from who
-else waits.
+T. Menouer et al. (LNCS 11339, doi 10.1007/978-3-030-10549-5_6) offer premium,
+advanced and best-effort service in four respects: how soon a request is
+served, on how good hosts, with how many cores, and in how many copies. Users
+do not choose the number of cores; it follows from the idle cores and the
+other waiting requests.
 
-Where their text leaves something open: bounds and shares are rounded down
-(their own example divides 63 by 6 and goes on with 10); the bounds are cut to
-what the smallest host has; a share is cut to the bounds for best-effort
-requests too, which their example forgets; and all copies start, or none.
+Where their text is open: bounds and shares are rounded down (their own example
+divides 63 by 6 and goes on with 10); the bounds are cut to the cores of the
+smallest host; a share is cut to the bounds for best-effort requests too, which
+their example forgets; and all copies start, or none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TypeVar
 
 
 class Service(enum.IntEnum):
-    """How good a service is, in one respect; the number is its priority."""
+    """Level of service in one respect; the number is its priority."""
 
     BEST_EFFORT = 1
     ADVANCED = 2
@@ -39,14 +39,14 @@ class Category(enum.Enum):
     HIGH = "high"
 
 
-#: Who asks for which reputation goes to which hosts.
+#: {level of reputation: category of hosts}.
 CATEGORIES: Mapping[Service, Category] = {
     Service.BEST_EFFORT: Category.LOW,
     Service.ADVANCED: Category.AVERAGE,
     Service.PREMIUM: Category.HIGH}
 
 
-#: Who asks for which redundancy is so many servers in all.
+#: {level of redundancy: number of servers}.
 COPIES: Mapping[Service, int] = {
     Service.BEST_EFFORT: 1,
     Service.ADVANCED: 2,
@@ -61,16 +61,16 @@ class Bounds:
     most: int
 
     def clamp(self, cores: int) -> int:
-        """Return the nearest number within."""
+        """Return the nearest number within the bounds."""
         return min(max(cores, self.least), self.most)
 
 
 def bounds(smallest: int) -> dict[Service, Bounds]:
-    """Return what each service may get, where no host has fewer cores.
+    """Return the bounds of each service, where no host has fewer cores.
 
-    Thirds of the smallest host, so that each service fits everywhere, and
-    nobody gets more cores than who is served better. A host of one or two
-    cores has not three thirds: there they overlap.
+    Thirds of the smallest host, so that each service fits everywhere, and a
+    better service never gets fewer cores. On hosts of one or two cores the
+    thirds overlap.
 
     :raises ValueError: the smallest host has no core
     """
@@ -88,13 +88,13 @@ def bounds(smallest: int) -> dict[Service, Bounds]:
 
 def cores(priority: int, of_all: int, idle_cores: int,
           limits: Mapping[Service, Bounds]) -> int:
-    """Return the number of cores of one request (Formula 1).
+    """Return the number of cores of a request (Formula 1).
 
-    Its share, by priority, of all that is idle, within its bounds.
+    Its share, by priority, of all idle cores, within its bounds.
 
     :param priority: its own, for cores
-    :param of_all: the sum over all that wait for hosts of the same category,
-        its own included
+    :param of_all: the sum over all requests that wait for hosts of the same
+        category, its own included
     :param idle_cores: of these hosts together
     :param limits: see bounds()
     """
@@ -108,11 +108,10 @@ Name = TypeVar("Name")
 def rung(ladder: Mapping[Name, int], most: int) -> Name | None:
     """Return the largest flavor of at most so many cores, None if none is.
 
-    Cores of a server are those of its flavor: who may grow is given a ladder
-    of flavors that differ in nothing else.
+    The cores of a server are those of its flavor, so a ladder is a set of
+    flavors that differ in their cores only.
 
-    :param ladder: {flavor: its VCPUs}; of equal ones the first in order of
-        name
+    :param ladder: {flavor: its VCPUs}; ties go to the first by name
     """
     fits = [
         (-vcpus, str(name), name) for name, vcpus in ladder.items()

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""PROMETHEE II: an order of alternatives by several criteria.
+"""PROMETHEE II: ranks alternatives by several criteria.
 
-Each alternative is compared with every other by every criterion. What it wins
-and loses, times the weight of the criterion, adds up to its net flow (J.-P.
+Each alternative is compared with every other by every criterion. Its wins less
+its losses, times the weight of the criterion, add up to its net flow (J.-P.
 Brans and P. Vincke, Management Science 1985), and the highest comes first. T.
-Menouer et al. order requests of several service classes so (LNCS
+Menouer et al. rank requests of several service classes so (LNCS
 11339, doi 10.1007/978-3-030-10549-5_6).
 
-No pair is looked at: what an alternative wins follows from how many have
-which value, O(n log n) for a criterion. All numbers are whole, so that no
-rounding can decide.
+No pair is compared: the wins of an alternative follow from the number of
+alternatives with each value, O(n log n) for a criterion. All numbers are
+whole, so that no rounding can decide.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _INT64 = 2**63
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Criterion:
-    """What alternatives are compared by; the larger value wins.
+    """A criterion by which alternatives are compared; the larger value wins.
 
     A difference of at least ``preference`` counts in full, and a smaller one
     in part (the "linear" preference function). The default is the "usual"
@@ -65,22 +65,22 @@ def ageing(
 ) -> Criterion:
     """Return a criterion of waiting times, in seconds, against starvation.
 
-    Whoever has waited for ``patience_s`` longer than another is ahead of it,
-    whatever the other criteria say, unless this other one has itself waited
+    A request that has waited for ``patience_s`` longer than another is ahead
+    of it, whatever the other criteria say, unless the other has itself waited
     for ``patience_s`` longer than the newest. So where requests usually wait
-    for less, one is overtaken by those alone that came up to ``patience_s``
-    after it, and they come to an end.
+    for less, a request is overtaken only by requests that came up to
+    ``patience_s`` after it, which are finite in number.
 
     Waiting times count in proportion up to twice the patience: in each of the
     n comparisons the one that waits longer gains half of the weight on the
     other, and may lose at most all of the other weights twice. Hence four
     times these weights, and one more.
 
-    The "usual" preference function would not do, whatever its weight: where
-    many wait, it tells those who wait longest from each other by a single
+    The "usual" preference function would not do, whatever its weight: in a
+    long queue it tells the longest waits from each other by a single
     comparison, and a steady stream of better requests passes the oldest.
 
-    :param others: the criteria that count beside it
+    :param others: the other criteria
     :raises ValueError: the patience is not positive
     """
     if patience_s <= 0:
@@ -91,10 +91,10 @@ def ageing(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Alternative:
-    """What is to be put in order.
+    """An alternative to be ranked.
 
-    ``values``: one of each criterion. ``submitted_us``: when, in microseconds
-    since the epoch; of those of one time the smaller ``serial`` came first.
+    ``values``: one of each criterion. ``submitted_us``: in microseconds since
+    the epoch; ``serial`` breaks ties, smaller first.
     """
 
     uuid: str
@@ -171,7 +171,7 @@ def _common_span(criteria: Iterable[Criterion]) -> int:
 
 
 def _won(values: _Array, criterion: Criterion) -> _Array:
-    """Return what each wins of all others less what it loses to them.
+    """Return the wins of each over all others less its losses.
 
     In parts of the criterion's span.
     """
@@ -200,9 +200,9 @@ def _won(values: _Array, criterion: Criterion) -> _Array:
 
 
 def _levels(values: _Array) -> tuple[_Array, _Array, _Array]:
-    """Return the distinct values, ascending and less the least of them.
+    """Return the distinct values, ascending and less their minimum.
 
-    With the index of each alternative's among them, and how many have each.
+    With the index of each alternative's value, and the count of each value.
     """
     values = values - values.min()
     if int(values.max()) < _COUNTED * len(values):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Availability promises as core.scheduling ranks claims by them.
+"""Availability promises as the Policy of core.scheduling uses them.
 
-Made for one time, and given to its Policy as ``classes``: which server of a
-class may end for which request of one, and how dear that is. A normal request
-ends whom it likes, as ever, but chooses by promises first.
+Made for one time, and given to the Policy as ``classes``: which server of a
+class may be evicted for which request of a class, and at what cost. A normal
+request may evict any server, but chooses by promises first.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from nova_preempt.core.classes.class_dispatch import Claimant
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.model import Server
 
-#: Other costs come below those of promises, and never add up to one: 285
-#: years each, in micro-units.
+#: Other costs are the low bits, below those of promises, and no sum of them
+#: overflows: 285 years each, in micro-units.
 _OTHER_BITS = 64
 _MOST_OTHER = 2**53
 _OTHER = (1 << _OTHER_BITS) - 1
 
 
 class Promises:
-    """Those to all servers of a class, as they stand at a time.
+    """The promises to all servers of classes at one time.
 
     :param classes: the table
-    :param claimants: {uuid of a server: Claimant}. Of a server that has a
-        class but is not there, or whose clocks are empty or have a gap, it is
-        known that something was promised, but not what is left of it: no
-        request of a class ends it, and for others it is the dearest of its
-        class. To others nothing was promised: no request of a class ends
-        them, and they cost what they cost without classes.
+    :param claimants: {uuid of a server: Claimant}. A server of a class that is
+        not there, or whose clocks are empty or have a gap, was promised
+        something unknown: no request of a class evicts it, and for others it
+        costs the most of its class. Nothing was promised to servers of no
+        class: no request of a class evicts them, and they cost the same as
+        without classes.
     :param now_us: the time
     """
 
@@ -48,23 +48,23 @@ class Promises:
         self._standings: dict[str, Standing] = {}
 
     def claim(self, claimant: Claimant) -> Standing:
-        """Return the claim of a request; see preemption_policy.Rank."""
+        """Return the standing of a request; see preemption_policy.Rank."""
         return claimant.stand(self.table, self._now_us)
 
     def known(self, servers: Iterable[Server]) -> tuple[Claimant | None, ...]:
-        """Return what is known of servers."""
+        """Return the claimants of servers."""
         return tuple([self.source.get(server.uuid) for server in servers])
 
     def may_preempt(self, claim: Standing, server: Server) -> bool:
-        """Tell whether a request may end a server."""
+        """Tell whether a request may evict a server."""
         standing = self._standing(server.uuid)
         return standing is not None and may_preempt(claim, standing)
 
     def cost(self, server: Server, cost_us: int) -> int:
-        """Return the cost of a server that costs so much otherwise.
+        """Return the cost of a server, given its cost without classes.
 
-        What its end does to promises comes first, see victim_harm.harm_cost().
-        Sums compare like that too.
+        The harm of its eviction to promises comes first, see
+        victim_harm.harm_cost(). Sums compare in the same way.
         """
         standing = self._standing(server.uuid)
         cost_us = min(cost_us, _MOST_OTHER)
@@ -74,11 +74,11 @@ class Promises:
         return self._unknown(server) << _OTHER_BITS | cost_us
 
     def floor(self, server: Server, until_us: int) -> int | None:
-        """Return a cost that a server is not below until then.
+        """Return a lower bound of the cost of a server until then.
 
-        While it runs there is ever more time left to it, and its end costs
-        less; whatever else it does, there is less. None of one to which
-        nothing was promised.
+        While it runs its margin grows, and its eviction costs less; in any
+        other state the margin shrinks. None for a server to which nothing was
+        promised.
         """
         claimant = self.source.get(server.uuid)
         if claimant is None or not claimant.is_certain:
@@ -89,15 +89,15 @@ class Promises:
         return victim_harm.harm_cost(self.table, standing) << _OTHER_BITS
 
     def other_cost_us(self, cost: int) -> int:
-        """Return what a sum of costs is without promises.
+        """Return the part of a sum of costs that is not about promises.
 
-        Of at most 1,023 servers, see victim_harm.LEVEL_BITS: the next does not
-        fit.
+        Of at most 1,023 servers, see victim_harm.LEVEL_BITS: the next
+        overflows.
         """
         return cost & _OTHER
 
     def _unknown(self, server: Server) -> int:
-        """Return what one costs of whom it is not known how it stands."""
+        """Return the cost of a server whose standing is unknown."""
         claimant = self.source.get(server.uuid)
         qos = (
             self.table.find(server.class_name) if claimant is None
@@ -105,7 +105,7 @@ class Promises:
         return 0 if qos is None else victim_harm.highest_cost(self.table, qos)
 
     def _standing(self, uuid: str) -> Standing | None:
-        """Return where one stands, None if nothing certain is known."""
+        """Return the standing of a server, None if it is not certain."""
         found = self._standings.get(uuid)
         if found is None:
             claimant = self.source.get(uuid)

@@ -5,14 +5,14 @@
 The three clocks of M. Carvalho et al. (JISA 11, 2020, doi
 10.1186/s13174-020-00129-0) count over all incarnations of a request, from its
 admission to its end: R while a server of it runs, W while it is queued, at
-first and after it gave way, and B while it is allocated, resumed or built.
-What is promised to it is a share of R in all three. No clock counts while its
-owner has put it aside: who wants nothing waits for nothing.
+first and after an eviction, and B while it is allocated, resumed or built. Its
+promise is a share of R in all three. No clock counts while its owner has set
+it aside.
 
-Times are whole microseconds since the epoch. Events are told by notifications,
-which may come late, twice or in any order: the clocks after a number of events
-are the same however these came. Which was lost nobody can tell, but that one
-was can often be seen (``has_gap``); then a complete list repairs it.
+Times are whole microseconds since the epoch. Events come from notifications,
+which may be late, duplicated or in any order: the clocks after a number of
+events are the same in any order. A lost event cannot be recovered, but can
+often be detected (``has_gap``); then a complete list repairs it.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ import operator
 
 
 class Kind(enum.IntEnum):
-    """What has happened; one follows the other, round and round."""
+    """Kinds of events, in the cyclic order in which they happen."""
 
     QUEUED = 0
-    ALLOCATING = 1  # it has a host, and does not run there yet
+    ALLOCATING = 1  # has a host, and does not run there yet
     RUNNING = 2
-    EVICTED = 3  # it gave way, and waits again
+    EVICTED = 3  # was preempted, and waits again
     ENDED = 4  # for good
-    ASIDE = 5  # its owner does without it for now
+    ASIDE = 5  # shelved or deleted by its owner
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
 class Event:
-    """What has happened when, in microseconds since the epoch."""
+    """An event and its time, in microseconds since the epoch."""
 
     at_us: int
     kind: Kind
 
 
-#: What may come after what; anything else tells of a lost event.
+#: {kind: kinds that may follow}; any other order means a lost event.
 _NEXT: Mapping[Kind | None, frozenset[Kind]] = {
     None: frozenset((Kind.QUEUED,)),
     Kind.EVICTED: frozenset(
         (Kind.QUEUED, Kind.ALLOCATING, Kind.ENDED, Kind.ASIDE)),
     Kind.QUEUED: frozenset((Kind.ALLOCATING, Kind.ENDED, Kind.ASIDE)),
-    # A host may turn out to be of no use.
+    # The build may fail on a host.
     Kind.ALLOCATING: frozenset(
         (Kind.RUNNING, Kind.QUEUED, Kind.EVICTED, Kind.ENDED, Kind.ASIDE)),
     Kind.RUNNING: frozenset((Kind.EVICTED, Kind.ENDED, Kind.ASIDE)),
@@ -61,13 +61,13 @@ _NEXT: Mapping[Kind | None, frozenset[Kind]] = {
 }
 
 
-#: In which no clock counts.
+#: Kinds after which no clock counts.
 _STOPPED = frozenset((Kind.ENDED, Kind.ASIDE))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Times:
-    """What the clocks show, in microseconds; none is negative."""
+    """Readings of the clocks, in microseconds; none is negative."""
 
     running_us: int = 0
     waiting_us: int = 0
@@ -75,16 +75,16 @@ class Times:
 
     @property
     def total_us(self) -> int:
-        """Since its admission."""
+        """Return the time since its admission."""
         return self.running_us + self.waiting_us + self.binding_us
 
     @property
     def availability(self) -> fractions.Fraction:
-        """The share of time that it ran (Equation 1); 0 of no time."""
+        """Return the share of time that it ran (Equation 1); 0 of no time."""
         return _share(self.running_us, self.total_us)
 
     def later(self, kind: Kind | None, elapsed_us: int) -> Times:
-        """Return them after so long in the state that an event leads to."""
+        """Return the readings after so long in the state of a kind."""
         if kind is Kind.RUNNING:
             return Times(
                 self.running_us + elapsed_us, self.waiting_us, self.binding_us)
@@ -103,11 +103,11 @@ def _share(part: int, whole: int) -> fractions.Fraction:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClockState:
-    """Where a request stands right after an event.
+    """The state of the clocks right after an event.
 
-    ``kind`` is what it told, None before all. ``since_us``: when that began;
-    ``last_us``: of the last event, which may have told the same again.
-    ``gaps``: how often an event came that cannot come after the one before.
+    ``kind``: of the event, None before all. ``since_us``: the begin of that
+    state; ``last_us``: of the last event, which may have repeated the state.
+    ``gaps``: how many events came that cannot follow the one before.
     """
 
     kind: Kind | None = None
@@ -118,7 +118,7 @@ class ClockState:
     gaps: int = 0
 
     def after(self, event: Event) -> ClockState:
-        """Return where it stands after one more, which is not earlier."""
+        """Return the state after one more event, which is not earlier."""
         if self.kind is None:
             return ClockState(event.kind, Times(), event.at_us, event.at_us,
                 event.at_us, int(event.kind is not Kind.QUEUED))
@@ -135,10 +135,10 @@ _NOTHING = ClockState()
 
 
 def _fold(events: Iterable[Event], mark: ClockState) -> ClockState:
-    """Return where a request stands after events, which are ascending.
+    """Return the state after ascending events.
 
-    What is told of the same instant is taken in the order in which it can
-    have happened after what was before.
+    Events of the same instant are applied in the order in which they can have
+    happened after the state before.
     """
     for _, instant in itertools.groupby(
             events, key=operator.attrgetter("at_us")):
@@ -150,24 +150,24 @@ def _fold(events: Iterable[Event], mark: ClockState) -> ClockState:
 
 
 def _place(kind: Kind | None) -> Kind:
-    """Return where of the round somebody stands."""
+    """Return the position of a state in the cycle."""
     if kind is None:
         return Kind.EVICTED
     return Kind.QUEUED if kind is Kind.ASIDE else kind
 
 
 def _distance(before: Kind, after: Kind) -> int:
-    """Return how many steps of the round lie between; the end is last."""
+    """Return how many steps of the cycle lie between; the end is last."""
     if after in _STOPPED:
         return len(Kind) - (after is Kind.ASIDE)
     return (after - before - 1) % Kind.ENDED
 
 
 class Clocks:
-    """Those of one request; never changed.
+    """The immutable clocks of one request.
 
-    ``events``: those that are known and not settled, ascending. Two are equal
-    if the same is known.
+    ``events``: known events that are not settled, ascending. Clocks are equal
+    if they know the same events.
     """
 
     __slots__ = ("_base", "_mark", "events")
@@ -178,51 +178,51 @@ class Clocks:
         self._base = base
         self._mark = _fold(self.events, base)
 
-    # -- what is asked ----------------------------------------------------
+    # -- readings ---------------------------------------------------------
 
     @property
     def mark(self) -> ClockState:
-        """Where it stands: all that the clocks show follows from it."""
+        """Return the state from which all readings follow."""
         return self._mark
 
     @property
     def kind(self) -> Kind | None:
-        """What was told last, None if nothing was."""
+        """Return the kind of the last event, None if there was none."""
         return self._mark.kind
 
     @property
     def admitted_us(self) -> int:
-        """When it was admitted; 0 if nothing is known of it."""
+        """Return the time of admission; 0 if nothing is known of it."""
         return self._mark.admitted_us
 
     @property
     def has_gap(self) -> bool:
-        """Whether what is known cannot be all; see repaired()."""
+        """Tell whether an event must have been lost; see repaired()."""
         return self._mark.gaps > 0
 
     def at(self, now_us: int) -> Times:
-        """Return what the clocks show.
+        """Return the readings at a time.
 
-        :param now_us: where it is earlier than the last event, for a clock
-            was set back, the clocks show what they did then
+        :param now_us: if it is earlier than the last event, since a clock was
+            set back, the readings are those at that event
         """
         mark = self._mark
         return mark.times.later(mark.kind, max(0, now_us - mark.last_us))
 
     def ran_us(self, now_us: int) -> int:
-        """Return for how long the present incarnation runs, 0 if none does."""
+        """Return how long the present incarnation has run, 0 if none runs."""
         mark = self._mark
         if mark.kind is not Kind.RUNNING:
             return 0
         return max(0, now_us - mark.since_us)
 
-    # -- what happens -----------------------------------------------------
+    # -- changes ----------------------------------------------------------
 
     def applied(self, *events: Event) -> Clocks:
-        """Return the clocks as they are with these events, too.
+        """Return the clocks with these events as well.
 
-        In any order, and as often as they come. What is no later than what
-        has been settled is taken to be counted already.
+        In any order, and as often as they come. Events up to the settled time
+        are taken to be counted already.
         """
         clocks = self
         for event in events:
@@ -234,7 +234,7 @@ class Clocks:
             return self
         if self.events and event.at_us <= self.events[-1].at_us:
             return Clocks((*self.events, event), self._base)
-        # It is the latest, as they mostly are: go on from where it stands.
+        # Most events are the latest: continue from the current state.
         clocks = Clocks.__new__(Clocks)
         clocks.events = (*self.events, event)
         clocks._base = self._base
@@ -242,11 +242,11 @@ class Clocks:
         return clocks
 
     def repaired(self, complete: Iterable[Event], until_us: int) -> Clocks:
-        """Return the clocks by a complete list of what has happened.
+        """Return the clocks with a complete list of events.
 
-        :param complete: all events up to that time, since its admission;
-            they take the place of all that was known up to then
-        :param until_us: what is known to have happened later stays
+        :param complete: all events up to that time, since its admission; they
+            replace all events known up to then
+        :param until_us: known events after that stay
         """
         return Clocks(
             (
@@ -256,8 +256,8 @@ class Clocks:
     def settled(self, until_us: int) -> Clocks:
         """Return the same clocks without the events up to that time.
 
-        So the list does not grow for ever. Times are kept, but what comes
-        later and tells of the time before is not believed any more.
+        So the list does not grow for ever. Times are kept, but later events of
+        the time before are ignored.
         """
         place = bisect.bisect_right(
             self.events, until_us, key=lambda event: event.at_us)

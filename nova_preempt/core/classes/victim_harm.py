@@ -42,7 +42,7 @@ Levels: TypeAlias = tuple[int, ...]
 
 
 def levels(classes: Classes, standing: Standing) -> Levels:
-    """Return what a victim costs, in microseconds and none negative.
+    """Return the cost levels of a victim, in microseconds and none negative.
 
     By class, the most important first, and at last by the margin; lexically
     smaller is better.
@@ -59,7 +59,7 @@ def _within_horizon(margin_us: int) -> int:
 
 
 def fold(costs: Iterable[int]) -> int:
-    """Return one number that orders as the levels do, and so do sums."""
+    """Return one number that compares as the levels do; sums do as well."""
     folded = 0
     for level in costs:
         folded = folded << LEVEL_BITS | level
@@ -67,24 +67,23 @@ def fold(costs: Iterable[int]) -> int:
 
 
 def harm_cost(classes: Classes, standing: Standing) -> int:
-    """Return the cost of a victim, to be added up and compared."""
+    """Return the cost of a victim, which may be added up and compared."""
     return fold(levels(classes, standing))
 
 
 def highest_cost(classes: Classes, qos: QosClass) -> int:
-    """Return the most that a victim of a class can cost."""
+    """Return the highest cost of a victim of a class."""
     costs = [0] * len(classes)
     costs[classes.rank(qos)] = HORIZON_US
     return fold((*costs, 2 * HORIZON_US))
 
 
 def published_cost(classes: Classes, victims: Iterable[Standing]) -> Levels:
-    """Return what hosts are compared by in the text: the smaller the better.
+    """Return the published key that compares hosts: smaller is better.
 
-    Exact: in microseconds times the scale of the classes. The text has the
-    reciprocals of such sums, which tells nobody what is best where there is
-    no victim to add up; the best host for a class is one that harms nobody of
-    it.
+    Exact: in microseconds times the scale of the classes. The paper has the
+    reciprocals of such sums, which are undefined for a host without a victim
+    of a class; such a host is the best for that class.
     """
     harms = dict.fromkeys((qos.name for qos in classes), 0)
     total = 0
@@ -103,13 +102,13 @@ def reprieve(
     missing: Mapping[Key, int],
     order: Callable[[Standing], Any] = lambda standing: standing.order,
 ) -> tuple[Standing, ...] | None:
-    """Return who gives way on a host, None if not even all make room.
+    """Return the victims on a host, None if all together free too little.
 
-    Not the best, but nobody of them can be spared.
+    Not the best set, but an inclusion-minimal one.
 
-    :param victims: who may be preempted, and what the end of each frees
-    :param missing: what has to be freed
-    :param order: of the most precious is the smallest
+    :param victims: the evictable requests, and the amounts that each frees
+    :param missing: the shortfall
+    :param order: ranks the most precious first
     """
     freed = capacity.total(amounts for _, amounts in victims)
     if not capacity.fits(missing, freed):

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forecasts of the number of hosts needed.
 
-A forecast is given what was, oldest first, and the time, and returns how many
-hosts will have servers in the step that begins now, of so many seconds; a part
-of a host is asked for in whole by whoever uses it. It must not depend on
-anything else.
+A forecast is a pure function of the history, oldest first, the time, and the
+length of a step. It returns how many hosts will have servers in the step that
+begins now; callers round parts of a host up.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,18 +16,18 @@ from typing import TypeAlias
 ALPHA = 0.3
 #: How far max_window() looks back.
 WINDOW_S = 3600
-#: How many weeks seasonal() looks back.
+#: The number of weeks that seasonal() looks back.
 WEEKS = 4
 
 _HOUR_S = 3600
 _WEEK_S = 7 * 24 * _HOUR_S
-# Steps of which the smoothing still remembers something.
+# The number of steps that matter to the smoothing.
 _SMOOTHED = 30
 
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """What was at a time.
+    """The load at a time.
 
     :param time_s: seconds since the epoch
     :param busy: how many hosts had servers, or waited for them
@@ -42,10 +41,9 @@ Forecast: TypeAlias = Callable[[Sequence[Load], int, int], float]
 
 
 def windows(now_s: int, step_s: int) -> list[tuple[int, int]]:
-    """Return the times at which forecasts look, oldest first, half-open.
+    """Return the time windows of the history that forecasts read, half-open.
 
-    The last steps, and the same hour of earlier weeks: weeks of minutes are
-    many.
+    The last steps, and the same hour of earlier weeks, oldest first.
     """
     begins = [now_s - week * _WEEK_S for week in range(WEEKS, 0, -1)]
     recent_s = max(WINDOW_S, _SMOOTHED * step_s)
@@ -54,12 +52,12 @@ def windows(now_s: int, step_s: int) -> list[tuple[int, int]]:
 
 
 def ewma(history: Sequence[Load], now_s: int, step_s: int) -> float:
-    """The hosts in use now, and the smoothed number that come into use.
+    """Return the hosts in use now plus the smoothed arrivals.
 
-    Arrivals of a step are what the number of hosts in use, the most within
-    the step, has risen by since the step before. They are smoothed with the
-    weight ALPHA for the latest. Where nothing was noted in a step, the number
-    is taken to have stayed.
+    Arrivals of a step are the rise of the number of hosts in use, the most
+    within the step, since the step before. They are smoothed with the weight
+    ALPHA for the latest. In a step without samples the number is taken to be
+    unchanged.
     """
     steps = _steps(history, now_s, step_s)
     arrivals = 0.0
@@ -71,17 +69,17 @@ def ewma(history: Sequence[Load], now_s: int, step_s: int) -> float:
 
 
 def max_window(history: Sequence[Load], now_s: int, step_s: int) -> float:
-    """The most hosts that were in use within the window."""
+    """Return the most hosts that were in use within the window."""
     return max(_latest(history, now_s),
                _most(history, now_s - WINDOW_S, now_s + 1) or 0)
 
 
 def seasonal(history: Sequence[Load], now_s: int, step_s: int) -> float:
-    """The mean of what the same hour of earlier weeks needed.
+    """Return the mean of the same hour of earlier weeks.
 
-    The hour begins now, and in each week counts with the most hosts that were
-    in use; weeks of which nothing is known are left out. Not fewer than are
-    in use now. Without any such week it is what ewma() says.
+    The hour begins now, and each week counts with the most hosts that were in
+    use; weeks without samples are left out. Not fewer than are in use now.
+    Without any such week it is the result of ewma().
     """
     weeks = []
     for number in range(1, WEEKS + 1):
@@ -100,13 +98,13 @@ def _latest(history: Sequence[Load], now_s: int) -> int:
 
 
 def _most(history: Iterable[Load], start_s: int, end_s: int) -> int | None:
-    """The most hosts in use in [start, end), None if nothing is known."""
+    """Return the most hosts in use in [start, end), None if unknown."""
     return max((load.busy for load in history
                 if start_s <= load.time_s < end_s), default=None)
 
 
 def _steps(history: Iterable[Load], now_s: int, step_s: int) -> list[int]:
-    """The most hosts in use in each step up to now, oldest first."""
+    """Return the most hosts in use in each step up to now, oldest first."""
     most: dict[int, int] = {}
     for load in history:
         if load.time_s <= now_s:

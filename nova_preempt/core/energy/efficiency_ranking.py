@@ -16,12 +16,11 @@ MAX_AGE_S = 300
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-    """What is known of a host; None is not known.
+    """Efficiency figures of a host; None is unknown.
 
-    :param flops: floating-point operations a second that it delivers with
-        all its cores
-    :param watts: that it draws meanwhile
-    :param idle_watts: that it draws without servers
+    :param flops: floating-point operations a second with all its cores
+    :param watts: its power at full load
+    :param idle_watts: its power without servers
     """
 
     flops: float | None = None
@@ -36,12 +35,11 @@ class Figures:
 
     def marginal_watts(self, share: float | None, *,
                        in_use: bool) -> float | None:
-        """Return the watts that a request adds to what the host draws.
+        """Return the watts that a request adds to the power of a host.
 
-        A host without servers could be asleep, drawing nothing, so all that
-        it draws is due to the request. One that is in use draws its idle
-        power anyway. Between idle and full load the draw is taken to rise
-        evenly.
+        A host without servers could be asleep, drawing nothing, so all its
+        power is due to the request. A host in use draws its idle power anyway.
+        Between idle and full load the power is taken to rise linearly.
 
         :param share: of all that the host may be given, see share()
         :param in_use: whether it has servers already
@@ -53,16 +51,15 @@ class Figures:
 
     def as_measured(self, watts_now: float | None,
                     share: float | None) -> 'Figures':
-        """These figures, with the watts corrected by a reading.
+        """Return these figures, with the watts corrected by a reading.
 
-        A host that draws a tenth more than its figures let expect at its load
-        is taken to draw a tenth more at any load. To divide by the reading
-        itself would prefer whoever is idle: no host draws as little as one
-        that does nothing. Only where it is not known what to expect is the
-        reading all there is, and taken for the watts at full load.
+        A host that draws a tenth more than expected at its load is taken to
+        draw a tenth more at any load. To divide by the reading itself would
+        prefer idle hosts, which draw the least. Only if the expected power is
+        unknown is the reading taken for the watts at full load.
 
-        :param watts_now: what it draws, None if it is not read
-        :param share: of all that the host may be given, what is in use, see
+        :param watts_now: its power, None if it is not read
+        :param share: the share in use of all that the host may be given, see
             share()
         """
         # A host that is looked at is on: 0 W is a meter that failed.
@@ -85,11 +82,11 @@ class Figures:
 
 def share(vcpus: float, total: int,
           allocation_ratio: float | None) -> float | None:
-    """Return which part so many are of all vCPUs that a host may be given.
+    """Return the share of so many vCPUs in all that a host may be given.
 
-    With all of them given it is taken to be at full load.
+    A host with all of them given is taken to be at full load.
 
-    :param allocation_ratio: 1 where it is not known
+    :param allocation_ratio: 1 where it is unknown
     :returns: None if it has none to give
     """
     most = total * (allocation_ratio or 1.0)
@@ -97,9 +94,9 @@ def share(vcpus: float, total: int,
 
 
 def ranking(efficiencies: Mapping[str, float | None]) -> list[str]:
-    """Names of hosts, the most efficient first, the unknown last.
+    """Return the names of hosts, the most efficient first, unknown last.
 
-    Of equals the first by name is first.
+    Ties go to the first by name.
     """
     def key(name: str) -> tuple[float, str]:
         efficiency = efficiencies[name]
@@ -110,10 +107,10 @@ def ranking(efficiencies: Mapping[str, float | None]) -> list[str]:
 
 def fill_unknown(values: Sequence[float | None], *,
                  last: bool = False) -> list[float]:
-    """Values to compare hosts by, where some are not known.
+    """Return values to compare hosts by, where some are unknown.
 
     :param last: whether the unknown get less than all others; else they get
-        the mean of the others, which is neither
+        the mean of the others
     :returns: as many values, higher is better; all the same if none is known
     """
     known = [value for value in values if value is not None]
@@ -129,9 +126,9 @@ def fill_unknown(values: Sequence[float | None], *,
 
 
 def invalid_figures(figures: Figures) -> dict[str, str]:
-    """Return what cannot be so: {figure: why}, such as "is below 0".
+    """Return {figure: error} of invalid figures, such as "is below 0".
 
-    It is asked of whatever somebody says of a host, in a file or by the API.
+    For figures of a host from a file or from the API.
     """
     found = {key: _why_wrong(key, value, figures.watts)
              for key, value in dataclasses.asdict(figures).items()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controls which hosts are powered on and off; see core.controller.
+"""Controller of host power; see core.controller.
 
 Step again at the same time until ``wake_at_us`` is later, and observe anew in
-between: what is intended first changes what is decided next. Keep the memory
-of a step once its intents are carried out: what fails is then tried again.
-First hosts are woken for reservations and for requests that wait, then idle
-hosts are noted, then it is decided which hosts are on, then each host goes on
-to its next step, which core.energy.power_steps decides.
+between: the intents of a round change what the next decides. Keep the memory
+of a step once its intents are carried out: failures are then retried. First
+hosts are woken for reservations and for waiting requests, then idle hosts are
+noted, then power_plan decides which hosts are on, then each host takes its
+next step, which power_steps decides.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -34,7 +34,7 @@ _EXCLUDED = 'an operator has it left alone, see [energy]excluded_hosts'
 
 
 class Round(enum.Enum):
-    """A part of a step; the next one observes what it has led to."""
+    """A round of a step; the next one observes its effects."""
 
     NOTE = 'note idle hosts'
     DECIDE = 'decide which hosts are on'
@@ -43,17 +43,15 @@ class Round(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """Values that one step keeps for the next; without them hosts are decided
-    at once.
+    """State that one step keeps for the next; an empty one decides at once.
 
     :ivar noted_us: when idle hosts were noted last
-    :ivar decided_us: when it was decided last which hosts are on, or as if it
-        had been then
-    :ivar failed: (name, since when) of the hosts that had failed
+    :ivar decided_us: the time of the last decision, or as if it had been then
+    :ivar failed: (name, since when) of the failed hosts
     :ivar promised: hosts that are kept for requests
-    :ivar queue_s: how long reserved hosts wake that are off
+    :ivar queue_s: how long it takes to wake reserved hosts that are off
     :ivar required: how many hosts were to be on by the last decision
-    :ivar rounds: what is left of the step of at_us
+    :ivar rounds: the remaining rounds of the step of at_us
     """
 
     noted_us: int | None = None
@@ -68,7 +66,7 @@ class Memory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Wake:
-    """Power a host on that is off, or about to be."""
+    """Power on a host that is off, or about to be."""
 
     host: str
     why: str
@@ -76,7 +74,7 @@ class Wake:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PutToSleep:
-    """Power a host off that is on."""
+    """Power off a host that is on."""
 
     host: str
     why: str
@@ -84,7 +82,7 @@ class PutToSleep:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NoteIdle:
-    """Count one more interval of idleness for these hosts, none for others.
+    """Count one more interval of idleness for these hosts, and reset others.
 
     :param max_gap_s: see core.energy.power_plan.max_gap_s
     """
@@ -95,7 +93,7 @@ class NoteIdle:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Adopt:
-    """Write the state of a host that we have disabled, and do not know of."""
+    """Record the state of an unknown host whose service we have disabled."""
 
     host: str
     state: str
@@ -111,7 +109,7 @@ class ForgetHosts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ForgetPromises:
-    """Delete what is promised of hosts that will not be on."""
+    """Delete promises of hosts that will not be on."""
 
     hosts: frozenset[str]
 
@@ -129,7 +127,7 @@ Step: TypeAlias = controller.Step[Intent, Memory]
 
 
 def step(observed: Observed, memory: Memory, now_us: int) -> Step:
-    """Decide what to do with the power of hosts now; see the module."""
+    """Decide the power of hosts now; see the module."""
     if memory.rounds and memory.at_us == now_us:
         now, *later = memory.rounds
         memory = dataclasses.replace(memory, rounds=tuple(later))
@@ -143,10 +141,10 @@ def step(observed: Observed, memory: Memory, now_us: int) -> Step:
 
 def _begin(observed: Observed, memory: Memory,
            now_us: int) -> tuple[list[Intent], Memory]:
-    """Wake hosts that are needed, and tell which rounds follow."""
+    """Wake the hosts that are needed, and choose the rounds that follow."""
     options, needed = observed.options, _needed(observed)
     note = _is_time(memory.noted_us, power_plan.NOTE_INTERVAL_S, now_us)
-    # Others are to take the place of those that have failed.
+    # Failed hosts are to be replaced at once.
     decide = bool(_failed(observed) - memory.failed) or _is_time(
         memory.decided_us, options.switch_interval_s, now_us)
     due, left = _due(observed, needed, now_us)
@@ -177,7 +175,7 @@ def _failed(observed: Observed) -> frozenset[tuple[str, int]]:
 
 
 def _is_time(done_us: int | None, pause_s: float, now_us: int) -> bool:
-    # A clock that was turned back must not stop us.
+    # A clock that was set back must not stop the controller.
     return done_us is None or not (0 <= now_us - done_us < pause_s * SECOND)
 
 
@@ -192,7 +190,7 @@ def _needed(observed: Observed) -> Mapping[str, float]:
 
 def _due(observed: Observed, needed: Mapping[str, float],
          now_us: int) -> tuple[tuple[str, ...], int]:
-    """Hosts to wake as their reservations begin; how many more may wake."""
+    """Return hosts to wake for reservations, and how many more may wake."""
     options = observed.options
     names = _switchable(observed, [name for name in needed if _state(
         observed, name) in host_candidates.OFF])
@@ -214,7 +212,7 @@ def _note(observed: Observed, memory: Memory,
     if gone := frozenset(observed.states.keys() - hosts.keys()):
         intents.append(ForgetHosts(gone))
     intents += [
-        # A crash has left it so, or another database knew of it.
+        # Left so by a crash, or by an engine with another database.
         Adopt(name, power_steps.adopted(host.up)) for name,
         host in hosts.items()
         if host.is_ours and _state(observed, name) == power_steps.ON]
@@ -284,7 +282,7 @@ def _candidates(observed: Observed,
 
 def _is_busy(name: str, state: HostPower | None, host: Host,
              memory: Memory) -> bool:
-    """Whether servers are on a host, as far as it was looked at yet."""
+    """Tell whether a host has servers, as far as it was observed yet."""
     return state is None or host_candidates.is_busy(
         state.state, state.idle_intervals, servers=bool(host.servers),
         looked_at=memory.noted_us is None or state.since_us < memory.noted_us,
@@ -293,7 +291,7 @@ def _is_busy(name: str, state: HostPower | None, host: Host,
 
 def _advance(observed: Observed, memory: Memory,
              now_us: int) -> tuple[list[Intent], Memory]:
-    # Those that do not move are looked at as seldom as idle ones.
+    # Hosts in other states are looked at as seldom as idle ones.
     names = _names(observed, power_steps.NOT_ON if memory.noted_us == now_us
                    else MOVING)
     return [Advance(names)] if names else [], memory
@@ -302,11 +300,11 @@ def _advance(observed: Observed, memory: Memory,
 _ROUNDS = {Round.NOTE: _note, Round.DECIDE: _decide, Round.ADVANCE: _advance}
 
 
-# -- what others ask of hosts that are off -----------------------------------
+# -- queries about hosts that are off ----------------------------------------
 
 def off(observed: Observed, memory: Memory, now_us: int, name: str,
         stopped: str = '') -> host_candidates.OffHost:
-    """Tell whether a host that is not on will be in time.
+    """Tell whether a host that is not on will be on in time.
 
     :param stopped: why no host is switched now, '' if hosts are
     """
@@ -319,8 +317,7 @@ def off(observed: Observed, memory: Memory, now_us: int, name: str,
 
 def sleepers(observed: Observed, memory: Memory, now_us: int,
              rooms: Mapping[str, int]) -> list[wake_demand.SleepingHost]:
-    """Return the hosts that will be on for a request, see
-    wake_demand.promise().
+    """Return the hosts that can wake for a request, see wake_demand.promise().
 
     :param rooms: how many servers of the request fit on hosts
     """
@@ -333,12 +330,12 @@ def sleepers(observed: Observed, memory: Memory, now_us: int,
 
 
 def wakes(observed: Observed, now_us: int, names: Iterable[str]) -> list[Wake]:
-    """Return as many of the hosts of a request as may wake now, in order."""
+    """Return as many of a request's hosts as may wake now, in order."""
     return _wakes(observed, names, _left(observed, now_us)[0])
 
 
 def ready_s(observed: Observed, names: Collection[str]) -> int:
-    """How long it may take until all of these hosts are on."""
+    """Return how long it may take until all of these hosts are on."""
     options = observed.options
     to_wake = [name for name in observed.promised if _state(observed, name)
                in (*host_candidates.OFF, power_steps.SLEEPING)]
@@ -370,7 +367,7 @@ def _state(observed: Observed, name: str) -> str:
 
 
 def _switchable(observed: Observed, names: Collection[str]) -> list[str]:
-    """Return those of hosts that may be switched: no operator wants them."""
+    """Return the hosts that may be switched: not excluded or disabled."""
     names = [name for name in names if not observed.options.is_excluded(name)]
     hosts = observed.recent_hosts if names else {}
     return [name for name in names
@@ -384,6 +381,6 @@ def _start(observed: Observed, name: str,
 
 
 def _queue_s(observed: Observed, names: Iterable[str]) -> float:
-    """How long it takes to wake those of these that are off."""
+    """Return how long it takes to wake the hosts of these that are off."""
     return observed.options.queue_s(sum(
         _state(observed, name) in host_candidates.OFF for name in names))

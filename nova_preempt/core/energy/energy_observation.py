@@ -12,13 +12,13 @@ from nova_preempt.core.energy import power_plan
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.model import SECOND
 
-#: How long the limits of a minute hold.
+#: The period of limits per minute.
 MINUTE_US = 60 * SECOND
 
-#: How long a host is taken to need from power on to the report of its compute
-#: service, until it was seen to boot.
+#: Default time from power on to the report of the compute service, until a
+#: boot of the host was measured.
 BOOT_TIME_S = 300
-# A host is given more than its last boot has taken.
+# Factor on the time of its last boot.
 _MARGIN = 1.2
 # It takes up to one look to see that a host must wake, and up to another one
 # to see that it is up.
@@ -50,34 +50,34 @@ class Options:
 
     @property
     def promised_s(self) -> int:
-        """How long a host is kept for a request, which may be gone."""
+        """Return how long a host is kept for a request, which may be gone."""
         return round(self.demand_wait_s
                      + power_steps.BOOTS * self.boot_timeout_s)
 
     def is_excluded(self, name: str) -> bool:
-        """Whether an operator wants a host to be left alone."""
+        """Tell whether an operator excludes a host from power control."""
         return any(fnmatch.fnmatchcase(name, pattern)
                    for pattern in self.excluded)
 
     def boot_s(self, hosts: 'Iterable[HostPower | None]') -> int:
-        """How long the slowest of hosts may take to boot."""
+        """Return how long the slowest of hosts may take to boot."""
         return max((
             BOOT_TIME_S if host is None or host.boot_s is None
             else math.ceil(_MARGIN * host.boot_s) for host in hosts),
             default=0)
 
     def lead_s(self, host: 'HostPower | None') -> float:
-        """How long before it is needed a host has to be woken."""
+        """Return how long before it is needed a host has to be woken."""
         return self.boot_s([host]) + _LOOKS * self.step_s
 
     def queue_s(self, number: int) -> float:
-        """How long it takes until so many hosts have been woken."""
+        """Return how long it takes until so many hosts have been woken."""
         return power_plan.queue_s(number, self.max_wakes_per_minute,
                                   self.step_s)
 
     def left(self, hosts: 'Iterable[HostPower]',
              now_us: int) -> tuple[int, int]:
-        """How many of hosts may be woken and put to sleep in this minute."""
+        """Return how many hosts may still wake and sleep this minute."""
         states = [host.state for host in hosts
                   if 0 <= now_us - host.since_us < MINUTE_US]
         sleeps = sum(state in _PUT_TO_SLEEP for state in states)
@@ -112,17 +112,17 @@ class Host(Protocol):
 
 
 class Observed(Protocol):
-    """Answers to a step; dear readings are made only when asked for.
+    """Observations of a step; expensive ones are made only when read.
 
     :ivar states: power states by name of the host, as they are now; a host
         without one is on
-    :ivar in_state: by a state that is not on, the hosts that are in it
+    :ivar in_state: {state other than on: its hosts}
     :ivar hosts: all hosts, read in this step
     :ivar is_whole: whether no host is missing in hosts
     :ivar recent_hosts: all hosts, read lately; some may be missing
     :ivar promised: the hosts that requests wait for, in order of waking
-    :ivar efficiencies: FLOPS per watt of the hosts of which it is known
-    :ivar minimums: how many hosts of aggregates are on at least
+    :ivar efficiencies: FLOPS per watt of hosts where it is known
+    :ivar minimums: the minimum number of hosts on by aggregate
     """
 
     options: Options
@@ -150,10 +150,10 @@ class Observed(Protocol):
     def minimums(self) -> Mapping[str, int]: ...
 
     def changed_since(self, since_us: int) -> Iterable[HostPower]:
-        """Return the hosts that came into their states after that."""
+        """Return the hosts that entered their states after that."""
 
     def is_empty(self, name: str) -> bool:
-        """Whether nothing is on a host, or on its way to it."""
+        """Tell whether a host has no servers, allocations or migrations."""
 
     def needed(self, within_s: float) -> Mapping[str, float]:
         """Return in how many seconds reserved hosts are needed."""

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Classifies hosts for the power decision, and their delays.
-
-What follows from it is in power.py.
-"""
+"""Classifies hosts for the power decision (power_plan.py)."""
 
 import dataclasses
 import math
@@ -11,7 +8,7 @@ import math
 from nova_preempt.core.energy import power_plan
 from nova_preempt.core.energy import power_steps
 
-#: States of hosts that are woken if they are wanted.
+#: States from which hosts are woken.
 OFF = (power_steps.ASLEEP, power_steps.EMPTYING)
 #: How long before the start of a reservation its hosts are left on: powering
 #: off and on would take most of it.
@@ -20,9 +17,9 @@ HORIZON_S = 900
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OffHost:
-    """A host that is off, or on its way, and will be on if it is needed.
+    """A host that is off, or switching, and will be on if it is needed.
 
-    :param why_late: why nobody may count on it now, '' if it comes in time
+    :param why_late: why it will not be on in time, '' if it will
     :param patience_s: how long it may take until it is on
     """
 
@@ -32,15 +29,15 @@ class OffHost:
 
 def off(state: str, age_s: float, boots: int, *, lead_s: float,
         queue_s: float, stopped: str = '') -> OffHost:
-    """Whether a host that is not on will be in time.
+    """Tell whether a host that is not on will be on in time.
 
-    A state that lasts longer than its steps take is one: its controller has
+    A state that lasts longer than its steps take is stuck: its controller has
     died, or its boot hangs.
 
     :param age_s: how long it has been in the state
     :param boots: how many boots were begun beyond the first
-    :param lead_s: see lead_s()
-    :param queue_s: how long others that are needed wake before it
+    :param lead_s: see energy_observation.Options.lead_s()
+    :param queue_s: how long other needed hosts wake before it
     :param stopped: why it is not switched now, '' if it is
     """
     patience_s = lead_s + (0 if state == power_steps.WAKING else queue_s)
@@ -58,12 +55,12 @@ def off(state: str, age_s: float, boots: int, *, lead_s: float,
 
 
 def is_usable(state: str, *, up: bool, disabled: bool) -> bool:
-    """Whether a host is on, and servers may come to it."""
+    """Tell whether a host is on and open to servers."""
     return state == power_steps.ON and up and not disabled
 
 
 def is_on(state: str, *, usable: bool, operators: bool) -> bool | None:
-    """Whether a host counts as on, None if it does not count at all.
+    """Tell whether a host counts as on, None if it does not count at all.
 
     :param operators: whether an operator has disabled it
     """
@@ -76,7 +73,7 @@ def is_on(state: str, *, usable: bool, operators: bool) -> bool | None:
 
 def is_busy(state: str, idle_intervals: int, *, servers: bool,
             looked_at: bool, promised: bool) -> bool:
-    """Whether a host that is on is in use, as far as is known yet.
+    """Tell whether a host that is on is in use, as far as is known yet.
 
     :param servers: whether the last look has seen any
     :param looked_at: whether it was up before the last look, or there was
@@ -87,13 +84,13 @@ def is_busy(state: str, idle_intervals: int, *, servers: bool,
         return True
     if state == power_steps.WAKING or idle_intervals:
         return False
-    # One that came up after the last look has none that we know of.
+    # A host that came up after the last look has no known servers.
     return servers or looked_at
 
 
 def reserved(start: power_plan.ReservationStart | None, horizon_s: float,
         per_minute: int, step_s: float, *, on: bool) -> tuple[bool, bool]:
-    """Whether a host is reserved, and whether it is due; see PowerHost.
+    """Tell whether a host is reserved, and whether it is due; see PowerHost.
 
     :param start: of its next reservation
     :param horizon_s: how far ahead reservations count
@@ -101,5 +98,5 @@ def reserved(start: power_plan.ReservationStart | None, horizon_s: float,
     if start is None:
         return False, False
     due = bool(power_plan.due((start,), per_minute, step_s))
-    # One that is off has the time of a boot before it must wake.
+    # A host that is off need not wake before it is due.
     return due or (on and start.in_s <= horizon_s), due

@@ -3,9 +3,8 @@
 
 The published rules of Rossigneux et al., corrected: their loops have both
 inequalities turned around, and the second one never ends when no host is
-eligible. The published text takes the number of hosts that are needed from a
-forecast and the reservations; the spare hosts, the minimums, the limits and
-the hosts that are left alone come on top.
+eligible. The paper takes the number of required hosts from a forecast and the
+reservations; spare hosts, minimums, limits and excluded hosts are additions.
 """
 
 import collections
@@ -15,17 +14,17 @@ import math
 
 #: How often hosts without servers are noted, as published.
 NOTE_INTERVAL_S = 60
-#: Not noted for longer than so many intervals is not in a row.
+#: A gap of more than so many intervals interrupts idleness.
 GAP = 2.5
 
 
 @dataclasses.dataclass(frozen=True)
 class PowerHost:
-    """A host that may be switched, or counts at least.
+    """A host of the power decision.
 
-    Hosts that are of no use now, since an operator has disabled them or they
-    have failed, and those that are being powered off are not to be among
-    those that decide() is given.
+    Hosts that are unusable now, since an operator has disabled them or they
+    have failed, and hosts that are being powered off must not be passed to
+    decide().
 
     :param on: whether it is on, or booting
     :param busy: whether servers are on it, or on their way to it
@@ -33,10 +32,10 @@ class PowerHost:
     :param efficiency: FLOPS per watt, None if unknown
     :param reserved: whether a reservation of it runs, or begins within the
         horizon
-    :param due: whether it must be on now, since that begins within the time
-        of a boot
-    :param excluded: whether it is never to be switched
-    :param aggregates: the host aggregates that it is in
+    :param due: whether it must be on now for a reservation that begins within
+        the time of a boot
+    :param excluded: whether it is never switched
+    :param aggregates: its host aggregates
     """
 
     name: str
@@ -52,16 +51,14 @@ class PowerHost:
 
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """What is asked of every decision.
+    """Operator options of the power decision.
 
     :param idle_intervals: how often in a row a host must have been noted as
         idle before it is powered off
-    :param spare: hosts that are on beyond those that are needed, and so many
-        at least have neither servers nor a reservation: what is reserved is
-        spare for nobody
+    :param spare: hosts on beyond the required ones; so many at least have
+        neither servers nor a reservation
     :param minimum: hosts that are on in any case
-    :param minimum_of: the same by aggregate; those that are not in it have
-        no minimum
+    :param minimum_of: {aggregate: minimum}; aggregates not in it have none
     :param max_wakes: hosts that may be powered on now, None for any number
     :param max_sleeps: hosts that may be powered off now, likewise
     """
@@ -76,10 +73,10 @@ class Policy:
 
 @dataclasses.dataclass(frozen=True)
 class Switches:
-    """Names of hosts, in the order in which they are to be switched.
+    """Hosts to switch, in order.
 
-    :param wake: to be powered on
-    :param sleep: to be powered off
+    :param wake: names of hosts to power on
+    :param sleep: names of hosts to power off
     :param required: how many hosts were to be on
     """
 
@@ -90,7 +87,7 @@ class Switches:
 
 @dataclasses.dataclass(frozen=True)
 class ReservationStart:
-    """A reservation of a host that is asleep.
+    """The start of a reservation of a host that is asleep.
 
     :param in_s: in how many seconds it begins
     :param lead_s: how long before that the host has to be woken
@@ -102,21 +99,19 @@ class ReservationStart:
 
 
 def queue_s(number: int, per_minute: int, step_s: float) -> float:
-    """How long it takes until so many hosts have been woken, in seconds.
+    """Return how long it takes until so many hosts have been woken, in s.
 
-    :param step_s: after how long it is seen at the latest that a minute is
-        over
+    :param step_s: the end of a minute is noticed within so long
     """
     return number // per_minute * (60 + step_s)
 
 
 def due(starts: Iterable[ReservationStart], per_minute: int,
         step_s: float) -> tuple[str, ...]:
-    """Names of hosts that have to wake now for all to be up in time.
+    """Return the hosts that have to wake now for all to be up in time.
 
-    Only so many may be woken in a minute, and the first to be needed go
-    first: so those before one whose turn would come too late are due with
-    it.
+    Only so many may be woken in a minute, and the first to be needed go first:
+    so hosts ahead of a host whose turn would come too late are due with it.
 
     :param step_s: see queue_s()
     """
@@ -128,16 +123,16 @@ def due(starts: Iterable[ReservationStart], per_minute: int,
 
 
 def max_gap_s(step_interval_s: float) -> float:
-    """For how long hosts may not be noted and be idle in a row all the same.
+    """Return the longest gap between notes that still counts as in a row.
 
-    :param step_interval_s: how often it is looked whether it is time
+    :param step_interval_s: the time between two steps
     """
     return GAP * max(NOTE_INTERVAL_S, step_interval_s)
 
 
 def count_idle(noted: Mapping[str, int],
                idle: Collection[str]) -> dict[str, int]:
-    """For how many intervals in a row, this one among them, hosts are idle.
+    """Return for how many intervals in a row hosts are idle, now included.
 
     :param noted: how many there were before, of hosts that were noted no
         longer ago than max_gap_s()
@@ -148,9 +143,9 @@ def count_idle(noted: Mapping[str, int],
 
 def required_hosts(hosts: Iterable[PowerHost], forecast: float,
                    policy: Policy) -> int:
-    """How many hosts are to be on.
+    """Return how many hosts are to be on.
 
-    :param forecast: how many will have servers; a part of one is a whole one
+    :param forecast: how many will have servers; parts of a host are rounded up
     """
     reserved = sum(host.reserved for host in hosts)
     return max(policy.minimum,
@@ -159,20 +154,19 @@ def required_hosts(hosts: Iterable[PowerHost], forecast: float,
 
 def decide(hosts: Collection[PowerHost], forecast: float,
            policy: Policy) -> Switches:
-    """What to power on and off now.
+    """Choose the hosts to power on and off now.
 
-    1. on: hosts whose reservation is about to begin;
-    2. on: hosts of aggregates that have fewer than their minimum;
-    3. on: hosts until as many are on as are required. In 2 and 3 those with a
-       reservation within the horizon come first, then the most efficient;
-    4. on: hosts that are not reserved, until as many are idle as are to be
-       spare;
-    5. off: as long as more are on than are required, and more idle than are
-       to be spare, the least efficient of those that have been idle long
-       enough, unless they are reserved or their aggregate needs them. What 1
-       to 4 power on does not count here: it is not up yet.
+    1. on: hosts whose reservation is about to begin; 2. on: hosts of
+    aggregates that have fewer than their minimum; 3. on: hosts until as many
+    are on as are required. In 2 and 3 hosts with a reservation within the
+    horizon come first, then the most efficient; 4. on: hosts that are not
+    reserved, until enough are idle to be spare; 5. off: as long as more are on
+    than are required, and more idle than are to be spare, the least efficient
+    of those that have been idle long enough, unless they are reserved or their
+    aggregate needs them. Hosts that 1 to 4 power on do not count here: they
+    are not up yet.
 
-    What is not known to be efficient comes last in 2 to 4, and first in 5.
+    Hosts of unknown efficiency come last in 2 to 4, and first in 5.
     O(n log n + n a) for n hosts in a aggregates each.
 
     :param forecast: see required_hosts()
@@ -216,7 +210,7 @@ def _sleep(hosts: Collection[PowerHost], required: int,
 
 
 def _is_spare(host: PowerHost) -> bool:
-    """Whether it has all its room for whoever comes, once it is on."""
+    """Tell whether all its capacity is free for new servers, once on."""
     return not (host.busy or host.reserved or host.due)
 
 
@@ -239,7 +233,7 @@ def _worst_first(host: PowerHost) -> tuple[float, str]:
 
 
 class _PoweredOn:
-    """How many hosts are on, in all and by aggregate."""
+    """Counts the hosts that are on, in all and by aggregate."""
 
     def __init__(self, hosts: Iterable[PowerHost], policy: Policy) -> None:
         self._minimum_of = policy.minimum_of
@@ -257,11 +251,12 @@ class _PoweredOn:
             self._of[aggregate] += number
 
     def lacks(self, host: PowerHost) -> bool:
-        """Whether an aggregate of the host has too few that are on."""
+        """Tell whether an aggregate of the host has fewer on than its minimum.
+        """
         return any(self._of[aggregate] < self._minimum_of.get(aggregate, 0)
                    for aggregate in host.aggregates)
 
     def needs(self, host: PowerHost) -> bool:
-        """Whether an aggregate of the host has none to spare."""
+        """Tell whether an aggregate of the host needs it to stay on."""
         return any(self._of[aggregate] <= self._minimum_of.get(aggregate, 0)
                    for aggregate in host.aggregates)

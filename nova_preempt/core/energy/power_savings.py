@@ -2,7 +2,7 @@
 """Energy saved and delay caused by powering hosts off.
 
 The three metrics of Rossigneux et al. (res_idle, e_savings, delay_req), and
-the energy in kWh. Intervals are half-open, in seconds since any one time.
+the energy in kWh. Intervals are half-open, in seconds since any epoch.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,11 +17,11 @@ _J_PER_KWH = 3.6e6
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """What the cloud was like at a time; it holds until the next one.
+    """The state of the cloud at a time; it holds until the next sample.
 
-    :param watts: that it drew, None if not known
-    :param watts_saved: that hosts that were asleep would have drawn idle,
-        as far as it is known
+    :param watts: its power, None if unknown
+    :param watts_saved: the idle power of hosts that were asleep, as far as
+        known
     :param cores_total: of all hosts, on or off
     :param cores_off: of hosts that were asleep
     :param cores_used: by servers
@@ -62,9 +62,9 @@ class Totals:
 
 
 def delay_req(delays: Iterable[Delay]) -> float:
-    """Return what requests have waited, beside how long they ran.
+    """Return delay_req: the boot time of each request by its duration.
 
-    The time of a boot in parts of the duration, for each core.
+    Summed over requests, for each core.
     """
     return math.fsum(delay.cores * delay.boot_s / delay.duration_s
                      for delay in delays)
@@ -76,10 +76,10 @@ def kwh(watts: float, seconds: float) -> float:
 
 def totals(samples: Sequence[Sample], end_s: float,
            max_gap_s: float = math.inf) -> Totals:
-    """Sum samples up, by time, up to end_s.
+    """Return sums over time of samples, up to end_s.
 
-    :param max_gap_s: how long a sample holds at most; what was while nobody
-        took any is not known, and not counted
+    :param max_gap_s: how long a sample holds at most; time without samples is
+        not counted
     """
     held = list(_held(samples, end_s, max_gap_s))
     return Totals(
@@ -93,7 +93,7 @@ def totals(samples: Sequence[Sample], end_s: float,
 
 def _held(samples: Sequence[Sample], end_s: float,
           max_gap_s: float) -> Iterator[tuple[Sample, float]]:
-    """Each sample with how long it holds, in seconds."""
+    """Iterate over samples with how long each holds, in seconds."""
     ends = [sample.time_s for sample in samples[1:]] + [end_s]
     for sample, next_s in zip(samples, ends, strict=False):
         until_s = min(next_s, end_s, sample.time_s + max_gap_s)

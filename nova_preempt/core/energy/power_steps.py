@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The next step of a host that is powered off or on.
+"""Decides the next step of a host that is powered off or on.
 
     on -> emptying -> sleeping -> asleep -> waking -> on
                           \\                   \\-> failed -> waking
                            \\-> failed
 
-next_step() is asked again and again. Where it has to know more, its answer is
-to look for that; so nothing is read in vain, and what a host may lose a server
-by is read right before.
+next_step() is called repeatedly. If it needs more facts, it returns the action
+that reads them; so nothing is read in vain, and the facts that matter before a
+host is shut down are read right before.
 """
 
 from collections.abc import Collection
@@ -15,29 +15,29 @@ import dataclasses
 import enum
 
 ON = 'on'
-EMPTYING = 'emptying'      # its service is disabled, if nothing comes to it...
+EMPTYING = 'emptying'      # its service is disabled; if it stays empty...
 SLEEPING = 'sleeping'      # ...it is powered off
 ASLEEP = 'asleep'
 WAKING = 'waking'          # powered on, its service has still to report
 FAILED = 'failed'          # did not boot, or go off, in time
 STATES = (ON, EMPTYING, SLEEPING, ASLEEP, WAKING, FAILED)
 
-#: How the reason of a compute service that we have disabled begins. What an
-#: operator has disabled says something else, and is left alone.
+#: Prefix of the disabled reason of compute services that we have disabled.
+#: Services that an operator has disabled are left alone.
 REASON = 'nova-preempt-engine: '
 
-#: Those in which a host will be on for whoever needs it.
+#: States in which a host will be on if it is needed.
 COMING = (EMPTYING, SLEEPING, ASLEEP, WAKING)
-#: Those, and the one in which it may be.
+#: All states but ON.
 NOT_ON = (*COMING, FAILED)
 
 
-#: How long after its service was disabled a host must still be empty: what a
-#: request that was being scheduled takes to show.
+#: How long after its service was disabled a host must stay empty: requests in
+#: scheduling show up within this time.
 EMPTY_CHECKS_S = 10
 #: How long a host may take to shut down before it is switched off hard.
 POWER_OFF_TIMEOUT_S = 300
-#: How long it may take until a host that was switched is seen to be so.
+#: How long its controller may take to report a switch.
 POWER_SWITCH_TIMEOUT_S = 60
 #: How many boots in a row are tried before a host is marked as failed.
 BOOTS = 2
@@ -46,7 +46,7 @@ FAILED_RETRY_S = 3600
 
 
 class Power(enum.Enum):
-    """What the controller of a host says."""
+    """The power state that the controller of a host reports."""
 
     NOT_ASKED = 'not asked'
     UNKNOWN = 'unknown'        # it does not answer
@@ -55,7 +55,7 @@ class Power(enum.Enum):
 
 
 class Action(enum.Enum):
-    """What is to be done now."""
+    """The next action on a host."""
 
     WAIT = 'nothing'
     ASK_POWER = 'ask the controller'
@@ -69,10 +69,10 @@ class Action(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """An act, and the state that a MOVE is to.
+    """An action, and the new state of a MOVE.
 
     :param enable: whether its service is enabled first
-    :param cycle: whether it is switched off hard then, to boot anew
+    :param cycle: whether it is then powered off hard, to boot anew
     :param boots: how many boots were begun, in that state
     """
 
@@ -86,21 +86,21 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class HostFacts:
-    """What is known of a host.
+    """Known facts of a host.
 
     :param age_s: how long it has been in its state
     :param closed_s: how long this process has seen its service disabled in
-        it; what is known of before may have changed
+        this state
     :param up: whether its service reports
-    :param reported: whether that was since it came into the state
-    :param disabled: whether its service is
-    :param ours: whether that was us
+    :param reported: whether it has since it entered the state
+    :param disabled: whether its service is disabled
+    :param ours: whether we disabled it
     :param boots: how many boots were begun since it was on last
-    :param shut_down: whether it was asked to shut down, and had its time
-    :param cut: whether it was switched off hard just now
+    :param shut_down: whether its shutdown was requested, and has timed out
+    :param cut: whether it was powered off hard just now
     :param empty: whether nothing at all is on it, None before a LOOK
     :param running: whether Nova's cell has servers there, likewise
-    :param error: what went wrong last, for people
+    :param error: the last error, for people
     """
 
     state: str
@@ -129,7 +129,7 @@ _LOOK = Step(Action.LOOK)
 
 
 def next_step(facts: HostFacts, boot_timeout_s: float) -> Step:
-    """Return what to do with a host now; see the module.
+    """Return the next step of a host; see the module.
 
     :param boot_timeout_s: how long it may need to boot
     """
@@ -138,7 +138,7 @@ def next_step(facts: HostFacts, boot_timeout_s: float) -> Step:
 
 
 def is_limited(step: Step, facts: HostFacts) -> bool:
-    """Whether a step counts among the wakes that a minute allows.
+    """Tell whether a step counts among the wakes that a minute allows.
 
     A host that is on already draws no more by it.
     """
@@ -146,10 +146,10 @@ def is_limited(step: Step, facts: HostFacts) -> bool:
 
 
 def adopted(up: bool) -> str:
-    """The state of a host that we have disabled, as nothing else is known.
+    """Return the state of an unknown host whose service we have disabled.
 
-    One that is up only has to be enabled. All others sleep: they are woken
-    when they are needed, and no more at once than may be.
+    A host that is up only has to be enabled. All others sleep: they are woken
+    when they are needed, within the limits.
     """
     return WAKING if up else ASLEEP
 
@@ -160,17 +160,17 @@ def _move(state: str, reason: str, *, enable: bool = False,
 
 
 def _keep(facts: HostFacts, reason: str, error: str = '') -> Step:
-    """Let servers come to it again."""
+    """Open the host to servers again."""
     return _move(ON, f'{reason}: {error}' if error else reason,
                  enable=facts.ours)
 
 
 def _empty(facts: HostFacts, boot_timeout_s: float) -> Step:
-    """Disable its service; power it off if it stays empty."""
+    """Disable its service; power it off if the host stays empty."""
     if facts.is_operators or not facts.up:
         return _keep(facts, 'its service was disabled or is down')
     if facts.age_s >= boot_timeout_s:
-        # Nova refuses to disable it, say, or Placement does not answer.
+        # For instance, Nova or Placement does not answer.
         return _keep(facts, 'it could not be made sure that it is empty',
                      facts.error)
     if not facts.disabled:
@@ -185,7 +185,7 @@ def _empty(facts: HostFacts, boot_timeout_s: float) -> Step:
 
 
 def _disable(facts: HostFacts) -> Step:
-    """A host whose controller cannot help is not taken from anybody."""
+    """Disable its service, unless its controller could not wake it again."""
     if facts.power is Power.NOT_ASKED:
         return _ASK
     if facts.power is Power.UNKNOWN:
@@ -197,11 +197,11 @@ def _disable(facts: HostFacts) -> Step:
 
 
 def _sleep(facts: HostFacts, boot_timeout_s: float) -> Step:
-    """Let it shut down; switch it off hard if it does not.
+    """Shut it down; power it off hard if it does not shut down.
 
-    Whatever has come to it meanwhile is looked for before each. It is too
-    late to turn back, since the host may be shutting down: once it is off,
-    what has come wakes it, and if it stays on it is open again.
+    New servers are looked for before each. It is too late to turn back, since
+    the host may be shutting down: once it is off, a new server wakes it, and
+    if it stays on it is opened again.
     """
     if facts.power is Power.NOT_ASKED:
         return _ASK
@@ -221,7 +221,7 @@ def _sleep(facts: HostFacts, boot_timeout_s: float) -> Step:
 
 
 def _lost(facts: HostFacts, boot_timeout_s: float) -> Step:
-    """Count on it no more where its controller has died meanwhile."""
+    """Mark the host as failed if its controller has died meanwhile."""
     if facts.age_s < POWER_OFF_TIMEOUT_S + boot_timeout_s:
         return _WAIT
     return _move(FAILED, 'nobody can tell whether it is off, since its '
@@ -229,16 +229,16 @@ def _lost(facts: HostFacts, boot_timeout_s: float) -> Step:
 
 
 def _is_stuck(facts: HostFacts, boot_timeout_s: float) -> bool:
-    """Whether it is on after all, as far as anybody can tell."""
+    """Tell whether the host is still on, as far as is known."""
     if facts.age_s < POWER_OFF_TIMEOUT_S + POWER_SWITCH_TIMEOUT_S:
         return False
-    # Its service tells where its controller does not.
+    # The service counts where the controller does not answer.
     return facts.up or (facts.power is Power.ON and facts.age_s >= (
         POWER_OFF_TIMEOUT_S + boot_timeout_s))
 
 
 def _asleep(facts: HostFacts, boot_timeout_s: float) -> Step:
-    """See whether somebody else needs it or has woken it."""
+    """Wake it if a server needs it, or somebody has powered it on."""
     if facts.power is Power.NOT_ASKED:
         return _ASK
     on = facts.power is Power.ON
@@ -247,7 +247,7 @@ def _asleep(facts: HostFacts, boot_timeout_s: float) -> Step:
     if not facts.disabled:
         return _move(WAKING, 'its compute service was enabled')
     if on:
-        # Whoever it was may still work on it, so it is not cycled.
+        # An operator may still work on it, so it is not cycled.
         return _move(WAKING, 'somebody else has powered it on', boots=BOOTS)
     if facts.empty is None:
         return _LOOK
@@ -255,7 +255,7 @@ def _asleep(facts: HostFacts, boot_timeout_s: float) -> Step:
 
 
 def _wake(facts: HostFacts, boot_timeout_s: float) -> Step:
-    """Power it on, and let servers come once its service reports."""
+    """Power it on, and open it to servers once its service reports."""
     if facts.is_operators:
         return _move(ASLEEP, 'an operator has disabled its service')
     if facts.reported:
@@ -278,7 +278,7 @@ def _wake(facts: HostFacts, boot_timeout_s: float) -> Step:
 
 
 def _failed(facts: HostFacts, boot_timeout_s: float) -> Step:
-    """Take it back if it came late; else try again much later."""
+    """Take it back if it booted late; else retry much later."""
     if facts.is_operators:
         return _WAIT
     late = facts.age_s >= FAILED_RETRY_S
@@ -301,14 +301,14 @@ _RULES = {EMPTYING: _empty, SLEEPING: _sleep, ASLEEP: _asleep,
 
 @dataclasses.dataclass(frozen=True)
 class Occupants:
-    """Uuids of whatever is on a host, comes to it or leaves it.
+    """Uuids of servers and consumers on a host, or moving to or from it.
 
-    A server that is being built has its space in Placement before its host
-    knows of it; one that is moving may have it in a record of its migration
-    only; one whose allocations were lost is on the host all the same.
+    A server in build has allocations in Placement before its host knows of it;
+    a migrating server may be known by its migration record only; a server
+    without allocations is on the host all the same.
 
-    :param consumers: who has allocations of the host, or of any part of it
-    :param servers: those that Nova's cell has there
+    :param consumers: of allocations of the host, or of any nested provider
+    :param servers: the servers that Nova's cell has there
     :param migrations: servers that move from it or to it
     """
 
@@ -319,10 +319,9 @@ class Occupants:
 
 def is_empty(occupants: Occupants,
              ignored: Collection[str] = frozenset()) -> bool:
-    """Whether nothing is there.
+    """Tell whether a host has no occupants.
 
-    :param ignored: uuids that do not count, such as those of servers that
-        would give way
+    :param ignored: uuids that do not count, such as those of victims
     """
     found = (occupants.consumers | occupants.servers | occupants.migrations)
     return found <= frozenset(ignored)

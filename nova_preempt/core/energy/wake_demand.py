@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chooses sleeping hosts to wake for requests without capacity.
 
-All requests that wait count together: what is promised to one is not promised
-to another, and how many wake at once does not matter for what is promised.
+All waiting requests count together: a host that is promised to one is not
+promised to another, and promises do not depend on how many may wake at once.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -17,10 +17,10 @@ from nova_preempt.core.energy import power_steps
 
 @dataclasses.dataclass(frozen=True)
 class Promise:
-    """Room of a host for a request.
+    """Capacity of a host that is promised to a request.
 
-    :param servers: so many of the request's
-    :param room: of as many as would fit on the whole host
+    :param servers: of the request
+    :param room: how many would fit on the whole host
     """
 
     request: str
@@ -31,10 +31,10 @@ class Promise:
 
 @dataclasses.dataclass(frozen=True)
 class SleepingHost:
-    """A host that will be on if it is wanted.
+    """A host that can wake.
 
     :param room: how many servers of the request fit on it
-    :param waking: whether it is on its way already
+    :param waking: whether it is waking already
     :param late: whether its boot, or its shutdown, takes longer than it should
     """
 
@@ -47,12 +47,12 @@ class SleepingHost:
 
 @dataclasses.dataclass(frozen=True)
 class Promised:
-    """What has become of hosts that were promised.
+    """Promised hosts by what to do with them.
 
-    :param coming: that are not on yet, in the order to wake them
-    :param kept: those, and the ones that are on: whoever waits for several
+    :param coming: hosts that are not on yet, in the order to wake them
+    :param kept: these, and hosts that are on: a request that waits for several
         hosts has no use for the first alone
-    :param lost: that nobody can wait for any more
+    :param lost: hosts that will not be on
     """
 
     coming: tuple[str, ...]
@@ -63,7 +63,7 @@ class Promised:
 def classify_promises(names: Iterable[str], state: Callable[[str], str],
              switchable: Callable[[list[str]], Collection[str]],
              readable: Callable[[], Collection[str]]) -> Promised:
-    """Tell which promised hosts are to wake, to stay on, or to be forgotten.
+    """Sort promised hosts into hosts to wake, to keep on, and to forget.
 
     :param names: in the order in which they were promised, each once
     :param state: returns one of power_steps.STATES of a host
@@ -84,10 +84,9 @@ def classify_promises(names: Iterable[str], state: Callable[[str], str],
 
 def kept(request: str, promises: Iterable[Promise],
          is_on: Callable[[str], bool]) -> list[Promise]:
-    """Return the promised hosts that a request keeps: those that are on.
+    """Return the promised hosts of a request that are on.
 
-    They are kept for it until it is served, though the first alone were of no
-    use to it.
+    They are kept for it until it is served.
     """
     return [item for item in promises
             if item.request == request and is_on(item.host)]
@@ -95,17 +94,15 @@ def kept(request: str, promises: Iterable[Promise],
 
 def promise(request: str, servers: int, sleepers: Iterable[SleepingHost],
             others: Iterable[Promise]) -> list[Promise]:
-    """The hosts that a request is to wait for, in the order to wake them.
+    """Return the hosts that a request is to wait for, in the order to wake.
 
-    1. those on their way, 2. those that others wait for and that have room
-    left, 3. the most efficient, the unknown last, 4. those on their way whose
-    boot hangs: they get a second one. One whose shutdown hangs would be waited
-    for in vain. Servers of another size take the part of a host that they take
-    of an empty one.
+    1. waking hosts, 2. hosts promised to others that have capacity left, 3.
+    the most efficient, unknown last, 4. waking hosts whose boot hangs: they
+    get a second one. Hosts whose shutdown hangs are left out. Servers of
+    another size take the same share of a host as they take of an empty one.
 
-    :param others: what is promised; what is promised to this request is not
-        looked at
-    :returns: for fewer servers than asked if there is no more room
+    :param others: all promises; those to this request are ignored
+    :returns: for fewer servers than asked if there is no more capacity
     """
     taken: dict[str, fractions.Fraction] = {}
     for item in others:
@@ -131,12 +128,12 @@ def promise(request: str, servers: int, sleepers: Iterable[SleepingHost],
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Waiting:
-    """The memory of a request that waits for hosts to wake.
+    """The state of a request that waits for hosts to wake.
 
-    :ivar limit: for how long it waits
-    :ivar hosts: that it was promised last
+    :ivar limit: its time limit
+    :ivar hosts: the hosts that it was promised last
     :ivar coming: those of them that were not seen on, or failed, since
-    :ivar tried: hosts that were on and did not help it
+    :ivar tried: hosts that were on and did not fit it
     """
 
     limit: poll_backoff.Wait
@@ -160,10 +157,10 @@ class NextAction(enum.Enum):
 
 def step(waiting: Waiting, state: Callable[[str], str],
          now_s: float) -> tuple[NextAction, Waiting]:
-    """Tell what a request does, as its hosts are now.
+    """Return the next action of a request, as its hosts are now.
 
-    A host that is idle may be asleep again before the last one is on, and
-    nobody wakes it then.
+    An idle host may be asleep again before the last one is on, and is not
+    woken again then.
 
     :param state: returns one of power_steps.STATES of a host
     """
@@ -176,6 +173,6 @@ def step(waiting: Waiting, state: Callable[[str], str],
                    if state(name) == power_steps.ON)
     if not up and is_over:
         return NextAction.GIVE_UP, waiting
-    # What is up and did not help the request is not asked again.
+    # Hosts that are up and did not fit the request are not retried.
     return NextAction.RETRY, dataclasses.replace(waiting,
         tried=waiting.tried | up)

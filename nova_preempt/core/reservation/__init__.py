@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations: which hosts, from when, and what becomes of who is there."""
+"""Reservations: their hosts and times, and the servers on these hosts."""

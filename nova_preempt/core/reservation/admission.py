@@ -12,21 +12,21 @@ from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import reservation_limits
 from nova_preempt.core.reservation import reservation_model
 
-#: A start that has passed by no more than this is now: clocks differ, and a
-#: request takes its time.
+#: A start in the past by at most this counts as now: clocks differ, and
+#: requests take time.
 LATE_S = 60
 
 
 class BadWindow(ValueError):
-    """No reservation can be at such a time; says which field is wrong."""
+    """Raised for impossible times of a reservation; names the field."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestedWindow:
-    """From when until when, and for how long of it.
+    """The time window of a request, and the duration within it.
 
     :ivar end_s: None if it has no end
-    :ivar immediate: whether it is to be now or not at all
+    :ivar immediate: whether it has to start now
     """
 
     start_s: int
@@ -37,12 +37,12 @@ class RequestedWindow:
 
 def requested_window(now_s: int, start_s: int | None, end_s: int | None,
         duration_s: int | None) -> RequestedWindow:
-    """Return what is meant by the times that are said, None for those not.
+    """Return the window of a request; None stands for a time not given.
 
-    Without a duration all of the window is meant, and without a start and an
-    end that it begins now.
+    Without a duration all of the window is reserved; without a start and an
+    end the reservation begins now.
 
-    :raises BadWindow: that cannot be
+    :raises BadWindow: the times are impossible
     """
     immediate = start_s is None and end_s is None
     if start_s is not None and start_s < now_s - LATE_S:
@@ -70,9 +70,10 @@ def requested_window(now_s: int, start_s: int | None, end_s: int | None,
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MatchingHost:
-    """A host that matches a request.
+    """A host that matches the query of a request.
 
-    :ivar vacant: nobody is there, or only who ends on short notice
+    :ivar vacant: it has no servers, or only preemptible ones with a short
+        notice
     """
 
     name: str
@@ -82,10 +83,10 @@ class MatchingHost:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Search:
-    """A search for the hosts of a request, on one calendar after the other.
+    """The search for the hosts of a request, repeated on newer calendars.
 
-    :ivar offers: the hosts that match
-    :ivar limits: those of the project that asks
+    :ivar offers: the matching hosts
+    :ivar limits: of the project
     :ivar emptied_s: before then only hosts that are vacant now
     """
 
@@ -101,7 +102,7 @@ class Search:
         self, busy: Mapping[str, tuple[calendar.Interval, ...]],
         is_reservable: Callable[[str], bool],
     ) -> list[calendar.ReservableHost]:
-        """Return the hosts that can be reserved, each with when it is taken.
+        """Return the reservable hosts, each with its busy times.
 
         :param busy: when hosts are leased
         """
@@ -114,9 +115,9 @@ class Search:
     def find(
         self, hosts: Sequence[calendar.ReservableHost], *,
         at_any_time: bool = False, ) -> calendar.Window | None:
-        """Return when and where it can be granted, None if it cannot.
+        """Return the time and hosts that can be granted, None for none.
 
-        :param at_any_time: whether the window may have any end
+        :param at_any_time: whether the end of the window is ignored
         """
         window, ends_s = self.window, []
         if window.end_s is not None and not at_any_time:
@@ -132,7 +133,7 @@ class Search:
 
     def check(self, found: calendar.Window,
               others: Collection[reservation_model.Reservation]) -> None:
-        """Refuse what the project may not have.
+        """Raise if the project's limits are exceeded.
 
         :param others: its other open reservations
         """
@@ -140,14 +141,14 @@ class Search:
                                 others)
 
     def check_created(self, count: int) -> None:
-        """Refuse another one where so many were made within 24 hours."""
+        """Raise if the project may create no more within 24 hours."""
         self.limits.check("max_created_per_day", 1, count)
 
 
 class NewEnd(enum.Enum):
     """Kinds of a new end of a reservation."""
 
-    OVER = "over"  # it is too late for any
+    OVER = "over"  # the reservation has ended
     PAST = "past"  # not after now
     BEFORE_START = "before start"
     EARLIER = "earlier"  # or the same
@@ -156,7 +157,7 @@ class NewEnd(enum.Enum):
 
 def new_end(reservation: reservation_model.Reservation, end_s: int,
             now_s: int) -> NewEnd:
-    """Return what an end at this time would be for a reservation."""
+    """Return the kind of a new end of a reservation."""
     if reservation.end_s <= now_s:
         return NewEnd.OVER
     if end_s <= now_s:
@@ -171,11 +172,11 @@ class Cancel(enum.Enum):
 
     NEVER_STARTS = "never starts"
     ENDS_NOW = "ends now"
-    ENDS_ANYWAY = "ends anyway"  # its time is over, nobody has noted it yet
+    ENDS_ANYWAY = "ends anyway"  # its time is over, which is not recorded yet
 
 
 def cancel(reservation: reservation_model.Reservation, now_s: int) -> Cancel:
-    """Return what happens to an open reservation that is given up."""
+    """Return the effect of cancelling an open reservation."""
     if (reservation.status == reservation_model.PENDING
             or reservation.start_s > now_s):
         return Cancel.NEVER_STARTS

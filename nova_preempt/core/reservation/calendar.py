@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Calendar: free hosts of a time window, and which to take.
+"""Calendar of hosts: finds free hosts in a time window, and ranks them.
 
 Times are whole seconds since the epoch, intervals half-open: [start, end).
 After F. Rossigneux et al., "A resource reservation system to improve the
@@ -17,17 +17,17 @@ from typing import Any, TypeAlias
 
 Interval: TypeAlias = tuple[int, int]
 
-# By how much the next part of the window is longer.
+# Growth factor of the part of the window that is searched.
 _FARTHER = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReservableHost:
-    """A host and when it is taken.
+    """A host and its busy times.
 
     :ivar busy: sorted, none overlaps the next; see merged()
-    :ivar flops_per_watt: what it does with its power, None if unknown
-    :ivar not_before_s: when it can be had at the earliest, None if always
+    :ivar flops_per_watt: its efficiency, None if unknown
+    :ivar not_before_s: when it is available at the earliest, None if always
     """
 
     name: str
@@ -41,7 +41,7 @@ class HostWindow:
     """A host that is free for the whole time, as a ranking sees it.
 
     :ivar gap_before_s: for how long it is free before, None if always
-    :ivar gap_after_s: for how long after
+    :ivar gap_after_s: for how long it is free after, None if always
     """
 
     name: str
@@ -52,14 +52,14 @@ class HostWindow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Window:
-    """When, and the names of the hosts, best first."""
+    """A time window, and the names of its hosts, best first."""
 
     start_s: int
     end_s: int
     hosts: tuple[str, ...]
 
 
-# Makes a key of a Fit by which the best sorts first; never two the same.
+# Returns a unique sort key of a HostWindow, the best first.
 Ranking: TypeAlias = Callable[[HostWindow], Any]
 
 
@@ -74,11 +74,11 @@ def energy(fit: HostWindow) -> tuple[float, str]:
 
 
 def best_fit(fit: HostWindow) -> tuple[float, int, int, str]:
-    """Rank by operations per watt; then by what stays free around it.
+    """Rank by operations per watt; then by the free time around the window.
 
     A host with a neighbour on both sides comes before one with a neighbour
     on one side, and that before one with none; among equals, the one with
-    less time left over; then by name. So long gaps stay whole.
+    less free time left; then by name. So long gaps stay whole.
     """
     gaps = (fit.gap_before_s, fit.gap_after_s)
     return (
@@ -91,7 +91,7 @@ def _efficiency(fit: HostWindow) -> float:
 
 
 def merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
-    """Return what these cover together, as Host wants it."""
+    """Return the union of intervals, as ReservableHost.busy has it."""
     result: list[Interval] = []
     for start_s, end_s in sorted(intervals):
         if start_s >= end_s:
@@ -105,7 +105,7 @@ def merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
 
 
 def is_free(busy: Sequence[Interval], start_s: int, end_s: int) -> bool:
-    """Return whether these, as of a Host, leave [start_s, end_s) free."""
+    """Tell whether the merged intervals leave [start_s, end_s) free."""
     after = bisect.bisect_left(busy, (end_s,))
     return not after or busy[after - 1][1] <= start_s
 
@@ -116,9 +116,9 @@ def find(
     ranking: Ranking = best_fit, ) -> Window | None:
     """Return the earliest time at which so many hosts are free, and the best.
 
-    Nothing is taken before window_start_s or beyond window_end_s, None for
-    no end. The same, whatever the order of the hosts. With r intervals on H
-    hosts it takes O((r + H) log (r + H)).
+    Nothing is reserved before window_start_s or beyond window_end_s, None for
+    no end. The result does not depend on the order of the hosts. With r
+    intervals on H hosts it takes O((r + H) log (r + H)).
 
     :returns: None if there is no such time
     :raises ValueError: duration_s or quantity is not positive
@@ -139,7 +139,7 @@ def find(
 def ranked(
     hosts: Iterable[ReservableHost], start_s: int, end_s: int, ranking: Ranking
 ) -> list[str]:
-    """Return the names of those free for all that time, best first."""
+    """Return the names of hosts free for all that time, best first."""
     fits = (_fit(host, start_s, end_s) for host in hosts)
     free = [fit for fit in fits if fit is not None]
     return [fit.name for fit in sorted(free, key=ranking)]
@@ -150,12 +150,12 @@ def _earliest(
     duration_s: int, quantity: int, ) -> int | None:
     """Return the earliest start at which quantity hosts are free.
 
-    It is looked for in ever longer parts of the window: most often it is
-    near, and what comes later need not be read.
+    The search covers ever longer parts of the window: most often the start is
+    near, and later intervals need not be read.
     """
     if len(hosts) < quantity:
         return None
-    # From here on nothing changes any more.
+    # From then on all hosts are free.
     last_s = max(first_s, *map(_settled_s, hosts))
     if window_end_s is not None:
         last_s = min(last_s, window_end_s - duration_s)
@@ -208,7 +208,7 @@ def _starts(
     """Return the first and the last start of each gap, each in order.
 
     Of gaps that begin by last_s. The last gap of each host has no end, and
-    is not among the second.
+    has no last start.
     """
     opens: list[int] = []
     closes: list[int] = []
@@ -234,7 +234,7 @@ def _starts(
 
 
 def _fit(host: ReservableHost, start_s: int, end_s: int) -> HostWindow | None:
-    """Return how the host would be taken, None if it is not free."""
+    """Return the gaps of a host around a window, None if it is not free."""
     if host.not_before_s is not None and start_s < host.not_before_s:
         return None
     busy = host.busy

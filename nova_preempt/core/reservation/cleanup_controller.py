@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Controller of a reservation that is over: its servers leave its hosts."""
+"""Controller of an ended reservation: removes its servers from its hosts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from nova_preempt.core.observed_server import DELETING
 from nova_preempt.core.reservation import drain_rules
 from nova_preempt.core.reservation import reservation_model
 
-#: How often one that was told to end is told again.
+#: How often the call that ends a server is repeated.
 ASK_AGAIN_S = 10
 
-#: How long after its hosts were found free servers are still looked for: one
-#: that was being scheduled at the end may come after that.
+#: How long after its hosts were found free servers are still looked for:
+#: servers in scheduling may still appear.
 LATE_S = 120
 
-#: For how long after the end of a reservation its servers are cleared away
-#: before it has failed, in seconds: who is shelved becomes an image first.
+#: Time limit of the cleanup of a reservation, in seconds: shelving uploads an
+#: image first.
 TIMEOUT_S = 600
 #: After this share of the time a server that cannot be shelved is deleted.
 _LATE = 0.5
@@ -52,7 +52,7 @@ class Server:
 
 
 class View(Protocol):
-    """A reservation that is over, and what is on its hosts."""
+    """An ended reservation, and the servers on its hosts."""
 
     @property
     def reservation(self) -> reservation_model.Reservation:
@@ -68,21 +68,21 @@ class View(Protocol):
 
     @property
     def dark(self) -> bool:
-        """Whether hosts of it are in a cell that cannot be read."""
+        """Whether any of its hosts is in a cell that cannot be read."""
 
     def servers(self, host: str) -> Sequence[Server]:
         """Return the servers that are on a host."""
 
     def coming(self) -> Sequence[Server]:
-        """Return its servers that have space there, and are not there yet."""
+        """Return its servers with allocations there that are not there yet."""
 
     def homeless(self, coming: Sequence[Server]) -> Iterable[Server]:
-        """Return those that are on no host, in their true states."""
+        """Return the servers of these without a host, in their true states."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EndServer:
-    """Call Nova's API so that a server ends."""
+    """Call Nova's API to shelve or delete a server."""
 
     server: str
     call: str
@@ -90,7 +90,7 @@ class EndServer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReportStranger:
-    """Report a server that has no business on a host; it stays."""
+    """Report a server of no reservation of a host; it is not removed."""
 
     server: str
     host: str
@@ -108,9 +108,9 @@ Intent: TypeAlias = EndServer | ReportStranger | Release
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """Values that one step keeps of a reservation for the next.
+    """State of a reservation that one step keeps for the next.
 
-    :ivar since_us: when it was looked after first, None if it was not
+    :ivar since_us: when its cleanup began, None if it has not
     :ivar asked_us: when each server was told to end
     """
 
@@ -121,7 +121,7 @@ class Memory:
 def step(
     view: View, memory: Memory, now_us: int
 ) -> controller.Step[Intent, Memory]:
-    """Decide what comes next for a reservation that is over.
+    """Decide the next step of the cleanup of a reservation.
 
     :param now_us: since the epoch
     """
@@ -150,11 +150,11 @@ def step(
 
 
 def _own(view: View) -> tuple[list[Server], list[Intent]]:
-    """Return its servers that are still there, and who else is.
+    """Return its servers that are still there, and reports of strangers.
 
-    A server that another reservation has there, too, goes on. Others have no
-    business on a host that the reservation had to the end: whoever put them
-    there knows why.
+    A server that also names a running reservation of the host stays. A server
+    that names none of them is reported: an administrator may have put it
+    there.
     """
     left: list[Server] = []
     intents: list[Intent] = []
@@ -173,7 +173,7 @@ def _own(view: View) -> tuple[list[Server], list[Intent]]:
 def _end(
     view: View, servers: Iterable[Server], asked_us: dict[str, int],
     now_us: int, spent: float = 0.0, ) -> list[Intent]:
-    """Return the calls that end servers; note when they were asked."""
+    """Return the calls that end servers; record when they were made."""
     intents: list[Intent] = []
     for server in servers:
         before_us = asked_us.get(server.uuid)
@@ -191,7 +191,7 @@ def _end(
 def _remember(
     since_us: int | None, servers: Iterable[Server],
     asked_us: Mapping[str, int], now_us: int, ) -> Memory:
-    """Forget servers that are gone, or are on no host for a while."""
+    """Forget servers that are gone, or have been on no host for a while."""
     there = {server.uuid for server in servers}
     return Memory(since_us, {
         uuid: when_us for uuid, when_us in asked_us.items()
@@ -216,18 +216,17 @@ def call(
     is_kept: bool = False, ) -> str:
     """Return the call of Nova's API that ends a server, '' for none now.
 
-    Nova shelves no server that is resized or rescued: that is confirmed, or
-    taken back, first. One that is being built or in error may come to a state
+    Nova shelves no server that is resized or rescued: the resize is confirmed,
+    or the rescue ended, first. A server in build or in error may reach a state
     in which it can be shelved until half of the time is spent, and is deleted
     then. Near the end of the time a server that could not be shelved is
-    deleted where its host is needed: its owner may rescue it again and again,
-    and Nova may refuse to shelve it. No server is deleted instead of shelved
-    while Nova shelves or moves it, and none at all that an administrator has
-    locked.
+    deleted if its host is needed: its owner may rescue it again and again, and
+    Nova may refuse to shelve it. No server is deleted instead of shelved while
+    Nova shelves or moves it, and none at all that an administrator has locked.
 
     :param end_action: delete or shelve
-    :param asked_s: how long ago it was asked for, None if it was not
-    :param spent: which share of their time servers have had
+    :param asked_s: how long ago the last call was made, None if none was
+    :param spent: the share of the cleanup time that has passed
     :param needed: whether another reservation needs the host
     :param is_kept: whether an administrator has locked it
     """
@@ -247,21 +246,21 @@ def call(
 
 
 def _may_delete(next_call: str | None, spent: float, *, needed: bool) -> bool:
-    """Whether a server may be deleted that was to be shelved.
+    """Tell whether a server may be deleted instead of shelved.
 
-    :param next_call: the call that would bring it nearer to that
+    :param next_call: the call that would bring it nearer to being shelved
     :param needed: whether it could not be shelved though its host is needed
     """
     if next_call is None:
         return spent >= _LATE
-    # What is shelved already has only to be offloaded.
+    # A shelved server only has to be offloaded.
     return (
         needed and spent >= _LAST
         and next_call not in (eligibility.THERE, "shelve_offload"))
 
 
 def outcome(status: str, left: Collection[Server]) -> Mapping[str, str]:
-    """Return status and reasons of one whose hosts are released.
+    """Return status and reasons of a reservation with released hosts.
 
     :param left: the servers that are still there
     """

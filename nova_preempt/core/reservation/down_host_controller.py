@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controller of the hosts that are down: which of them are given up, and when.
+"""Controller of hosts that are down: decides which are replaced, and when.
 
-Many hosts that are down at once have one cause: a message bus or a database
-that is away, a switch, an operator who disables a rack.
+Many hosts that are down at once have one cause, such as the message bus, the
+database, a switch, or an operator who disables a rack. Then a brake holds, and
+no host is replaced.
 """
 
 from __future__ import annotations
@@ -15,44 +16,43 @@ from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import healing_rules
 from nova_preempt.core.reservation import reservation_model
 
-#: For how long hosts that are down at once are waited for where enough others
-#: could take their place, in seconds: what cuts a part of the hosts off, such
-#: as a switch, is repaired by then, or is not soon.
+#: The longest time that the brake holds if there are enough replacements, in
+#: seconds: a failed switch is repaired by then, or will not be soon.
 BRAKE_S = 1800
 
-#: Between two looks at all hosts there is less, in seconds, unless something
-#: is wrong: another engine has acted, nobody did, or the clock was set.
+#: The longest time between two steps, in seconds, unless another engine has
+#: acted, none did, or the clock was set.
 PASS_S = 60
 
 #: How long the compute service of a reserved host may be down, disabled or
-#: gone before another host takes its place, in seconds, beside the time after
-#: which Nova calls it down: enough for a restart.
+#: gone before the host is replaced, in seconds, on top of the time after which
+#: Nova reports it down: enough for a restart.
 GRACE_S = 120
 
-#: What the owner is told whose host is down meanwhile.
+#: The reason for owners while the brake holds.
 BRAKED = (
     "a host is down; it is not replaced yet, since many are down at once"
 )
 
-#: So many hosts may be down in any case, as long as most are up: a small cloud
-#: heals as well.
+#: So many hosts may be down in any case, as long as most are up, so that small
+#: clouds heal as well.
 HOSTS = 2
 
 
 def brake_reason(percent: float, down: int, total: int, *, held_s: float = 0,
         enough: bool = False) -> str:
-    """Return why no host is given up now, '' if each may be.
+    """Return why the brake holds, '' if hosts that are down may be replaced.
 
-    Where half of all are down, or more, there is nobody to tell the one
-    from the other, nor enough hosts to take their place. Only an operator
-    releases the brake then.
+    If half of all hosts or more are down, their cause is unknown and the
+    others are too few to replace them. Then only an operator releases the
+    brake.
 
     :param percent: the share of hosts of which more may not be down; 100
         releases the brake
     :param down: how many hosts are down, disabled or gone
     :param total: out of how many that matter
     :param held_s: for how long that has been too many
-    :param enough: whether there are hosts for all that would be given up
+    :param enough: whether there are hosts to replace all of them
     """
     allowed = max(HOSTS, int(total * percent / 100))
     most = down >= total or (down > 1 and 2 * down >= total)
@@ -70,11 +70,11 @@ def held_since(
     down: Collection[str], known_s: int | None, now_s: int, ) -> int:
     """Return since when too many hosts are down, as far as is known.
 
-    Owners are told as the brake begins to hold: so an engine knows it that
-    has just been started, or that could see no hosts for a while.
+    Owners are told when the brake begins to hold: so an engine knows it after
+    a restart, or after a time without a view of the hosts.
 
     :param down: the names of the held hosts that are down
-    :param known_s: what this returned the last time, None if too few were
+    :param known_s: the last result of this, None if too few were down
     """
     return min(
         now_s, now_s if known_s is None else known_s,
@@ -86,12 +86,12 @@ def held_since(
 
 
 def are_enough(wanted: Iterable[tuple[int, Sequence[str]]]) -> bool:
-    """Whether each reservation gets another host for each that it loses.
+    """Tell whether each reservation gets a host for each that it loses.
 
-    Where there is only just enough this may say that there is not.
+    May be false if there are only just enough.
 
-    :param wanted: how many hosts each would lose, and the names of those that
-        it could have instead
+    :param wanted: how many hosts each would lose, and the names of hosts that
+        it could get instead
     """
     taken: set[str] = set()
     for number, names in sorted(
@@ -105,10 +105,10 @@ def are_enough(wanted: Iterable[tuple[int, Sequence[str]]]) -> bool:
 
 def owner_reasons(reservation: reservation_model.Reservation, down: Collection[
         str], why: str) -> Mapping[str, str]:
-    """Return which reasons change of one whose hosts wait for the brake.
+    """Return the changed reasons of a reservation while the brake holds.
 
     :param down: the names of hosts that are down
-    :param why: what the brake says, '' if it lets go
+    :param why: the reason of the brake, '' if it is released
     """
     names = [name for name in reservation.held if name in down]
     if why and names:
@@ -129,8 +129,7 @@ class Observed:
 
     :ivar reservations: the open reservations
     :ivar percent: see brake_reason()
-    :ivar blind: returns why nobody can tell which hosts are down, "" if all
-        can
+    :ivar blind: returns why it is unknown which hosts are down, "" if known
     :ivar candidates: returns the hosts that a reservation could be given
     """
 
@@ -143,9 +142,10 @@ class Observed:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TellOwner:
-    """Say in a reservation whether its hosts wait for the brake.
+    """Record in a reservation whether its hosts wait for the brake.
 
-    :ivar many: why they do, '' if they do not; see owner_reasons()
+    :ivar many: the reason of the brake, '' if it is released; see
+        owner_reasons()
     """
 
     reservation: str
@@ -155,13 +155,13 @@ class TellOwner:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """Values that one step keeps for the next.
+    """State that one step keeps for the next.
 
     :ivar down_since: since when each held host counts as down
-    :ivar looked_s: when that was found out
-    :ivar why: why no host is given up, '' if each may be
+    :ivar looked_s: when that was observed
+    :ivar why: why no host is replaced, '' if each may be
     :ivar many_since_s: since when too many are down at once
-    :ivar told: uuids of the reservations whose owner knows of that
+    :ivar told: uuids of the reservations whose owner was told
     """
 
     down_since: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -171,7 +171,7 @@ class Memory:
     told: frozenset[str] = frozenset()
 
     def given_up(self, now_us: int) -> list[str]:
-        """Return the hosts that have had their time to come back."""
+        """Return the hosts that have been down for longer than GRACE_S."""
         until_s = now_us // SECOND - GRACE_S
         return [] if self.why else [
             name for name, since_s in self.down_since.items()
@@ -181,15 +181,15 @@ class Memory:
 def step(
     view: Observed, memory: Memory, now_us: int
 ) -> controller.Step[TellOwner, Memory]:
-    """Note which hosts are down, and decide what their owners are told."""
+    """Record which hosts are down, and decide what their owners are told."""
     now_s = now_us // SECOND
     down = view.down.held
     blind = view.blind() if down else ""
     many, many_since_s = "", memory.many_since_s
     if not blind:
         many, many_since_s = _why_many(view, many_since_s, now_s)
-    # What was seen while the brake was on says nothing, nor what was seen so
-    # long ago that a host may have been up in between.
+    # Observations under the brake do not count, nor older ones: a host may
+    # have been up in between.
     is_known = not (blind or many) and memory.looked_s is not None and (
         0 <= now_s - memory.looked_s <= GRACE_S + PASS_S)
     since = {name: memory.down_since.get(name, now_s) if is_known else now_s
@@ -209,7 +209,7 @@ def step(
 def _why_many(
     view: Observed, since_s: int | None, now_s: int
 ) -> tuple[str, int | None]:
-    """Return why none is given up, and since when too many are down."""
+    """Return the reason of the brake, and since when too many are down."""
     down = view.down
     if not (down.held and brake_reason(view.percent, down.number, down.of)):
         return "", None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules by which a host is drained for a reservation.
 
-Nobody ends in vain: as long as something on the host will not be gone in
-time, nobody there is given notice. What a server was promised, and a lock on
-it, hold here as they do wherever a server may have to end.
+No server is evicted in vain: as long as anything on the host will not be gone
+in time, no server there is given notice. Minimum run times and locks are
+respected as for any eviction.
 """
 
 from collections.abc import Collection, Container, Iterable, Mapping
@@ -18,27 +18,27 @@ from nova_preempt.core import notice_period
 from nova_preempt.core.energy import host_candidates
 from nova_preempt.core.reservation import reservation_model
 
-#: How soon hosts are looked at again, in seconds: while somebody waits, and
-#: otherwise.
+#: How soon hosts are looked at again, in seconds: while a reservation waits
+#: for them, and otherwise.
 BUSY_S = 1
 IDLE_S = 5
 
-#: How often another host is looked for in place of one that will not be empty
-#: in time, in seconds.
+#: How often a replacement of a host is looked for that will not be empty in
+#: time, in seconds.
 SWAP_S = 30
 
-#: How long after a move was asked for the next one is, if it came to nothing,
-#: in seconds.
+#: How long after a migration was requested it is retried if it failed, in
+#: seconds.
 RETRY_S = 30
 
 
 class Kind(enum.Enum):
     """Kinds of servers on the host of a reservation."""
 
-    OWN = "own"  # its own: stays
-    OTHERS = "others"  # of another reservation: gone after that one's end
-    PREEMPTIBLE = "preemptible"  # ends
-    NORMAL = "normal"  # is moved away
+    OWN = "own"  # of the reservation: stays
+    OTHERS = "others"  # of another reservation: gone after its end
+    PREEMPTIBLE = "preemptible"  # is evicted
+    NORMAL = "normal"  # is migrated
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,15 +47,15 @@ class Server:
 
     :ivar named: the ids of the reservations that it names
     :ivar notice_s: the length of its notice, None of a normal one
-    :ivar lead_s: how long it takes from its notice, or from when it begins
-        to be moved, until it is gone
-    :ivar stays_s: for how long from now on it cannot begin to go; for one of
-        another reservation, until that is over; infinity if nobody knows
-    :ivar busy: something is happening to it: its end, its move, or what it
-        has to finish first
-    :ivar refused: the last attempt to move it has failed
-    :ivar asked_us: when its move away from the host was asked for last, since
-        the epoch, None if never
+    :ivar lead_s: how long it takes from its notice, or from the start of its
+        migration, until it is gone
+    :ivar stays_s: for how long from now on it cannot be evicted or migrated;
+        for a server of another reservation, until that is over; infinity if
+        unknown
+    :ivar busy: its eviction, migration or another task runs
+    :ivar refused: its last migration has failed
+    :ivar asked_us: when its migration was requested last, since the epoch,
+        None if never
     :ivar kind: see classified()
     """
 
@@ -74,12 +74,12 @@ class Server:
 class DrainStep:
     """A step of the drain of a host.
 
-    :ivar empty: nothing is there but what may stay
-    :ivar notice: uuids of those whose notice begins
-    :ivar move: uuids of those that begin to be moved
-    :ivar blocking: uuids of those that will not be gone in time; the name of
+    :ivar empty: only servers that may stay are there
+    :ivar notice: uuids of servers whose notice begins
+    :ivar move: uuids of servers whose migration begins
+    :ivar blocking: uuids of servers that will not be gone in time; the name of
         the host if that will not be on
-    :ivar waiting: nothing is to be done but to wait for the end of another
+    :ivar waiting: the only thing to wait for is the end of another
         reservation, which is in time
     :ivar lead_s: how long before the start there is something to do
     """
@@ -96,7 +96,7 @@ def classified(
     server: Server, reservation: str,
     running: Mapping[str, reservation_model.Reservation], now_us: int,
 ) -> Server:
-    """Return a server with what it is to a reservation of its host.
+    """Return a server with its kind for a reservation of its host.
 
     :param running: the reservations whose servers stay, by their ids
     """
@@ -113,17 +113,17 @@ def classified(
 
 
 def move_lead_s(lead_s: int) -> int:
-    """Return how long before the start a normal server begins to be moved.
+    """Return how long before the start a normal server is migrated.
 
-    :param lead_s: what the operator says
+    :param lead_s: the operator's option
     """
     return max(notice_period.MARGIN_S, lead_s)
 
 
 def patience_s(step: DrainStep) -> float:
-    """Return for how long it is waited that a host becomes empty.
+    """Return for how long a host may still become empty after the start.
 
-    What will not go in time is not waited for.
+    Servers that block are not waited for.
     """
     if step.blocking:
         return notice_period.MARGIN_S
@@ -132,10 +132,10 @@ def patience_s(step: DrainStep) -> float:
 
 def wait_for_power(name: str, off: host_candidates.OffHost,
         to_start_s: float) -> DrainStep:
-    """Return the Step for a host that is not on: there is only to wait.
+    """Return the step for a host that is not on: wait.
 
-    One that nobody may count on blocks as soon as it had to begin to wake.
-    The others have the time of a boot after the start.
+    A host that will not be on in time blocks as soon as it should begin to
+    wake. The others have the time of a boot after the start.
     """
     late = off.why_late and to_start_s <= off.patience_s
     return DrainStep(blocking=(name,) if late else (), waiting=to_start_s > 0,
@@ -145,12 +145,12 @@ def wait_for_power(name: str, off: host_candidates.OffHost,
 def by_notice(
     notices: Mapping[str, int | None], ending: Container[str]
 ) -> list[tuple[str, ...]]:
-    """Return which servers end as one decision.
+    """Group servers by the length of their notice, the shortest first.
 
-    Those with notices of the same length, the shortest first.
+    Each group is evicted as one decision.
 
     :param notices: the length of their notices, by their uuids
-    :param ending: uuids of those that end already
+    :param ending: uuids of servers whose eviction has begun
     """
     groups: dict[int, list[str]] = {}
     for uuid, length_s in notices.items():
@@ -161,9 +161,9 @@ def by_notice(
 
 def why_stays(
     server: model.Server, action: str, rules: eligibility.Rules) -> str:
-    """Why a server must not leave a host that is needed, "" if it may.
+    """Return why a server must not leave a needed host, "" if it may.
 
-    For how long it was promised to run is not asked.
+    Its minimum run time is not checked here.
 
     :param action: that of its terms
     """
@@ -177,18 +177,18 @@ def why_stays(
 def stays_s(*, kept: bool, uptime_s: float, minimum_s: float) -> float:
     """Return for how long a preemptible server cannot be given notice.
 
-    :param kept: whether it must not end at all, being locked, say
-    :param minimum_s: what it was promised to run for
+    :param kept: whether it must not be evicted at all, such as a locked one
+    :param minimum_s: its minimum run time
     """
     return math.inf if kept else max(0.0, minimum_s - uptime_s)
 
 
 def decide(residents: Iterable[Server], to_start_s: float, caps: Collection[
         model.Cap] = ()) -> DrainStep:
-    """Return the next Step for a host; the same in whatever order they come.
+    """Return the next step for a host; the order of servers does not matter.
 
     :param to_start_s: until the reservation starts; negative afterwards
-    :param caps: how many of the preemptible ones may begin to end now
+    :param caps: how many of the preemptible ones may be evicted now
     """
     others = sorted(
         (item for item in residents if item.kind is not Kind.OWN),
@@ -217,7 +217,7 @@ def decide(residents: Iterable[Server], to_start_s: float, caps: Collection[
 
 
 def _blocks(item: Server, to_start_s: float) -> bool:
-    """Tell whether it will not be gone in time.
+    """Tell whether a server will not be gone in time.
 
     After the start, in time is as soon as possible.
     """
@@ -229,7 +229,7 @@ def _blocks(item: Server, to_start_s: float) -> bool:
 
 
 def _waves(item: Server, caps: Collection[model.Cap]) -> int:
-    """Return in how many rounds those go that share a budget with it."""
+    """Return how many rounds the evictions of its budget take."""
     return max(
         (
             math.ceil(len(cap.uuids) / max(1, cap.most)) for cap in caps
@@ -239,7 +239,7 @@ def _waves(item: Server, caps: Collection[model.Cap]) -> int:
 
 def _within(
     uuids: Iterable[str], caps: Collection[model.Cap]) -> tuple[str, ...]:
-    """Return the first ones of these that the caps allow together."""
+    """Return the first of these servers that the caps allow together."""
     left = [cap.most for cap in caps]
     chosen = []
     for uuid in uuids:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts of reservations that are down, and others in their place.
+"""Rules by which hosts of reservations are replaced, or returned.
 
-A host that was given up returns to the reservation whose servers still run on
-it.
+A lost host returns to the reservation whose servers still run on it.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from nova_preempt.core.reservation import reservation_model
 class DownHosts:
     """Hosts that are down, disabled or gone.
 
-    :ivar held: the names of those that a reservation has
-    :ivar number: how many of those that matter are
-    :ivar of: how many matter: what a reservation has, and what is in use
+    :ivar held: the names of such hosts of reservations
+    :ivar number: how many of the hosts that matter are down
+    :ivar of: how many matter: hosts of reservations, and hosts in use
     """
 
     held: frozenset[str]
@@ -34,11 +33,11 @@ class DownHosts:
 
 def find_down(held: Collection[str], hosts: Mapping[str, observed_hosts.Host],
         *, partial: bool) -> DownHosts:
-    """Return which hosts are down.
+    """Return the hosts that are down.
 
-    :param held: the names of those that reservations have
-    :param partial: whether some cells cannot be read: who is not listed may
-        be in one of them, and is not taken for gone
+    :param held: the names of hosts of reservations
+    :param partial: whether some cells cannot be read: hosts that are not
+        listed may be in such a cell, and are not taken for gone
     """
     kept = {name for name in held if name in hosts or not partial}
     matter = kept | {name for name, host in hosts.items()
@@ -60,19 +59,19 @@ def candidates(
     servers: Mapping[str, int], down: Collection[str] = (), ) -> list[str]:
     """Return the names of hosts that could be added, the best ones first.
 
-    A host that was not lost comes before others, where it is soon one on
-    which fewer servers run and one that is on, and then as the ranking says.
-    It is soon where there is no time to move anybody away: then only those
-    that are vacant, or will be once preemptible servers have ended, and that
-    are on in time.
+    Hosts that it has not lost come first; then, if it is soon, hosts with
+    fewer servers and hosts that are on; then as the ranking says. It is soon
+    if there is no time to migrate servers: then only hosts count that are
+    vacant, or will be once preemptible servers have ended, and that are on in
+    time.
 
     :param busy: when hosts are leased
-    :param lead_s: how long before a start normal servers are moved away
-    :param is_vacant: asked only where it matters
+    :param lead_s: how long before a start normal servers are migrated
+    :param is_vacant: called only where it matters
     :param servers: how many run on each host
     :param down: the names of hosts that are down
-    :raises InvalidQuery: an earlier release took a query that this one does
-        not
+    :raises InvalidQuery: an earlier release accepted a query that this one
+        does not
     """
     since_s = max(now_s, reservation.start_s)
     soon = since_s <= now_s + lead_s
@@ -91,7 +90,7 @@ def candidates(
         since_s, reservation.end_s, ranking)
     if soon:
         ranked = [name for name in ranked if is_vacant(name)]
-    # Those that are equal stay in their order.
+    # The sort is stable, so ties stay ranked.
     return sorted(ranked, key=lambda name: (
         name in lost, servers.get(name, 0) if soon else 0,
         soon and found[name].asleep is not None))
@@ -108,7 +107,7 @@ def free_lost_hosts(reservation: reservation_model.Reservation, host: Callable[
         calendar.Interval, ...]], now_s: int) -> list[str]:
     """Return the hosts that a reservation has lost and that are free again.
 
-    :param host: returns a host of this name, None if nobody lists it
+    :param host: returns a host of this name, None if it is not listed
     :param busy: when hosts are leased
     """
     return [
@@ -121,9 +120,9 @@ def exchange(
     reservation: reservation_model.Reservation, old: str | None,
     new: str | None, now: datetime.datetime, reason: str, public_reason: str,
 ) -> list[reservation_model.Assignment]:
-    """Return the assignments that change as one host takes another's place.
+    """Return the changed assignments when a host replaces another.
 
-    It has the new one from now on, or from its start.
+    The reservation has the new host from now on, or from its start.
 
     :param old: the host that is LOST, None if one is only added
     :param new: the host that it gets, None if there is none
@@ -149,9 +148,9 @@ def exchange(
 
 def status_after(reservation: reservation_model.Reservation, reason: str,
         public_reason: str | None) -> Mapping[str, Any]:
-    """Return status and reasons of one whose hosts have changed.
+    """Return status and reasons of a reservation whose hosts have changed.
 
-    :param reason: why a host was taken from it, if one was
+    :param reason: why a host was lost, if one was
     :param public_reason: the same for its owner
     """
     missing = reservation.quantity - len(reservation.held)
@@ -164,7 +163,7 @@ def status_after(reservation: reservation_model.Reservation, reason: str,
                 f"{said}: {public_reason}" if public_reason else said),
         }
     if reservation.status == reservation_model.DEGRADED:
-        # It starts when its hosts are empty, and not by being whole.
+        # It starts when its hosts are empty, not when it is complete.
         status = (
             reservation_model.PENDING if reservation.ready_at is None
             else reservation_model.ACTIVE)
@@ -178,7 +177,7 @@ def status_after(reservation: reservation_model.Reservation, reason: str,
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReturnHost:
-    """That a host comes back, in place of another if that is named."""
+    """Return a host to its reservation, in place of another if named."""
 
     host: str
     instead_of: str | None = None
@@ -186,14 +185,14 @@ class ReturnHost:
 
 def returns(quantity: int, held: Mapping[str, int], lost: Mapping[str,
         int]) -> tuple[ReturnHost, ...]:
-    """Return which hosts that a reservation has lost come back to it.
+    """Return the lost hosts that come back to a reservation.
 
-    Those on which its servers run: first where one is missing, then in place
-    of one on which none does, and else on top, for its project was promised
+    Hosts on which its servers run: first where one is missing, then in place
+    of one without its servers, and else on top, since its project was promised
     hosts of its own.
 
     :param held: how many of its servers run on each host that it has
-    :param former: the same of those that it has lost, and that are free
+    :param lost: the same of hosts that it has lost, and that are free
     """
     missing = quantity - len(held)
     unused = sorted(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describes a host by properties that a query can name.
+"""Builds the properties of a host that a query can name.
 
-As Nova's API has them for a hypervisor, with what Placement has of it.
+They are those of the hypervisor in Nova's API, and of its provider in
+Placement.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-# Of a hypervisor in Nova's API, as they are there.
+# Properties of a hypervisor in Nova's API.
 _OF_HYPERVISOR = (
     'hypervisor_hostname', 'hypervisor_type', 'hypervisor_version', 'state',
     'status', 'vcpus', 'memory_mb', 'local_gb')
 
-# No more values of one property than this are listed.
+# The most values of one property that are listed.
 MAX_VALUES = 100
 
-# And none that is longer.
+# The longest value that is listed.
 _MAX_LENGTH = 255
 
 FLOPS_PER_WATT = 'flops_per_watt'
@@ -27,7 +28,7 @@ def of_host(
     hypervisor: Mapping[str, Any], zone: str | None,
     aggregates: Collection[str], inventories: Mapping[str, int],
     traits: Collection[str], ) -> dict[str, Any]:
-    """{name: number, str, bool or list of str} of one host.
+    """Return {name: number, str, bool or list of str} of a host.
 
     :param hypervisor: as Nova's API has it
     :param zone: the name of its availability zone, None if unknown
@@ -50,7 +51,7 @@ def of_host(
 
 
 def _flatten(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """{prefix.name: value} of what a query can compare."""
+    """Return {prefix.name: value} of values that a query can compare."""
     found = {}
     for name, value in values.items():
         path = f'{prefix}.{name}'
@@ -64,12 +65,13 @@ def _flatten(prefix: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def extra(values: Mapping[str, Any]) -> dict[str, Any]:
-    """{extra.name: value} of what an administrator has given a host."""
+    """Return {extra.name: value} of an administrator's properties of a host.
+    """
     return {f'extra.{name}': value for name, value in values.items()}
 
 
 def describe(hosts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """What there is to ask for.
+    """Return the properties that a query can name.
 
     :param hosts: the properties of each host
     :returns: [{'name', 'type', 'values'}] by name; type is 'number', 'text',
@@ -97,7 +99,7 @@ def _type(value: object) -> str:
 
 
 def _some(values: Iterable[Any]) -> list[Any]:
-    """The first ones, in an order of their own, numbers before text."""
+    """Return the first values in order, numbers before text."""
     short = [value for value in values
              if not isinstance(value, str) or len(value) <= _MAX_LENGTH]
     return sorted(short, key=lambda value: (

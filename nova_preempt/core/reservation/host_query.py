@@ -37,14 +37,14 @@ Scalar: TypeAlias = str | int | float
 Properties: TypeAlias = Mapping[str, object]
 Test: TypeAlias = Callable[[Properties], bool]
 
-# A query comes from a user and is held against every host.
+# A query comes from a user and is evaluated for every host.
 MAX_DEPTH = 16
 MAX_ITEMS = 500
 MAX_STRING = 255
 MAX_TEXT = 65536
-# What it may cost to hold a query against one host, in values that are looked
-# up or compared; what a property that is a list counts for, which traits and
-# features of processors hardly are longer than; and what is looked at of it.
+# The highest cost of a query for one host, in values that are compared; the
+# cost of a property that is a list, of about the number of traits or processor
+# features; and the most elements of it that are read.
 MAX_WORK = 2000
 LIST_WORK = 100
 MAX_LIST = 1000
@@ -66,12 +66,12 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,40}(\.[0-9]{0,40})?", re.ASCII)
 
 
 class InvalidQuery(ValueError):
-    """The value is no query; the message names the place."""
+    """Raised for an invalid query; the message names the place."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Query:
-    """A query that parse() has read.
+    """A parsed query.
 
     :ivar names: of the properties it refers to, without "$"
     """
@@ -80,7 +80,7 @@ class Query:
     _test: Test = dataclasses.field(repr=False, compare=False)
 
     def matches(self, properties: Properties) -> bool:
-        """Tell whether a host with these properties is meant.
+        """Tell whether a host with these properties matches.
 
         :param properties: {name: a string, number or bool, or a list of
             these}; others count as missing
@@ -89,11 +89,11 @@ class Query:
 
 
 def parse(query: object) -> Query:
-    """Return the Query that a JSON value, or a string that holds one, is.
+    """Return the Query of a JSON value, or of a string that holds one.
 
-    None, an empty list and an empty string mean every host.
+    None, an empty list and an empty string match every host.
 
-    :raises InvalidQuery: it is none
+    :raises InvalidQuery: it is invalid
     """
     query = load(query)
     if isinstance(query, list | tuple) and not query:
@@ -104,11 +104,11 @@ def parse(query: object) -> Query:
 
 
 def load(query: object) -> object:
-    """Return the JSON value that a string holds; anything else as it is.
+    """Return the JSON value that a string holds; other values unchanged.
 
-    None and a string without any are an empty list.
+    None and a blank string become an empty list.
 
-    :raises InvalidQuery: it holds none
+    :raises InvalidQuery: the string holds no JSON
     """
     if isinstance(query, str):
         query = _load(query)
@@ -130,7 +130,7 @@ def _load(text: str) -> object:
 
 
 class _Parser:
-    """Makes functions of a query, and counts what it has seen."""
+    """Compiles a query to a function, and counts its cost."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -177,7 +177,7 @@ class _Parser:
             for number, value in enumerate(query[1:], 1)]
         if len(values) < 2:
             raise InvalidQuery(f'{place}: "{name}" takes at least two values')
-        # The same value twice says nothing new.
+        # Duplicates change nothing.
         others = list(dict.fromkeys(values[1:]))
         self._work += _work([values[0], *others])
         if self._work > MAX_WORK:
@@ -216,7 +216,7 @@ _Value: TypeAlias = tuple[Scalar] | _Reference
 
 
 def _work(values: Iterable[_Value]) -> int:
-    """Return how many values a comparison looks at."""
+    """Return how many values a comparison evaluates."""
     return sum(
         LIST_WORK if isinstance(value, _Reference) else 1 for value in values)
 
@@ -246,9 +246,9 @@ def _comparison(name: str, first: _Value, others: Sequence[_Value]) -> Test:
 
 
 def _any_in(ours: Sequence[Scalar], theirs: Sequence[Scalar]) -> bool:
-    """Tell whether one of these is equal to one of those, as _holds() has it.
+    """Tell whether a value of one list equals one of the other.
 
-    In time that grows with their number, not with its square.
+    Equal as _holds() has it, in time linear in their number.
     """
     texts, numbers = _sorts(theirs)
     own_texts, own_numbers = _sorts(ours)
@@ -263,7 +263,7 @@ def _sorts(values: Sequence[Scalar]) -> tuple[set[str], set[int | float]]:
 
 
 def _meet(numbers: set[int | float], texts: set[str]) -> bool:
-    """Tell whether a number is equal to a string."""
+    """Tell whether any number equals any string."""
     if not numbers:
         return False
     read = {text: _number(text) for text in texts}
@@ -273,7 +273,7 @@ def _meet(numbers: set[int | float], texts: set[str]) -> bool:
 
 
 def _look_up(value: _Value, properties: Properties) -> Sequence[Scalar] | None:
-    """Return what stands in its place, None if the host has it not."""
+    """Return the values of an operand, None if the host has none."""
     if not isinstance(value, _Reference):
         return value
     found = properties.get(value.name)
@@ -289,7 +289,7 @@ def _look_up(value: _Value, properties: Properties) -> Sequence[Scalar] | None:
 
 
 def _scalar(value: object) -> Scalar | None:
-    """Return what is compared, None if this is nothing to compare."""
+    """Return the comparable value, None if there is none."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -321,7 +321,7 @@ def _number(value: Scalar) -> int | float | None:
 
 
 def _short(value: object) -> str:
-    """Return what a message can show of anything."""
+    """Return a short text of any value for a message."""
     if isinstance(value, int) and not isinstance(value, bool):
         return "a number that large" if abs(value) > MAX_NUMBER else str(value)
     if isinstance(value, str):

@@ -18,7 +18,7 @@ from nova_preempt.core.reservation import reservation_model
 
 
 class Kind(enum.IntEnum):
-    """Kinds of events, in their order at one time, so that hosts get free."""
+    """Kinds of events, ordered at one time so that hosts are freed first."""
 
     END = 0
     BEFORE_END = 1
@@ -31,7 +31,7 @@ _Event: TypeAlias = tuple[int, Kind, str]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ApplyEvent:
-    """Change these reservations as change() says of each, if it still does.
+    """Apply change() to each of these reservations.
 
     A reservation may have changed meanwhile, and be ready since.
     """
@@ -42,10 +42,10 @@ class ApplyEvent:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """Values that one step keeps for the next.
+    """State that one step keeps for the next.
 
-    :ivar reservations: those of the last step
-    :ivar to_come: their events that it has not told, in order
+    :ivar reservations: the argument of the last step
+    :ivar to_come: their events that are not due yet, in order
     """
 
     reservations: Sequence[reservation_model.Reservation] = ()
@@ -54,10 +54,10 @@ class Memory:
 
 def step(reservations: Sequence[reservation_model.Reservation], told: Memory,
         now_us: int) -> controller.Step[ApplyEvent, Memory]:
-    """Tell the events that are due, those of one time and kind together.
+    """Return the events that are due, grouped by time and kind.
 
-    An event is told once for each change of its reservation: who is not ready
-    at its start starts as its controller says.
+    An event is returned once for each change of its reservation: a reservation
+    that is not ready at its start is started by its own controller.
 
     :param reservations: the open ones; one that has not changed is the same
         object as in the last step
@@ -76,7 +76,7 @@ def step(reservations: Sequence[reservation_model.Reservation], told: Memory,
 def _updated(
     to_come: Sequence[_Event], before: Sequence[reservation_model.Reservation],
     now: Sequence[reservation_model.Reservation], ) -> tuple[_Event, ...]:
-    """Return what is to come with the events of reservations that changed."""
+    """Return the future events, updated for changed reservations."""
     old, new = set(map(id, before)), set(map(id, now))
     gone = {each.uuid for each in before if id(each) not in new}
     found = [event for event in to_come if event[2] not in gone]
@@ -86,7 +86,7 @@ def _updated(
 
 
 def _events(reservation: reservation_model.Reservation) -> Iterator[_Event]:
-    """Yield what is still to come of an open reservation."""
+    """Yield the future events of an open reservation."""
     uuid, end_us = reservation.uuid, reservation.end_s * SECOND
     yield end_us, Kind.END, uuid
     if reservation.ready_at is None:
@@ -97,7 +97,7 @@ def _events(reservation: reservation_model.Reservation) -> Iterator[_Event]:
 
 
 def is_ready(reservation: reservation_model.Reservation) -> bool:
-    """Whether it has hosts, and all that it has are empty."""
+    """Tell whether it has hosts, and all of them are empty."""
     held = [host for host in reservation.hosts
             if host.status != reservation_model.LOST]
     return bool(held) and all(host.status == reservation_model.READY
@@ -107,11 +107,12 @@ def is_ready(reservation: reservation_model.Reservation) -> bool:
 def change(
     reservation: reservation_model.Reservation, kind: Kind,
     now: datetime.datetime, *, enabled: bool = True, ) -> Mapping[str, Any]:
-    """Return what changes of a reservation now, by name; nothing if it is
-    not so far, or has happened.
+    """Return the values that an event changes in a reservation, by name.
+
+    Empty if it is not due, or has happened.
 
     :param now: naive and in UTC
-    :param enabled: whether any may start
+    :param enabled: whether reservations may start
     """
     now_us, at = reservation_model.to_us(now), now.replace(microsecond=0)
     if reservation.status not in reservation_model.OPEN or not any(
@@ -124,7 +125,7 @@ def change(
         return _end(reservation)
     if not enabled or not is_ready(reservation):
         return {}
-    # A degraded one stays so: it has started, with fewer hosts.
+    # A degraded reservation stays degraded: it starts with fewer hosts.
     return {"status": reservation_model.ACTIVE
             if reservation.status == reservation_model.PENDING
             else reservation.status, "ready_at": at}

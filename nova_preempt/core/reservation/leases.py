@@ -2,10 +2,9 @@
 
 """Leases: the times for which projects have hosts for themselves.
 
-The scheduler asks where a request may go, power control which hosts have to
-be on, the calendar when a host is free: of one and the same Leases. Times are
-whole seconds since the epoch, intervals half-open: [start, end). Hosts go by
-their node name (hypervisor_hostname).
+The scheduler, power control and the calendar share one Leases. Times are whole
+seconds since the epoch, intervals half-open: [start, end). Hosts go by their
+node name (hypervisor_hostname).
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from nova_preempt.core.reservation import reservation_model
 
 PENDING = "pending"
 ACTIVE = "active"
-ENDED = "ended"  # only in an answer to a question after one lease
+ENDED = "ended"  # only in a look-up by id
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Lease:
-    """The hosts that one project has for itself, from start_s to end_s.
+    """The hosts of one project from start_s to end_s.
 
-    :ivar unready: those of the hosts that others are still on: nobody else
-        comes, but its owner waits
+    :ivar unready: the hosts that are not empty yet: closed to everybody, the
+        owner included
     """
 
     id: str
@@ -45,12 +44,12 @@ class Lease:
 def make(
     id: str, project_id: str, status: str, start_s: int, end_s: int,
     hosts: Mapping[str, str], *, ready: bool, ) -> Lease:
-    """Return the Lease that a reservation of this status is.
+    """Return the lease of a reservation of this status.
 
-    :param hosts: {name: status} of those that are not LOST
+    :param hosts: {name: status} of hosts that are not LOST
     :param ready: whether they were empty once
     """
-    # Before the start all of them are looked at, and nobody comes.
+    # Before its start a lease is closed anyway.
     unready = frozenset(
         name for name, how in hosts.items() if ready
         and how != reservation_model.READY)
@@ -60,7 +59,7 @@ def make(
 
 
 def of(reservation: reservation_model.Reservation) -> Lease:
-    """Return the Lease that a Reservation is."""
+    """Return the lease of a reservation."""
     return make(
         reservation.uuid, reservation.project_id, reservation.status,
         reservation.start_s, reservation.end_s,
@@ -81,13 +80,13 @@ def _status(status: str, *, ready: bool) -> str:
 
 
 class Leases:
-    """Leases by their ids and by their hosts.
+    """Immutable index of leases by id and by host.
 
-    They are pending or active, but for some that somebody has asked after:
-    no host is theirs.
+    They are pending or active, but for leases that were looked up by id: those
+    have no hosts.
 
-    It never changes: updated() returns another one, in which only what has
-    changed is new, so that many may read the one while the other is made.
+    updated() returns a changed copy that shares unchanged parts, so that
+    readers need no lock.
 
     :ivar busy: {host: when it is leased}, as calendar.merged() has it
     """
@@ -102,9 +101,9 @@ class Leases:
 
     def updated(
         self, changed: Iterable[Lease], gone: Iterable[str] = ()) -> Leases:
-        """Return the same with these instead of those of the same ids.
+        """Return a copy with these leases added or replaced.
 
-        :param gone: ids of leases that are none any more
+        :param gone: ids of leases to remove
         """
         made = Leases()
         made._by_id = dict(self._by_id)
@@ -145,14 +144,14 @@ class Leases:
             del self.busy[host]
 
     def __iter__(self) -> Iterator[Lease]:
-        """Go through the leases by their start."""
+        """Iterate over the leases by start."""
         return iter(
             sorted(
                 self._by_id.values(),
                 key=lambda lease: (lease.start_s, lease.id), ))
 
     def __eq__(self, other: object) -> bool:
-        """Return whether they are the same leases on the same hosts."""
+        """Tell whether they have the same leases on the same hosts."""
         if not isinstance(other, Leases):
             return NotImplemented
         return (self._by_id, self.busy) == (other._by_id, other.busy)
@@ -160,28 +159,28 @@ class Leases:
     __hash__ = None  # type: ignore[assignment]
 
     def get(self, lease_id: str) -> Lease | None:
-        """Return the Lease of this id, None if there is none."""
+        """Return the lease of this id, None if there is none."""
         return self._by_id.get(lease_id)
 
     def is_free(self, host: str, start_s: int, end_s: int) -> bool:
-        """Return whether nobody has the host in [start_s, end_s)."""
+        """Tell whether the host is not leased in [start_s, end_s)."""
         return calendar.is_free(self.busy.get(host, ()), start_s, end_s)
 
     def free_s(self, host: str, now_s: int) -> float:
-        """Return for how many seconds from now on nobody has the host.
+        """Return for how many seconds from now on the host is not leased.
 
-        0 if somebody has it now, infinity if nobody will.
+        0 if it is leased now, infinity if it never will be.
         """
-        # What is past is hardly ever there: most often this is the first.
+        # Past intervals are rare: most often this is the first.
         for start_s, end_s in self.busy.get(host, ()):
             if end_s > now_s:
                 return max(0, start_s - now_s)
         return math.inf
 
     def needed(self, now_s: int, until_s: int) -> dict[str, int]:
-        """Return which hosts somebody has from now until then.
+        """Return the hosts that are leased from now until then.
 
-        :returns: {host: from when on, without a break}, both ends included
+        :returns: {host: start of the lease}, both ends included
         """
         found = {}
         for host, intervals in self.busy.items():
@@ -195,12 +194,12 @@ class Leases:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ReservedHosts:
-    """Where a request that names reservations may go.
+    """The hosts that a request with reservations may use.
 
     :ivar hosts: the names of the nodes
-    :ivar own_hosts: the same with those that others are still on
-    :ivar reason: why it may go nowhere, "" if it may
-    :ivar known: whether that is for certain
+    :ivar own_hosts: these, and hosts that are not empty yet
+    :ivar reason: why it may use none, "" if it may
+    :ivar known: whether that is certain
     """
 
     hosts: frozenset[str] = frozenset()
@@ -210,19 +209,19 @@ class ReservedHosts:
 
     @property
     def is_void(self) -> bool:
-        """Whether a server that exists already goes where any other may.
+        """Tell whether an existing server may use any other host.
 
-        It cannot get rid of the reservations that it names, though they are
-        over, or were never there.
+        It cannot drop the reservations that it names, though they are over, or
+        never existed.
         """
         return self.known and bool(self.reason)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Guard:
-    """How long before a lease its hosts take no more servers of others.
+    """How long before a lease its hosts are closed to other servers.
 
-    :ivar guard_s: servers that are not preemptible, in seconds
+    :ivar guard_s: for servers that are not preemptible, in seconds
     """
 
     guard_s: int
@@ -234,13 +233,13 @@ class Guard:
     def lead_s(
         self, preemptible: bool, minimum_runtime_s: int, notice_s: int | None
     ) -> int:
-        """Return for how long a server must have its host for itself.
+        """Return for how long a server must have its host before a lease.
 
-        A preemptible one until its notice would have to begin, and what it
-        was promised to run for comes before the notice.
+        For a preemptible server: its minimum run time, then the time that its
+        eviction takes.
 
-        :param minimum_runtime_s: what its flavor promises
-        :param notice_s: what its flavor asks for
+        :param minimum_runtime_s: of its flavor
+        :param notice_s: of its flavor
         """
         if not preemptible:
             return self.guard_s
@@ -251,11 +250,11 @@ class Guard:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LeaseView:
-    """Leases as they are looked at now.
+    """Leases at a time.
 
     :ivar leases: None if none were ever read
-    :ivar fresh: whether they are as new as they must be
-    :ivar fail_open: whether they are forgotten while they are not
+    :ivar fresh: whether they are recent enough
+    :ivar fail_open: whether stale leases are ignored
     """
 
     leases: Leases | None
@@ -264,7 +263,7 @@ class LeaseView:
     now_s: int
 
     def free_s(self, host: str) -> float:
-        """Return the same as Leases for a request that names none."""
+        """Return Leases.free_s() for a request that names no reservation."""
         if not self.fresh and self.fail_open:
             return math.inf
         if self.leases is None:
@@ -272,7 +271,7 @@ class LeaseView:
         return self.leases.free_s(host, self.now_s)
 
     def may_take(self, host: str, lead_s: float) -> bool:
-        """Return whether a server may go there that names no reservation.
+        """Tell whether a host takes a server that names no reservation.
 
         :param lead_s: see Guard
         """
@@ -280,7 +279,8 @@ class LeaseView:
 
     def answer(self, lease_ids: Iterable[str],
             project_id: str) -> ReservedHosts:
-        """Return the Answer for a request of a project that names these."""
+        """Return the hosts for a request of a project that names these leases.
+        """
         if self.leases is None or not (self.fresh or self.fail_open):
             return ReservedHosts(
                 reason="Reservations cannot be looked up: the lease "
@@ -318,7 +318,7 @@ class LeaseView:
 
 
 def is_long_enough(free_s: float, lead_s: float) -> bool:
-    """Return whether a host that is free for so long takes a server.
+    """Tell whether a host that is free for so long takes a server.
 
     :param lead_s: see Guard
     """

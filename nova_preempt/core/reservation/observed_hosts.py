@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts, and what the controller of an open reservation looks at."""
+"""Hosts, and the input of the controller of an open reservation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from nova_preempt.core.reservation import reservation_model
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Host:
-    """A node on which servers can run, as it was read last.
+    """A compute node, as it was read last.
 
     :ivar state: up or down; up if it is off but can be woken
     :ivar status: enabled or disabled; enabled if it is off but can be woken
-    :ivar properties: what queries see of it
-    :ivar asleep: what is known of it if it is not on, None if it is
+    :ivar properties: see host_properties
+    :ivar asleep: its power state if it is not on, None if it is
     :ivar dark: whether its cell cannot be read
     """
 
@@ -38,11 +38,11 @@ class Host:
 
     @property
     def is_usable(self) -> bool:
-        """Whether Nova would place a server there, were it on."""
+        """Tell whether Nova would place a server there, were it on."""
         return self.state == "up" and self.status == "enabled"
 
     def as_reported(self, service: Mapping[str, Any]) -> Host:
-        """Return the same as Nova has its service now, if it knows."""
+        """Return the host with the current state of its service, if known."""
         if "state" not in service:
             return self
         changed = {"state": "down" if service.get("forced_down")
@@ -53,7 +53,7 @@ class Host:
 
 
 class ReservationView(Protocol):
-    """An open reservation, its hosts and what is on them, as they are now."""
+    """An open reservation, its hosts and their servers, as they are now."""
 
     @property
     def reservation(self) -> reservation_model.Reservation:
@@ -61,18 +61,18 @@ class ReservationView(Protocol):
 
     @property
     def leads_s(self) -> Collection[float]:
-        """How long before a start there is anything to do."""
+        """The times before a start at which there is something to do."""
 
     @property
     def down(self) -> Collection[str]:
-        """The names of hosts that are given up; see healing."""
+        """The names of hosts to replace; see down_host_controller."""
 
     @property
     def running(self) -> Mapping[str, reservation_model.Reservation]:
-        """The reservations whose servers stay where they are."""
+        """The reservations whose servers are not drained."""
 
     def host(self, name: str) -> Host | None:
-        """Return a host, None if nobody lists it."""
+        """Return a host, None if it is not listed."""
 
     def servers(self, name: str) -> Sequence[drain_rules.Server]:
         """Return the servers that are on a host."""
@@ -84,7 +84,7 @@ class ReservationView(Protocol):
         """Return the uuids of servers whose eviction has begun."""
 
     def is_free(self, name: str, servers: Collection[str]) -> bool | None:
-        """Whether only these servers use a host, None if nobody can tell."""
+        """Tell whether only these servers use a host, None if unknown."""
 
     def candidates(self) -> Sequence[str]:
         """Return the hosts that it could be given, the best ones first."""

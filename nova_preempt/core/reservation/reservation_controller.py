@@ -3,7 +3,7 @@
 
 Its hosts are drained in time for its start, it starts when they are empty,
 hosts that are down or cannot be emptied are replaced, and servers of others
-are turned away afterwards. lease_events decides when it ends.
+are removed afterwards. lease_event_controller decides when it ends.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from nova_preempt.core.reservation import lease_event_controller
 from nova_preempt.core.reservation import observed_hosts
 from nova_preempt.core.reservation import reservation_model
 
-#: How often a host is looked for, in seconds, that a reservation misses
-#: although nothing is known to have changed.
+#: How often a missing host of a reservation is looked for, in seconds, while
+#: nothing is known to have changed.
 INCOMPLETE_S = 60
 
 
 class Loss(enum.Enum):
-    """Why a host is taken from a reservation."""
+    """Reasons for which a reservation loses a host."""
 
     DOWN = "down"
     OCCUPIED = "occupied"
@@ -45,7 +45,7 @@ class Evict:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Migrate:
-    """Move a normal server away from a host."""
+    """Migrate a normal server away from a host."""
 
     host: str
     server: str
@@ -53,7 +53,7 @@ class Migrate:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TurnAway:
-    """Report servers on a host that the reservation has for itself."""
+    """Report servers of others on a host of the reservation."""
 
     host: str
     servers: tuple[str, ...]
@@ -75,7 +75,7 @@ class ReplaceHost:
     :ivar loss: why it loses that host
     :ivar or_lose: whether it loses the host even if no candidate is free
     :ivar residents: the servers on the host
-    :ivar blocking: uuids of those that will not be gone in time
+    :ivar blocking: uuids of servers that will not be gone in time
     """
 
     host: str | None
@@ -88,7 +88,7 @@ class ReplaceHost:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StartReservation:
-    """Let the reservation start."""
+    """Start the reservation."""
 
 
 Intent: TypeAlias = (Evict | Migrate | TurnAway | SetHost | ReplaceHost
@@ -97,10 +97,10 @@ Intent: TypeAlias = (Evict | Migrate | TurnAway | SetHost | ReplaceHost
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Memory:
-    """Values that one step keeps of a reservation for the next.
+    """State of a reservation that one step keeps for the next.
 
     :ivar since_us: since when each host is waited for
-    :ivar swapped_us: when another host was last looked for in its place
+    :ivar swapped_us: when a replacement of each host was last looked for
     """
 
     since_us: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -110,7 +110,7 @@ class Memory:
 def is_due(
     reservation: reservation_model.Reservation, leads_s: Collection[float],
     down: Collection[str], now_us: int, ) -> bool:
-    """Whether a step can intend anything.
+    """Tell whether a step can have intents.
 
     For the parameters see observed_hosts.ReservationView.
     """
@@ -123,7 +123,7 @@ def is_due(
 def is_near(
     reservation: reservation_model.Reservation, leads_s: Collection[float],
     now_us: int) -> bool:
-    """Whether it is time to look at the hosts of a reservation."""
+    """Tell whether it is time to look at the hosts of a reservation."""
     return _to_start_s(reservation, now_us) <= _early_s(leads_s)
 
 
@@ -138,10 +138,10 @@ def _to_start_s(reservation: reservation_model.Reservation,
 
 def step(view: observed_hosts.ReservationView, memory: Memory,
         now_us: int) -> controller.Step[Intent, Memory]:
-    """Decide what comes next for an open reservation.
+    """Decide the next step of an open reservation.
 
-    Where it has to get other hosts that is decided first, and ``wake_at_us``
-    is now: what follows depends on the hosts that it gets.
+    If it needs other hosts, that is decided first, and ``wake_at_us`` is now:
+    the rest depends on the hosts that it gets.
 
     :param now_us: since the epoch
     """
@@ -169,7 +169,7 @@ def step(view: observed_hosts.ReservationView, memory: Memory,
 
 
 def _other_hosts(view: observed_hosts.ReservationView) -> tuple[Intent, ...]:
-    """Return what changes the hosts of a reservation at once."""
+    """Return the intents that change the hosts of a reservation."""
     reservation = view.reservation
     down = [name for name in reservation.held if name in view.down]
     if down:
@@ -198,7 +198,7 @@ def _own(view: observed_hosts.ReservationView, name: str) -> int:
 
 
 class _HostSteps:
-    """Collects what is to be done on one host after the other."""
+    """Collects the intents for one host after the other."""
 
     def __init__(self, view: observed_hosts.ReservationView, memory: Memory,
                  now_us: int) -> None:
@@ -215,13 +215,13 @@ class _HostSteps:
         self._has_strangers = False
 
     def step(self, wake_at_us: int | None) -> controller.Step[Intent, Memory]:
-        """Return what has been collected."""
+        """Return the collected intents."""
         return controller.Step(
             tuple(self._intents), Memory(self._since_us, self._swapped_us),
             wake_at_us)
 
     def finish(self) -> controller.Step[Intent, Memory]:
-        """Return what has been collected once all hosts were looked at."""
+        """Return the collected intents once all hosts were looked at."""
         reservation = dataclasses.replace(
             self._reservation, hosts=tuple(self._hosts.values()))
         if lease_event_controller.change(reservation,
@@ -246,10 +246,10 @@ class _HostSteps:
         return self.step(self._now_us + round(in_s * SECOND))
 
     def turn_away(self, name: str, seen: observed_hosts.Host) -> None:
-        """See to it that nobody else is on a host that has been empty.
+        """Drain servers of others from a host that has been empty.
 
-        A server that was being scheduled at the start, or that somebody has
-        put there by hand, goes as it would have gone before.
+        Such a server was being scheduled at the start, or was put there by an
+        administrator; it is drained as before the start.
         """
         servers = () if seen.dark else self._view.servers(name)
         strangers = tuple(server.uuid for server in servers
@@ -261,9 +261,9 @@ class _HostSteps:
 
     def keep_empty(self, host: reservation_model.Assignment,
                    seen: observed_hosts.Host) -> bool:
-        """See to it that a host is empty until the reservation starts.
+        """Drain a host until the reservation starts.
 
-        :returns: whether another host takes its place
+        :returns: whether another host replaces it
         """
         name = host.host
         found, residents = self._look(name, seen)
@@ -290,7 +290,7 @@ class _HostSteps:
 
     def _look(self, name: str, seen: observed_hosts.Host) -> tuple[
             drain_rules.DrainStep, tuple[drain_rules.Server, ...]]:
-        """Return what is to be done on a host, and who is there."""
+        """Return the drain step of a host, and its servers."""
         waits = drain_rules.DrainStep(waiting=True)
         residents: tuple[drain_rules.Server, ...] = ()
         if seen.asleep is not None and not seen.dark:
@@ -308,7 +308,7 @@ class _HostSteps:
                          else dataclasses.replace(found, empty=is_free))
                 self._next_s = max(self._next_s, 0.0 if is_free else math.inf)
                 return found, residents
-        # Nothing has to be done before the first of them has to go.
+        # Nothing has to be done before the first of them is due.
         is_quiet = found == drain_rules.DrainStep(
             lead_s=found.lead_s) and residents
         self._next_s = max(self._next_s,
@@ -318,7 +318,7 @@ class _HostSteps:
     def _drain(self, name: str, servers: Sequence[drain_rules.Server]
                ) -> tuple[drain_rules.DrainStep,
                    tuple[drain_rules.Server, ...]]:
-        """Have those leave a host whose time has come."""
+        """Evict and migrate the servers of a host that are due."""
         residents = {server.uuid: drain_rules.classified(
             server, self._reservation.uuid, self._view.running, self._now_us)
             for server in servers}
@@ -345,33 +345,33 @@ class _HostSteps:
                                                              status))
 
     def _may_swap(self, name: str) -> bool:
-        """Whether to look for another host, which takes time, now."""
+        """Tell whether to look for a replacement now, which is expensive."""
         if self._is_recent(self._swapped_us.get(name), drain_rules.SWAP_S):
             return False
         self._swapped_us[name] = self._now_us
         return True
 
     def _is_recent(self, when_us: int | None, within_s: int) -> bool:
-        """Whether that was so lately, and not before the clock was set."""
+        """Tell whether that was lately, and not in the future."""
         return when_us is not None and (
             0 <= self._now_us - when_us < within_s * SECOND)
 
     def _is_late(self, name: str, found: drain_rules.DrainStep,
             patience_s: float) -> bool:
-        """Whether a host should have been empty by now.
+        """Tell whether a host should have been empty by now.
 
-        A host that was seen late, since it was reserved at once, came in
-        another's place or nobody looked, has the time that it would have had.
+        A host that is drained late, since it was reserved at once, replaced
+        another or no engine ran, gets the time that it would have had.
         """
         since_us = min(self._since_us.get(name, self._now_us), self._now_us)
         if found.waiting and not found.blocking:
-            # That may take as long as it takes.
+            # The end of another reservation has no time limit here.
             self._since_us[name] = self._now_us
             return False
         self._since_us[name] = since_us
         if self._to_start_s > 0 or (
                 self._now_us - since_us < patience_s * SECOND):
             return False
-        # It may be given another try.
+        # A later attempt starts anew.
         del self._since_us[name]
         return True

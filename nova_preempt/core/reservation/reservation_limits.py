@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Limits on what a project may reserve."""
+"""Limits on the reservations of a project."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from nova_preempt.core.reservation import reservation_model
 
-#: Names of options in [reservation], and of what a project may have of its
-#: own. -1 is no limit.
+#: Names of options in [reservation], and of limits of a project. -1 is no
+#: limit.
 LIMITS = (
     "max_reservations",
     "max_hosts",
@@ -20,7 +20,7 @@ LIMITS = (
 
 
 class LimitExceeded(Exception):
-    """It would be too much; the message says which limit, and by how much."""
+    """Raised if a limit is exceeded; names the limit and the amounts."""
 
 
 class Limits:
@@ -38,7 +38,7 @@ class Limits:
         return None if value < 0 else value
 
     def check(self, name: str, asked: int, used: int = 0) -> None:
-        """Refuse what goes beyond a limit.
+        """Raise if a limit is exceeded.
 
         :raises LimitExceeded:
         """
@@ -50,7 +50,7 @@ class Limits:
 
     def check_request(
         self, quantity: int, duration_s: int, in_s: int) -> None:
-        """Refuse what would be too much whenever it starts.
+        """Raise if a request exceeds limits whenever it starts.
 
         :param in_s: how far ahead it may begin at the earliest
         """
@@ -61,9 +61,9 @@ class Limits:
     def check_usage(
         self, quantity: int, start_s: int, end_s: int,
         others: Collection[reservation_model.Reservation], ) -> None:
-        """Refuse what would be too much with what the project has.
+        """Raise if a reservation exceeds limits together with the others.
 
-        :param others: its other open Reservations
+        :param others: the other open reservations of the project
         """
         self.check("max_reservations", 1, len(others))
         self.check_hosts(quantity, start_s, end_s, others)
@@ -71,7 +71,7 @@ class Limits:
     def check_hosts(
         self, quantity: int, start_s: int, end_s: int,
         others: Collection[reservation_model.Reservation], ) -> None:
-        """Refuse more hosts at once than the project may have."""
+        """Raise if the project would have too many hosts at once."""
         if self.get("max_hosts") is not None:
             self.check("max_hosts", quantity,
                        hosts_at_once(others, start_s, end_s))
@@ -80,15 +80,14 @@ class Limits:
 def hosts_at_once(
     reservations: Iterable[reservation_model.Reservation], start_s: int,
     end_s: int) -> int:
-    """Return how many hosts these have at most at any time of [start_s,
-    end_s)."""
+    """Return the most hosts reserved at any time of [start_s, end_s)."""
     changes = []
     for each in reservations:
         begin_s, finish_s = max(each.start_s, start_s), min(each.end_s, end_s)
         if begin_s < finish_s:
             changes += [(begin_s, each.quantity), (finish_s, -each.quantity)]
     most = hosts = 0
-    # At the same second, hosts are given back before others are taken.
+    # At the same second, hosts are released before others are reserved.
     for _time_s, change in sorted(changes):
         hosts += change
         most = max(most, hosts)

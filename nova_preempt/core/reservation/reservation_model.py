@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-"""Reservations: the nouns that all who deal with them share."""
+"""Data model of reservations, shared by all modules that handle them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ACTIVE = 'active'        # its hosts are its own
 DEGRADED = 'degraded'    # either of these, with fewer hosts than were asked
 ENDED = 'ended'
 CANCELLED = 'cancelled'  # before it started
-ERROR = 'error'          # came to nothing; the reason says why
+ERROR = 'error'          # failed; see the reason
 OPEN = (PENDING, ACTIVE, DEGRADED)
 STATUSES = (*OPEN, ENDED, CANCELLED, ERROR)
 
 # Statuses of a host of a reservation. All but LOST are held.
-ASSIGNED = 'assigned'    # nothing was done yet
-EMPTYING = 'emptying'    # what runs there is on its way out
+ASSIGNED = 'assigned'    # not drained yet
+EMPTYING = 'emptying'    # is being drained
 READY = 'ready'          # is empty
 LOST = 'lost'            # is down, or could not be emptied
 
@@ -29,23 +29,23 @@ _EPOCH = datetime.datetime.fromisoformat('1970-01-01')
 
 
 def to_s(time: datetime.datetime) -> int:
-    """Whole seconds since the epoch of a naive UTC datetime."""
+    """Return whole seconds since the epoch of a naive UTC datetime."""
     delta = time - _EPOCH
     return delta.days * 86400 + delta.seconds
 
 
 def from_s(time_s: int) -> datetime.datetime:
-    """The naive UTC datetime; OverflowError if there is none."""
+    """Return the naive UTC datetime; OverflowError if there is none."""
     return _EPOCH + datetime.timedelta(seconds=time_s)
 
 
 def to_us(time: datetime.datetime) -> int:
-    """Microseconds since the epoch of a naive UTC datetime."""
+    """Return microseconds since the epoch of a naive UTC datetime."""
     return (time - _EPOCH) // datetime.timedelta(microseconds=1)
 
 
 def from_us(time_us: int) -> datetime.datetime:
-    """The naive UTC datetime; OverflowError if there is none."""
+    """Return the naive UTC datetime; OverflowError if there is none."""
     return _EPOCH + datetime.timedelta(microseconds=time_us)
 
 
@@ -58,7 +58,7 @@ class Assignment:
     end_at: datetime.datetime
     status: str = ASSIGNED
     reason: str = ''
-    # What its owner is told of that.
+    # The reason for its owner.
     public_reason: str | None = None
 
 
@@ -97,7 +97,7 @@ class Reservation:
 
     @property
     def held(self) -> tuple[str, ...]:
-        """The names of the hosts that it has, sorted."""
+        """Return the names of its hosts that are not lost, sorted."""
         return tuple(item.host for item in self.hosts if item.status != LOST)
 
     @property
@@ -113,11 +113,11 @@ HINT = "reservation"
 
 
 class InvalidHint(ValueError):
-    """The value of the hint names no reservations."""
+    """Raised for a malformed reservation hint."""
 
 
 def ids_in_hints(hints: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return the ids of reservations in hints, mostly none or one.
+    """Return the ids of reservations in scheduler hints, mostly none or one.
 
     :raises InvalidHint:
     """
