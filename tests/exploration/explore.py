@@ -45,7 +45,9 @@ class Exploration:
     def __init__(self, seed, chosen, trace=None, faults=True, settings=None):
         self._seed = seed
         self._operations = chosen
-        self.world = worlds.World(seed, trace, settings)
+        self.world = worlds.World(
+            seed, trace, operations.draw_settings(seed)
+            if settings is None else settings)
         self.world.faults.is_off = not faults
         self._checked = 0
 

@@ -120,6 +120,8 @@ class Servers:
             lambda: self._world.nova.act(uuid, 'lock', reason=reason))
 
     def set_meta(self, uuid, metadata):
+        self._world.watcher.notice(uuid)
+
         def write():
             server = self._world.nova.find(uuid)
             self._world.nova.check(server, _WITH_METADATA)

@@ -54,7 +54,8 @@ _NORMAL = [each for each in FLAVORS if not each.name.startswith('spot')]
 WEIGHTS = {
     'boot_spot': 30, 'boot_normal': 22, 'boot_several': 6, 'user_acts': 30,
     'user_deletes': 12, 'host_fails': 2, 'pause': 1, 'crash': 4,
-    'host_is_disabled': 1, 'cell_hangs': 1, 'administrator_acts': 6}
+    'host_is_disabled': 1, 'cell_hangs': 1, 'clock_jumps': 1,
+    'administrator_acts': 6}
 
 _ACTIONS = ('stop', 'start', 'shelve', 'unshelve', 'lock', 'unlock', 'pause',
             'unpause', 'resize', 'confirm_resize', 'revert_resize',
@@ -71,6 +72,39 @@ def draw(seed, count):
         range(0, over_s, 30)) + rng.uniform(0, 2))) for _ in range(count))
     return [Operation(number, at_s, kind) for number, (at_s, kind)
             in enumerate(zip(times, kinds, strict=True))]
+
+
+#: Options of operators; each seed draws some.
+SETTINGS = (
+    {('preemption', 'actions'): ['migrate', 'delete', 'shelve', 'stop']},
+    {('preemption', 'actions'): ['delete', 'shelve', 'stop', 'migrate']},
+    {('preemption', 'actions'): ['shelve', 'delete']},
+    {('preemption', 'actions'): ['stop', 'delete']},
+    {('preemption', 'honored_locks'): 'all'},
+    {('preemption', 'headroom'): 'VCPU:2'},
+    {('preemption', 'project_budget'): 2},
+    {('preemption', 'project_budget'): 2,
+     ('preemption', 'budget_window_s'): 60},
+    {('preemption', 'minimum_runtime_s'): 30},
+    {('preemption', 'stop_retention_s'): 100},
+    {('preemption', 'termination_timeout_s'): 20},
+    {('preemption', 'migrate_timeout_s'): 10},
+    {('preemption', 'notice_s'): 15},
+    {('preemption', 'consider'): 'always'},
+    {('preemption', 'max_waiting_requests'): 1},
+    {('preemption', 'maximum_runtime_s'): 150},
+)
+
+
+def draw_settings(seed):
+    """Return {(group, option): value} of a seed; of every third the defaults.
+    """
+    rng = random.Random(f'{seed} settings')
+    found = {}
+    if seed % 3:
+        for each in rng.sample(SETTINGS, rng.choice((1, 2, 4))):
+            found |= each
+    return found
 
 
 def perform(world, watcher, operation):
@@ -176,6 +210,13 @@ def cell_hangs(world, watcher, rng):
     name = rng.choice(sorted(world.cells))
     world.loop.tell(name, 'hangs')
     world.hanging[name] = world.loop.now_s + rng.choice((5, 15, 80))
+
+
+def clock_jumps(world, watcher, rng):
+    each = rng.choice((*world.schedulers, *world.engines))
+    each.process.skew_s += rng.choice((-300, -20, 20, 300))
+    world.loop.tell('the clock of', each.name, 'is set to',
+                    each.process.skew_s)
 
 
 _KINDS = {name: globals()[name] for name in WEIGHTS}

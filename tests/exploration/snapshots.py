@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What invariants are checked on: a world as its records show it."""
 
+import collections
 import json
 
 from nova_preempt import db
 from nova_preempt.core import cloud_snapshot
 from nova_preempt.core import eligibility
 from nova_preempt.core import times
+from nova_preempt.core import victim_status
 from nova_preempt.db import decision_owners
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import victim_allocations
@@ -20,6 +22,20 @@ _MOVING = ('preparing', 'running', 'finished', 'reverting', 'confirmed')
 _SEEN_S = 75
 
 
+def _budgets(decisions):
+    """Yield how many servers of each project are ending, and may."""
+    most = processes.CONF.preemption.project_budget
+    ending = collections.Counter(
+        victim.project_id for each in decisions
+        if each.status in cloud_snapshot.OPEN
+        and each.operation != 'maximum_runtime'
+        for victim in each.victims
+        if victim.status in (*victim_status.UNTOUCHED, victim_status.ENDING))
+    if most:
+        for project, number in ending.items():
+            yield cloud_snapshot.Limit(f'budget of {project}', number, most)
+
+
 class Watcher:
     """Records acts, and takes snapshots.
 
@@ -31,6 +47,7 @@ class Watcher:
         self._world = world
         self.acts = []
         self._first = set()       # (decision, server) that were asked before
+        self._noticed_s = {}      # server: when it was told last
         self._begun = set()       # requests that have asked a server to end
         self._paused_since_s = None
         self._found = (), {}
@@ -71,16 +88,15 @@ class Watcher:
             # Who does not run has nothing to save.
             notice_s=victim.notice_s if victim and (
                 server.vm_state in eligibility.RUNNING) else 0,
-            deadline_us=victim and victim.deadline
-            and times.microseconds(victim.deadline),
+            deadline_us=victim and self._deadline_us(uuid, victim.notice_s),
             is_space_held=stand_in is None
             or stand_in in world.placement.consumers,
             is_wanted=found is None or self._is_wanted(found),
             locked_by=locked_by if rules.counts(locked_by) else '',
             runs_since_us=server.launched_at
             and times.microseconds(server.launched_at),
-            minimum_runtime_s=int(specs.get(
-                'preemptible:minimum_runtime_s', 0)),
+            minimum_runtime_s=max(rules.minimum_runtime_s, int(specs.get(
+                'preemptible:minimum_runtime_s', 0))),
             # What has begun is finished.
             is_paused=self._paused_since_s is not None
             and found is not None
@@ -103,6 +119,16 @@ class Watcher:
             return True
         ended_s = server.deleted_at and server.deleted_at.timestamp()
         return not ended_s or world.loop.now_s - ended_s < _SEEN_S
+
+    def notice(self, uuid):
+        """Note that a server is told of its end."""
+        self._noticed_s[uuid] = self._world.loop.now_s
+
+    def _deadline_us(self, uuid, notice_s):
+        """When a notice is over by a clock that nobody sets, or None."""
+        noticed_s = self._noticed_s.get(uuid)
+        return None if noticed_s is None else round(
+            (noticed_s + notice_s) * 1e6)
 
     def paused(self, is_paused):
         """Note that an operator has paused preemption, or goes on."""
@@ -150,7 +176,7 @@ class Watcher:
                 if move.status in _MOVING),
             decisions=tuple(self._decision(each, bool(
                 each.owner and leases.get(each.owner))) for each in found),
-            acts=acts)
+            acts=acts, limits=tuple(_budgets(found)))
 
     @staticmethod
     def _server(server):

@@ -34,7 +34,7 @@ def monotonic():
 
 
 def wall():
-    return LOOP.now_s if _in_task() else _real['time']()
+    return LOOP.wall_s() if _in_task() else _real['time']()
 
 
 def thread_time():
@@ -51,7 +51,7 @@ def sleep(seconds):
 def utcnow(with_timezone=False):
     if not _in_task():
         return _real['utcnow'](with_timezone)
-    now = LOOP.utcnow()
+    now = LOOP.local_utcnow()
     return now.replace(tzinfo=datetime.timezone.utc) if with_timezone else now
 
 

@@ -35,6 +35,8 @@ class Process:
     def __init__(self, name, is_trusted=False):
         self.name = name
         self.is_trusted = is_trusted
+        #: By how much the clock of its host is ahead, in seconds.
+        self.skew_s = 0.0
         self.is_alive = True
         self.tasks = []
 
@@ -238,7 +240,20 @@ class Loop:
             self.trace(f'{self.now_s - START_S:10.3f} {name}: '
                        + ' '.join(map(str, what)))
 
+    def wall_s(self):
+        """The time by the clock of the current process, since the epoch."""
+        return self.now_s + (
+            self.current.process.skew_s if self.current else 0)
+
     def utcnow(self):
-        """Now, naive and in UTC."""
-        return datetime.datetime.fromtimestamp(
-            self.now_s, datetime.timezone.utc).replace(tzinfo=None)
+        """Now by the clock of the database and of Nova, naive, in UTC."""
+        return _naive(self.now_s)
+
+    def local_utcnow(self):
+        """Now by the clock of the current process."""
+        return _naive(self.wall_s())
+
+
+def _naive(seconds):
+    return datetime.datetime.fromtimestamp(
+        seconds, datetime.timezone.utc).replace(tzinfo=None)
