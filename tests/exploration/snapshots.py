@@ -9,6 +9,7 @@ from nova_preempt.core import cloud_snapshot
 from nova_preempt.core import eligibility
 from nova_preempt.core import times
 from nova_preempt.core import victim_status
+from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.db import decision_owners
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import victim_allocations
@@ -74,9 +75,7 @@ class Watcher:
         victim = next((each for each in found.victims
                        if each.server_uuid == uuid), None) if found else None
         stand_in = found and allocation_claim.stand_in(found)
-        rules = eligibility.Rules(
-            processes.CONF.preemption.honored_locks,
-            processes.CONF.preemption.minimum_runtime_s)
+        rules = self._rules(found and found.operation)
         specs = server.flavor.extra_specs
         ours = server.locked_reason == victim_allocations.LOCKED
         locked_by = server.locked_by if server.locked and not ours else ''
@@ -119,6 +118,15 @@ class Watcher:
             return True
         ended_s = server.deleted_at and server.deleted_at.timestamp()
         return not ended_s or world.loop.now_s - ended_s < _SEEN_S
+
+    @staticmethod
+    def _rules(operation):
+        if operation in eviction_steps.FOR_GOOD:
+            # No lock of its owner lengthens a maximum run time.
+            return eligibility.Rules()
+        options = processes.CONF.preemption
+        return eligibility.Rules(options.honored_locks,
+                                 options.minimum_runtime_s)
 
     def notice(self, uuid):
         """Note that a server is told of its end."""
