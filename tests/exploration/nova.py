@@ -153,13 +153,14 @@ class MemoryNova:
 
     # -- boots -----------------------------------------------------------
 
-    def boot(self, flavor, project_id, count=1):
+    def boot(self, flavor, project_id, count=1, hints=None):
         """What POST /servers does; returns the Servers."""
         servers = []
         for _ in range(count):
             server = Server(str(uuids.uuid4()), project_id, 'user', flavor,
                             self.now())
             server.spec = requests.make(server, count)
+            server.spec.scheduler_hints = hints or {}
             self.servers[server.uuid] = server
             servers.append(server)
         self.loop.tell('user boots', flavor.name, project_id,

@@ -6,11 +6,16 @@ its own: to leave some out changes nothing of what the others draw.
 """
 
 import dataclasses
+import datetime
 import random
 
 from novaclient import exceptions as nova_exc
+from oslo_db import exception as db_exc
 
+from nova_preempt import exceptions
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import pauses
+from nova_preempt.reservation import reservation_schedule
 from tests.exploration import processes
 from tests.exploration import requests
 
@@ -55,7 +60,8 @@ WEIGHTS = {
     'boot_spot': 30, 'boot_normal': 22, 'boot_several': 6, 'user_acts': 30,
     'user_deletes': 12, 'host_fails': 2, 'pause': 1, 'crash': 4,
     'host_is_disabled': 1, 'cell_hangs': 1, 'clock_jumps': 1,
-    'administrator_acts': 6}
+    'administrator_acts': 6, 'reserve': 5, 'cancel_reservation': 1,
+    'boot_on_reservation': 5}
 
 _ACTIONS = ('stop', 'start', 'shelve', 'unshelve', 'lock', 'unlock', 'pause',
             'unpause', 'resize', 'confirm_resize', 'revert_resize',
@@ -94,6 +100,13 @@ SETTINGS = (
     {('preemption', 'max_waiting_requests'): 1},
     {('preemption', 'maximum_runtime_s'): 150},
 )
+RESERVATIONS = {
+    ('reservation', 'enabled'): True,
+    ('reservation', 'reservable_default'): True,
+    ('reservation', 'guard_s'): 60,
+    ('reservation', 'evacuation_lead_s'): 40,
+    ('reservation', 'before_end_s'): 30,
+    ('filter_scheduler', 'enabled_filters'): ['ReservationFilter']}
 
 
 def draw_settings(seed):
@@ -104,6 +117,8 @@ def draw_settings(seed):
     if seed % 3:
         for each in rng.sample(SETTINGS, rng.choice((1, 2, 4))):
             found |= each
+    if seed % 4 == 3:
+        found |= RESERVATIONS
     return found
 
 
@@ -217,6 +232,49 @@ def clock_jumps(world, watcher, rng):
     each.process.skew_s += rng.choice((-300, -20, 20, 300))
     world.loop.tell('the clock of', each.name, 'is set to',
                     each.process.skew_s)
+
+
+def _ask_api(world, function):
+    """Have the API do something, unless it refuses or is away."""
+    def serve():
+        try:
+            function(world.api.schedule)
+        except (exceptions.PreemptError, db_exc.DBError) as exc:
+            world.loop.tell('refused:', exc)
+
+    if ('reservation', 'enabled') in world.settings and world.api.is_serving:
+        world.loop.join(world.loop.start(world.api.process, 'api', serve))
+
+
+def reserve(world, watcher, rng):
+    request = reservation_schedule.Request(
+        quantity=rng.choice((1, 1, 2)), duration_s=rng.choice((60, 120)),
+        start_time=world.loop.utcnow() + datetime.timedelta(
+            seconds=rng.choice((5, 60, 90))) if rng.random() < 0.7 else None,
+        end_action=rng.choice(('shelve', 'delete')))
+    project = _project(rng)
+    _ask_api(world, lambda schedule: schedule.create(
+        None, project, 'user', request))
+
+
+def _reservations(watcher):
+    return [each for each in watcher.reservations()
+            if each.status in reservation_model.OPEN]
+
+
+def cancel_reservation(world, watcher, rng):
+    found = _reservations(watcher)
+    if found:
+        chosen = rng.choice(found)
+        _ask_api(world, lambda schedule: schedule.cancel(chosen.uuid))
+
+
+def boot_on_reservation(world, watcher, rng):
+    found = _reservations(watcher)
+    if found:
+        chosen = rng.choice(found)
+        world.nova.boot(rng.choice(_NORMAL[:2]), chosen.project_id,
+                        hints={'reservation': [chosen.uuid]})
 
 
 _KINDS = {name: globals()[name] for name in WEIGHTS}

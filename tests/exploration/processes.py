@@ -12,12 +12,16 @@ from oslo_messaging import opts as messaging_opts
 import sqlalchemy as sa
 
 from nova_preempt import db
+from nova_preempt import exceptions
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cmd import engine as engine_cmd
 import nova_preempt.conf
 from nova_preempt.db import models
 from nova_preempt.db import schema
+from nova_preempt.reservation import lease_cache
+from nova_preempt.reservation import reservation_schedule
 from nova_preempt.scheduler import manager
+from nova_preempt.scheduler.filters import reservation_filter
 from tests.exploration import nova_records
 from tests.exploration import tasks
 
@@ -161,8 +165,11 @@ class HostManager:
 
     def get_filtered_hosts(self, hosts, spec_obj, index=0):
         """As ComputeFilter, NUMA and the like: up, enabled, and with room."""
+        passes = (reservation_filter.ReservationFilter.rule(spec_obj)
+                  if lease_cache.is_used(CONF) else lambda node: True)
         return [state for state in hosts
-                if state.service['is_up'] and not state.service['disabled']]
+                if state.service['is_up'] and not state.service['disabled']
+                and passes(state.nodename)]
 
     def get_weighed_hosts(self, hosts, spec_obj):
         class Weighed:
@@ -243,6 +250,8 @@ class Scheduler(_Process):
         found.monotonic = manager.time.monotonic
         found.multi_create = None
         found.start_preemption()
+        if lease_cache.is_used(CONF):
+            lease_cache.current(CONF).start()
         self.manager = found
         self.parts = found.preemption
 
@@ -278,6 +287,25 @@ class Scheduler(_Process):
         hosts = [selection[0].service_host for selection in selections]
         tell('hosts for', servers[0].uuid[:8], hosts)
         return hosts
+
+
+class Api(_Process):
+    """What nova-preempt-api does for reservations."""
+
+    def begin(self):
+        self.schedule = reservation_schedule.Schedule(
+            CONF, database(), self)
+
+    def run(self):
+        pass
+
+    def find_hosts(self, context, host_properties):
+        """Ask an engine over the bus, as rpc.EngineClient does."""
+        alive = [each for each in self.world.engines if each.is_serving]
+        self.world.seam('bus', 'find hosts')
+        if not alive:
+            raise exceptions.NoAnswer('no engine is there')
+        return alive[0].engine.inventory.find_hosts(host_properties)
 
 
 class Engine(_Process):

@@ -10,7 +10,9 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import times
 from nova_preempt.core import victim_status
 from nova_preempt.core.eviction import eviction_steps
+from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decision_owners
+from nova_preempt.db import reservations
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import victim_allocations
 from tests.exploration import processes
@@ -71,6 +73,8 @@ class Watcher:
                     victim.server_uuid == uuid and victim.status == 'stopped'
                     for each in decisions for victim in each.victims):
                 return            # it is deleted after its retention
+        if found is None and self._is_of_reservation(server, method):
+            return
         key = found and found.uuid, uuid
         victim = next((each for each in found.victims
                        if each.server_uuid == uuid), None) if found else None
@@ -118,6 +122,16 @@ class Watcher:
             return True
         ended_s = server.deleted_at and server.deleted_at.timestamp()
         return not ended_s or world.loop.now_s - ended_s < _SEEN_S
+
+    def _is_of_reservation(self, server, method):
+        """Whether a reservation moves a server away, or ends with it.
+
+        Neither is an eviction: no decision is made.
+        """
+        found = self.reservations()
+        return (bool(found) and method == 'live_migrate') or bool(
+            {each.uuid for each in found}.intersection(
+                (server.spec.scheduler_hints or {}).get('reservation', ())))
 
     @staticmethod
     def _rules(operation):
@@ -184,7 +198,29 @@ class Watcher:
                 if move.status in _MOVING),
             decisions=tuple(self._decision(each, bool(
                 each.owner and leases.get(each.owner))) for each in found),
+            reservations=tuple(map(self._reservation, self.reservations())),
             acts=acts, limits=tuple(_budgets(found)))
+
+    def reservations(self):
+        """Return the reservation_model.Reservations, if they are on."""
+        if ('reservation', 'enabled') not in self._world.settings:
+            return []
+        return self._read(
+            lambda database: reservations.Reservations(database).list())
+
+    def _reservation(self, each):
+        now = self._world.loop.utcnow()
+        users = frozenset(
+            uuid for uuid, server in self._world.nova.servers.items()
+            if server.spec and each.uuid in (
+                server.spec.scheduler_hints or {}).get('reservation', ()))
+        return cloud_snapshot.Reservation(
+            each.uuid, each.project_id, frozenset(
+                item.host for item in each.hosts
+                if item.start_at <= now < item.end_at
+                and item.status != reservation_model.LOST),
+            is_due=each.status == reservation_model.ACTIVE,
+            says=bool(each.reason), may_use=users)
 
     @staticmethod
     def _server(server):

@@ -23,11 +23,13 @@ import oslo_messaging as messaging
 import sqlalchemy as sa
 from sqlalchemy.ext import compiler
 
+from nova_preempt import exceptions
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import connection
 from nova_preempt.db import database_clock
+from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler import host_states
 from tests.exploration import nova
 from tests.exploration import nova_client
@@ -102,6 +104,7 @@ _ERRORS = {
     'placement': _placement_error, 'nova': _nova_error,
     'cell': lambda lost: cell_calls.CellAway(cell='explored', limit=10),
     'api database': lambda lost: db_exc.DBConnectionError('explored'),
+    'bus': lambda lost: exceptions.NoAnswer('explored'),
     'database': lambda lost: db_exc.DBConnectionError('explored')}
 #: What nobody raises on purpose.
 BUGS = (AttributeError, TypeError, NameError, KeyError, IndexError,
@@ -129,7 +132,8 @@ class World:
         self.faults = Faults(random.Random(f'{seed} faults'))
         self.settings = settings or {}
         #: Names of the engine's tasks that run in threads of their own.
-        self.rooms = ()
+        self.rooms = (('inventory', 'reservations')
+                      if ('reservation', 'enabled') in self.settings else ())
         self._durations = random.Random(f'{seed} durations')
         self._exits = contextlib.ExitStack()
         self.cell0 = nova_records.CellMapping(
@@ -148,8 +152,10 @@ class World:
             not self.faults.is_off and self._durations.random() < 0.05)
         self.schedulers = []
         self.engines = []
+        self.api = processes.Api(self, 'api')
         self._numbers = itertools.count(1)
         self._depths = {}
+        self._leases = {}         # Process: LeaseCache
         #: {name of a cell that hangs: until when}
         self.hanging = {}
         self.watcher = None
@@ -173,6 +179,8 @@ class World:
                 mock.patch.object(nova_rpc, 'NOTIFIER', mock.Mock(
                     is_enabled=lambda: False)),
                 mock.patch.object(host_states, 'FEW', -1),
+                mock.patch.object(lease_cache, 'current',
+                                  self.current_leases),
                 mock.patch.object(host_services, 'is_up', _is_up),
                 mock.patch.object(connection.Database, 'reader',
                                   self._seamed(connection.Database.reader)),
@@ -185,7 +193,7 @@ class World:
 
     def __exit__(self, *exc_info):
         try:
-            for process in (*self.schedulers, *self.engines):
+            for process in self.ours():
                 process.kill()
             for process in (self.nova.process, self.operator):
                 self.loop.crash(process)
@@ -209,8 +217,20 @@ class World:
                 self, f'scheduler{number}'))
         for number in range(engines):
             self.engines.append(processes.Engine(self, f'engine{number}'))
-        for process in (*self.schedulers, *self.engines):
+        for process in self.ours():
             process.start()
+
+    def ours(self):
+        """The processes of nova_preempt."""
+        return (*self.schedulers, *self.engines, self.api)
+
+    def current_leases(self, conf):
+        """Return the LeaseCache of the process that runs now."""
+        process = self.loop.current.process
+        if process not in self._leases:
+            self._leases[process] = lease_cache.LeaseCache(
+                lease_cache.load_service(conf), conf.reservation)
+        return self._leases[process]
 
     # -- seams -----------------------------------------------------------
 
@@ -276,12 +296,11 @@ class World:
         self.loop.start(self.nova.process, f'late {what[:30]}', deliver)
 
     def _may_crash(self, process):
-        return any(each.process is process
-                   for each in (*self.schedulers, *self.engines))
+        return any(each.process is process for each in self.ours())
 
     def kill(self, process):
         """Crash a process of ours; it is started again later."""
-        found = next(each for each in (*self.schedulers, *self.engines)
+        found = next(each for each in self.ours()
                      if each.process is process)
         found.kill_and_restart(self.faults.rng.choice((0.5, 5, 30, 100)))
 
