@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import request_history
 from nova_preempt.db import backlog_models
-from nova_preempt.db import rows
+from nova_preempt.db import row_types
 
 _REQUEST = backlog_models.BacklogRequest
 _CHANGE = backlog_models.BacklogChange
@@ -25,7 +25,7 @@ def changes(session, uuid):
     return {number: backlog_model.Change(*values)
             for number, *values in session.execute(
                 sa.select(_CHANGE.id,
-                          *rows.columns(_CHANGE, backlog_model.Change))
+                          *row_types.columns(_CHANGE, backlog_model.Change))
                 .where(_CHANGE.request_uuid == uuid).order_by(_CHANGE.id))}
 
 
@@ -67,7 +67,7 @@ def between(database, since, until, project_id=None):
 def of(database, uuids):
     """Return {uuid: core History} of these requests."""
     found = {}
-    for some in rows.batches(sorted(uuids)):
+    for some in row_types.batches(sorted(uuids)):
         found.update(_by_uuid(database, _heads().where(
             _REQUEST.uuid.in_(some))))
     return found
@@ -89,7 +89,7 @@ def _histories(database, query):
 def _by_uuid(database, query):
     with database.reader() as session:
         heads = {row.uuid: row for row in session.execute(query)}
-        for uuids in rows.batches(heads):
+        for uuids in row_types.batches(heads):
             changes = {}
             for row in session.execute(
                     sa.select(_CHANGE.request_uuid, _CHANGE.at, _CHANGE.state)

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from nova_preempt.core.backlog import host_choice
 from nova_preempt.core.backlog import project_turns
 from nova_preempt.db import backlog_models
-from nova_preempt.db import rows
+from nova_preempt.db import row_types
 from nova_preempt.db import transaction_retries
 
 _CHOSEN = backlog_models.BacklogChosenHosts
@@ -26,8 +26,8 @@ def keep_choice(database, secret, choice):
     :param choice: a core.backlog.host_choice.Choice
     """
     with database.writer() as session:
-        rows.upsert(session, _CHOSEN, {'digest': _digest(secret)},
-                    rows.values(choice))
+        row_types.upsert(session, _CHOSEN, {'digest': _digest(secret)},
+                         row_types.values(choice))
 
 
 def get_choice(database, secret):
@@ -63,7 +63,7 @@ def _digest(secret):
 
 def _choices(database, *conditions):
     return [host_choice.Choice(*row) for row in database.read(sa.select(
-        *rows.columns(_CHOSEN, host_choice.Choice)).where(*conditions))]
+        *row_types.columns(_CHOSEN, host_choice.Choice)).where(*conditions))]
 
 
 def get_turns(database):
@@ -71,7 +71,7 @@ def get_turns(database):
     return {project: project_turns.Turn(*values) for project,
             *values in database.read(
                 sa.select(_TURN.project_id,
-                          *rows.columns(_TURN, project_turns.Turn)))}
+                          *row_types.columns(_TURN, project_turns.Turn)))}
 
 
 @transaction_retries.retried_upsert
@@ -91,5 +91,5 @@ def replace_turns(database, before, after):
             session.execute(sa.delete(_TURN).where(
                 _TURN.project_id == project))
         for project, turn in changed.items():
-            rows.upsert(session, _TURN, {'project_id': project},
-                        rows.values(turn))
+            row_types.upsert(session, _TURN, {'project_id': project},
+                             row_types.values(turn))

@@ -13,9 +13,9 @@ from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import change_log
 from nova_preempt.db import models
 from nova_preempt.db import reservation_rows
-from nova_preempt.db import rows
+from nova_preempt.db import row_types
 
-HostSettings = rows.HostSettings
+HostSettings = row_types.HostSettings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +120,7 @@ def get_settings(session, hosts=None):
     :param hosts: only these hosts; None for all
     """
     row = models.ReservableHost
-    query = sa.select(*rows.columns(row, HostSettings))
+    query = sa.select(*row_types.columns(row, HostSettings))
     return {host: HostSettings(host, *values)
             for some in _in_batches(query, row.host, hosts)
             for host, *values in session.execute(some)}
@@ -156,7 +156,7 @@ def get_leases(session, uuids=None):
 def _in_batches(query, column, values):
     """Return the queries for rows with these values; [query] if None."""
     return [query] if values is None else [
-        query.where(column.in_(some)) for some in rows.batches(values)]
+        query.where(column.in_(some)) for some in row_types.batches(values)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +211,7 @@ def _update_open(session, before, new):
     found = list(before.reservations)
     if new.reservations:
         found = [item for item in found if item.uuid not in new.reservations]
-        for batch in rows.batches(new.reservations):
+        for batch in row_types.batches(new.reservations):
             for item in reservation_rows.fetch_open(session, batch):
                 bisect.insort(found, item, key=_by_start)
     return Snapshot(new.mark, tuple(found))

@@ -13,14 +13,14 @@ import sqlalchemy as sa
 from nova_preempt.core.energy import power_plan
 from nova_preempt.core.energy import power_steps
 from nova_preempt.db import models
-from nova_preempt.db import rows
+from nova_preempt.db import row_types
 from nova_preempt.db import transaction_retries
 
-HostPower = rows.HostPower
-HostFigures = rows.HostFigures
-HostReading = rows.HostReading
-Sample = rows.Sample
-Wake = rows.Wake
+HostPower = row_types.HostPower
+HostFigures = row_types.HostFigures
+HostReading = row_types.HostReading
+Sample = row_types.Sample
+Wake = row_types.Wake
 
 
 # -- power states ----------------------------------------------------------
@@ -67,7 +67,7 @@ def set_power(database, host, state, now, *, from_states, reason='',
 def forget_power(database, hosts):
     """Delete the power states of hosts that no longer exist."""
     with database.writer() as session:
-        for names in rows.batches(sorted(hosts)):
+        for names in row_types.batches(sorted(hosts)):
             session.execute(sa.delete(models.HostPower).where(
                 models.HostPower.host.in_(names)))
 
@@ -100,7 +100,7 @@ def note_idle(database, idle, now, max_gap_s):
             values = {'idle_intervals': count}
             if count:
                 values['noted_at'] = now
-            for names in rows.batches(sorted(hosts)):
+            for names in row_types.batches(sorted(hosts)):
                 session.execute(sa.update(table).where(table.host.in_(names))
                                 .values(**values))
         session.add_all(
@@ -154,9 +154,9 @@ def add_sample(database, sample):
     sample = dataclasses.replace(
         sample, sampled_at=sample.sampled_at.replace(microsecond=0))
     with database.writer() as session:
-        rows.upsert(session, models.PowerSample,
-                    {'sampled_at': sample.sampled_at},
-                    rows.values(sample, 'sampled_at'))
+        row_types.upsert(session, models.PowerSample,
+                         {'sampled_at': sample.sampled_at},
+                         row_types.values(sample, 'sampled_at'))
 
 
 def get_samples(database, since=None, until=None):
@@ -170,7 +170,7 @@ def get_samples(database, since=None, until=None):
 
 def add_wake(database, wake):
     """Write a Wake."""
-    database.write(sa.insert(models.Wake).values(**rows.values(wake)))
+    database.write(sa.insert(models.Wake).values(**row_types.values(wake)))
 
 
 def set_duration(database, server_uuid, duration_s):
@@ -195,14 +195,14 @@ def purge(database, before):
 def _by_host(database, table, cls, *conditions):
     """Return {host: object of a row type} of rows that match conditions."""
     return {row.host: cls(*row) for row in database.read(
-        sa.select(*rows.columns(table, cls)).where(*conditions)
+        sa.select(*row_types.columns(table, cls)).where(*conditions)
         .order_by(table.host))}
 
 
 def _between(database, table, cls, name, since, until):
     """Return objects of a row type with a time in [since, until), sorted."""
     time = getattr(table, name)
-    query = sa.select(*rows.columns(table, cls)).order_by(
+    query = sa.select(*row_types.columns(table, cls)).order_by(
         time, *table.__table__.primary_key)
     if since is not None:
         query = query.where(time >= since)
@@ -216,5 +216,5 @@ def _put(database, table, items):
     """Write one item per host, replacing older ones."""
     with database.writer() as session:
         for item in sorted(items, key=lambda item: item.host):
-            rows.upsert(session, table, {'host': item.host},
-                        rows.values(item, 'host'))
+            row_types.upsert(session, table, {'host': item.host},
+                             row_types.values(item, 'host'))

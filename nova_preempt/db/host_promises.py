@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from nova_preempt.core.energy import wake_demand
 from nova_preempt.db import models
-from nova_preempt.db import rows
+from nova_preempt.db import row_types
 from nova_preempt.db import transaction_retries
 
 _LOCK = 'promises'
@@ -38,13 +38,13 @@ def make(database, request, choose, now, lifetime_s, is_on):
     since = now - datetime.timedelta(seconds=lifetime_s)
     table = models.PowerPromise
     with database.writer() as session:
-        rows.lock(session, models.Lock, _LOCK)
+        row_types.lock(session, models.Lock, _LOCK)
         promised = _read(session, since)
         session.execute(sa.delete(table).where(
             (table.promised_at < since) | (table.request == request)))
         found = choose(promised)
         session.add_all(
-            table(**rows.values(item), promised_at=now)
+            table(**row_types.values(item), promised_at=now)
             for item in (*found, *wake_demand.kept(request, promised, is_on)))
     return found
 
@@ -66,6 +66,6 @@ def forget(database, hosts):
 def _read(session, since):
     table = models.PowerPromise
     return [wake_demand.Promise(*row) for row in session.execute(
-        sa.select(*rows.columns(table, wake_demand.Promise))
+        sa.select(*row_types.columns(table, wake_demand.Promise))
         .where(table.promised_at >= since)
         .order_by(table.promised_at, table.request, table.host))]

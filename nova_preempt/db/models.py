@@ -15,11 +15,11 @@ from sqlalchemy.dialects import mysql
 from nova_preempt.core import quotas
 from nova_preempt.core.energy import wake_demand
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import rows
+from nova_preempt.db import row_types
 
 Base = orm.declarative_base()
 
-UUID = rows.UUID
+UUID = row_types.UUID
 BIG_ID = sa.BigInteger().with_variant(sa.Integer, 'sqlite')
 # Records name every candidate host: too long for MySQL's TEXT.
 JSON_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql', 'mariadb')
@@ -104,7 +104,7 @@ def mapped(table, row, key, *more, indexes=None, without=(), required=(),
 
 
 Decision = mapped(
-    'decisions', rows.Decision, ['uuid'],
+    'decisions', row_types.Decision, ['uuid'],
     indexes={'decisions_status_idx': ['status'],
              'decisions_server_uuid_idx': ['server_uuid'],
              'decisions_request_id_idx': ['request_id'],
@@ -117,7 +117,7 @@ Decision = mapped(
         cascade='all, delete-orphan')})
 
 Victim = mapped(
-    'victims', rows.Victim, ['server_uuid'],
+    'victims', row_types.Victim, ['server_uuid'],
     sa.Column('decision_uuid', UUID, sa.ForeignKey(
         'decisions.uuid', ondelete='CASCADE'), primary_key=True),
     indexes={'victims_server_uuid_idx': ['server_uuid'],
@@ -125,7 +125,7 @@ Victim = mapped(
              'victims_project_id_idx': ['project_id'],
              'victims_ended_at_idx': ['ended_at']})
 
-Pause = mapped('pauses', rows.Pause, ['what'])
+Pause = mapped('pauses', row_types.Pause, ['what'])
 
 QuotaClaim = mapped(
     'quota_claims', quotas.Claim, [],
@@ -154,25 +154,25 @@ ReservationHost = mapped(
     indexes={'reservation_hosts_host_idx': ['host', 'start_at']},
     status=sa.String(20), reason=sa.Text(), public_reason=sa.Text())
 
-ReservationMove = mapped('reservation_moves', rows.Move, [],
+ReservationMove = mapped('reservation_moves', row_types.Move, [],
                          sa.Column('server_uuid', UUID, primary_key=True))
 
-ReservableHost = mapped('reservable_hosts', rows.HostSettings, ['host'])
+ReservableHost = mapped('reservable_hosts', row_types.HostSettings, ['host'])
 
-HostPower = mapped('host_power', rows.HostPower, ['host'],
+HostPower = mapped('host_power', row_types.HostPower, ['host'],
                    indexes={'host_power_state_idx': ['state']})
 
 PowerPromise = mapped(
     'power_promises', wake_demand.Promise, ['request', 'host'],
     sa.Column('promised_at', sa.DateTime, nullable=False), request=UUID)
 
-PowerFigures = mapped('power_figures', rows.HostFigures, ['host'])
+PowerFigures = mapped('power_figures', row_types.HostFigures, ['host'])
 
-PowerReading = mapped('power_readings', rows.HostReading, ['host'])
+PowerReading = mapped('power_readings', row_types.HostReading, ['host'])
 
-PowerSample = mapped('power_samples', rows.Sample, ['sampled_at'])
+PowerSample = mapped('power_samples', row_types.Sample, ['sampled_at'])
 
-Wake = mapped('wakes', rows.Wake, [],
+Wake = mapped('wakes', row_types.Wake, [],
               sa.Column('id', sa.Integer, primary_key=True),
               indexes={'wakes_waited_at_idx': ['waited_at'],
                        'wakes_server_uuid_idx': ['server_uuid']})
@@ -180,9 +180,9 @@ Wake = mapped('wakes', rows.Wake, [],
 
 # Includes a core.classes.server_clocks.ClockState; times are in microseconds.
 ClassServer = mapped(
-    'class_servers', rows.ClassServer, ['uuid'],
+    'class_servers', row_types.ClassServer, ['uuid'],
     *(sa.Column(name, sa.BigInteger(), nullable=False)
-      for name in rows.MARK_COLUMNS),
+      for name in row_types.MARK_COLUMNS),
     indexes={'class_servers_cell_uuid_idx': ['cell_uuid']}, without=['clocks'])
 
 

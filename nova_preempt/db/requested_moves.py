@@ -4,10 +4,10 @@
 import sqlalchemy as sa
 
 from nova_preempt.db import models
-from nova_preempt.db import rows
+from nova_preempt.db import row_types
 from nova_preempt.db import transaction_retries
 
-Move = rows.Move
+Move = row_types.Move
 
 
 class Moves:
@@ -23,14 +23,14 @@ class Moves:
         """Return {uuid of a server: its Move}."""
         row = models.ReservationMove
         return {uuid: Move(*values) for uuid, *values in self._db.read(
-            sa.select(row.server_uuid, *rows.columns(row, Move)))}
+            sa.select(row.server_uuid, *row_types.columns(row, Move)))}
 
     @transaction_retries.retried_upsert
     def add(self, uuid, move):
         """Store the Move of a server, replacing an earlier one."""
         with self._db.writer() as session:
-            rows.upsert(session, models.ReservationMove,
-                        {'server_uuid': uuid}, rows.values(move))
+            row_types.upsert(session, models.ReservationMove,
+                             {'server_uuid': uuid}, row_types.values(move))
 
     @transaction_retries.retried
     def remove(self, uuid):

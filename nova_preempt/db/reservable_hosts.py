@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from nova_preempt.db import calendar_cache
 from nova_preempt.db import change_log
 from nova_preempt.db import models
-from nova_preempt.db import rows
+from nova_preempt.db import row_types
 from nova_preempt.db import transaction_retries
 
 
@@ -35,8 +35,8 @@ def set_host(database, host, **values):
             {name: value for name, value
              in {**before.extra, **values.get('extra', {})}.items()
              if value is not None})
-        rows.upsert(session, models.ReservableHost, {'host': host},
-                    rows.values(settings, 'host'))
+        row_types.upsert(session, models.ReservableHost, {'host': host},
+                         row_types.values(settings, 'host'))
     return settings
 
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import models
-from nova_preempt.db import rows
+from nova_preempt.db import row_types
 
 NOW = datetime.datetime(2026, 11, 20, 12)
 
@@ -37,26 +37,27 @@ class TestModels(unittest.TestCase):
                                           start_at=NOW,
                                           end_at=NOW, created_at=NOW,
                                           updated_at=NOW),
-            rows.load(reservation_model.Reservation, row, hosts=()))
+            row_types.load(reservation_model.Reservation, row, hosts=()))
 
     def test_json_is_read_as_it_was_written(self):
-        settings = rows.HostSettings('h', None, {'b': [1], 'a': None})
+        settings = row_types.HostSettings('h', None, {'b': [1], 'a': None})
         with self.engine.begin() as connection:
             connection.execute(sa.insert(models.ReservableHost).values(
-                **rows.values(settings)))
+                **row_types.values(settings)))
             self.assertEqual(
                 [(settings.host, None, settings.extra)],
-                connection.execute(sa.select(*rows.columns(
-                    models.ReservableHost, rows.HostSettings))).all())
+                connection.execute(sa.select(*row_types.columns(
+                    models.ReservableHost, row_types.HostSettings))).all())
             # As text, so that every database has it.
             self.assertEqual('{"a": null, "b": [1]}', connection.execute(
                 sa.text('SELECT extra FROM reservable_hosts')).scalar())
 
     def test_columns_may_be_null_where_a_field_may_be_none(self):
         for row, table, required in (
-                (rows.Decision, models.Decision, {'created_at', 'updated_at'}),
-                (rows.HostPower, models.HostPower, set()),
-                (rows.Sample, models.PowerSample, set())):
+                (row_types.Decision, models.Decision,
+                 {'created_at', 'updated_at'}),
+                (row_types.HostPower, models.HostPower, set()),
+                (row_types.Sample, models.PowerSample, set())):
             optional = {field.name for field in dataclasses.fields(row)
                         if types.NoneType in typing.get_args(field.type)}
             self.assertEqual(optional - required, {
