@@ -25,9 +25,9 @@ from nova_preempt.core import requester_liveness
 from nova_preempt.core.eviction import rollback
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
-from nova_preempt.handover import claim_reversal
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import process_owner
+from nova_preempt.handover import rollback_allocations
 from nova_preempt.handover import victim_allocations
 
 LOG = logging.getLogger(__name__)
@@ -77,8 +77,8 @@ class Recovery:
         self._owner = owner
         self._options = options
         self._active = active
-        self._reversal = claim_reversal.ClaimReversal(placement, nova,
-                                                      decisions)
+        self._allocations = rollback_allocations.RollbackAllocations(
+            placement, nova, decisions)
 
     def repair(self) -> int:
         """Roll back orphaned decisions; return their number."""
@@ -191,10 +191,10 @@ class Recovery:
         forced: dict[str, str] = {}
         for _ in range(_TRIES):
             consumers, there = self._read(decision)
-            restored = self._reversal.restored(decision, there, consumers)
-            released = self._reversal.released(decision)
+            restored = self._allocations.restored(decision, there, consumers)
+            released = self._allocations.released(decision)
             try:
-                self._post([*released, *restored, *self._reversal.fence(
+                self._post([*released, *restored, *self._allocations.fence(
                     decision, consumers, restored)])
                 break
             except placement_api.Conflict as exc:
@@ -323,7 +323,7 @@ class Recovery:
         consumers, there = self._read(decision)
         for victim in there:
             try:
-                self._post(self._reversal.part(
+                self._post(self._allocations.part(
                     decision, victim, consumers[victim.server_uuid]))
             except placement_api.Conflict as exc:
                 if not exc.is_capacity_conflict:
@@ -338,7 +338,7 @@ class Recovery:
                     forced[victim.server_uuid] = status
         if failure is not None:
             raise failure
-        self._post(self._reversal.released(decision))
+        self._post(self._allocations.released(decision))
         return forced
 
     def _post(self, consumers: Sequence[placement_api.Consumer]) -> None:

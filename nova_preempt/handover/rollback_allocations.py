@@ -16,7 +16,7 @@ from nova_preempt.handover import victim_allocations
 from nova_preempt.handover.victim_allocations import resources
 
 
-class ClaimReversal:
+class RollbackAllocations:
     """Computes the Consumers that roll decisions back.
 
     :param placement: a nova_preempt.cloud.placement_api.Placement
