@@ -30,9 +30,9 @@ from nova_preempt.backlog import backlog_loop
 from nova_preempt.backlog import capacity_reader
 from nova_preempt.backlog import launcher
 from nova_preempt.backlog import pass_reader
-from nova_preempt.backlog import request_recorder
 from nova_preempt.backlog import server_reader
 from nova_preempt.backlog import tracker
+from nova_preempt.backlog import transition_recorder
 from nova_preempt.backlog import user_quotas
 from nova_preempt.backlog import user_sessions
 from nova_preempt.cloud import instances
@@ -124,7 +124,7 @@ class Bench:
         self.cloud = Cloud(hosts)
         self.nova = Nova()
         options = conf.backlog
-        written = request_recorder.RequestRecorder(self.database,
+        written = transition_recorder.TransitionRecorder(self.database,
                                            lambda *_arguments: None)
         acting = user_sessions.UserSessions(
             conf, types.SimpleNamespace(session=lambda trust_id: None,

@@ -16,8 +16,8 @@ from nova_preempt.api import microversion
 from nova_preempt.api import operations
 from nova_preempt.api import policy
 from nova_preempt.api import router
-from nova_preempt.backlog import request_recorder
 from nova_preempt.backlog import submission
+from nova_preempt.backlog import transition_recorder
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.handover import eviction_policy
@@ -42,7 +42,7 @@ def make_services(conf):
         classes=known_classes, submissions=submission.Submission(
             conf, database, keystone_trusts.Trusts(conf),
             nova_as_user.UserLookup(conf),
-            known_classes, tell=request_recorder.RequestNotifications(
+            known_classes, tell=transition_recorder.RequestNotifications(
                 conf, socket.gethostname()).changed))
 
 

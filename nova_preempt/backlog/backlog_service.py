@@ -14,9 +14,9 @@ from nova_preempt.backlog import capacity_reader
 from nova_preempt.backlog import launcher
 from nova_preempt.backlog import orphan_trusts
 from nova_preempt.backlog import pass_reader
-from nova_preempt.backlog import request_recorder
 from nova_preempt.backlog import server_reader
 from nova_preempt.backlog import tracker
+from nova_preempt.backlog import transition_recorder
 from nova_preempt.backlog import user_quotas
 from nova_preempt.backlog import user_sessions
 from nova_preempt.cloud import keystone_trusts
@@ -68,9 +68,10 @@ class BacklogService:
         self._pauses = process.pauses
         self._clock = process.clock
         self._known = known
-        tell = request_recorder.RequestNotifications(conf, conf.host)
+        tell = transition_recorder.RequestNotifications(conf, conf.host)
         self.close = tell.close
-        written = request_recorder.RequestRecorder(process.db, tell.changed)
+        written = transition_recorder.TransitionRecorder(
+            process.db, tell.changed)
         trusts = trusts or keystone_trusts.Trusts(conf)
         acting = user_sessions.UserSessions(conf, trusts, make_nova, nova)
         self._orphans = orphan_trusts.OrphanTrusts(process.db, trusts)

@@ -34,7 +34,7 @@ class Launcher:
 
     :param options: [backlog] of the configuration
     :param acting: a nova_preempt.backlog.user_sessions.UserSessions
-    :param records: a nova_preempt.backlog.request_recorder.RequestRecorder
+    :param records: a transition_recorder.TransitionRecorder
     :param clock: returns now, naive and in UTC
     """
 

@@ -22,7 +22,7 @@ class Tracker:
     :param database: a nova_preempt.db.Database
     :param reader: a nova_preempt.backlog.server_reader.ServerReader
     :param acting: a nova_preempt.backlog.user_sessions.UserSessions
-    :param records: a nova_preempt.backlog.request_recorder.RequestRecorder
+    :param records: a transition_recorder.TransitionRecorder
     """
 
     def __init__(self, database, reader, acting, records):

@@ -15,7 +15,7 @@ from unittest import mock
 from oslo_utils import fixture as utils_fixture
 import testtools
 
-from nova_preempt.backlog import request_recorder
+from nova_preempt.backlog import transition_recorder
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decisions
@@ -157,7 +157,7 @@ class TestReservations(SamplesTestCase):
 
 class TestBacklog(SamplesTestCase):
 
-    make_events = request_recorder.RequestNotifications
+    make_events = transition_recorder.RequestNotifications
 
     def test_active(self):
         self.events.changed(dataclasses.replace(

@@ -102,7 +102,7 @@ class Engine:
             options=conf.preemption, clock=lambda: self.now.replace(
                 tzinfo=datetime.timezone.utc),
             pauses=types.SimpleNamespace(why=lambda what: ''))
-        with (mock.patch.object(backlog_service.request_recorder,
+        with (mock.patch.object(backlog_service.transition_recorder,
                                 'RequestNotifications'),
               mock.patch.object(
                   backlog_service.server_reader, 'ServerReader',

@@ -11,8 +11,8 @@ import fixtures
 import sqlalchemy as sa
 
 from nova_preempt.backlog import backlog_loop
-from nova_preempt.backlog import request_recorder
 from nova_preempt.backlog import tracker
+from nova_preempt.backlog import transition_recorder
 from nova_preempt.backlog import user_sessions
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import request_servers
@@ -93,8 +93,8 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
                         self.servers)} if requests
                     else {}),
                 self.users,
-                request_recorder.RequestRecorder(self.db,
-                                                 lambda *_args: None)),
+                transition_recorder.TransitionRecorder(self.db,
+                                                       lambda *_args: None)),
             mock.Mock(), mock.Mock())
         backlog_store.begin_boot(self.db, 'r1', (backlog_model.WAITING,),
                                  backlog_model.Boot(

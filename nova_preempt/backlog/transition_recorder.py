@@ -25,7 +25,7 @@ VERSION = '1.0'
 _TIME = '%Y-%m-%dT%H:%M:%SZ'
 
 
-class RequestRecorder:
+class TransitionRecorder:
     """Writes verdicts to the database.
 
     :param database: a nova_preempt.db.Database
