@@ -23,11 +23,11 @@ from nova_preempt.db import backlog_rows
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.db import reservations
 from nova_preempt.handover import allocation_claim
-from nova_preempt.handover import outcome_poller
 from nova_preempt.handover import preemption_notifications
 from nova_preempt.handover import preemption_rollback
 from nova_preempt.handover import request_poller
 from nova_preempt.handover import terminator
+from nova_preempt.handover.preemptor_outcomes import PreemptorOutcomes
 
 if TYPE_CHECKING:
     from nova_preempt import headroom as headrooms
@@ -111,7 +111,7 @@ class Handover:
                 reservations=reservations.Reservations(process.db, clock)),
             process.decisions, process.owner, options, self.events,
             halt=self._halt)
-        self.outcomes = outcome_poller.OutcomePoller(process.db, clients)
+        self.outcomes = PreemptorOutcomes(process.db, clients)
         self._stuck: dict[str, float] = {}          # server uuid: until when
 
     def _halt(self, operation: str) -> None:

@@ -16,7 +16,7 @@ from nova_preempt.db import decisions
 from nova_preempt.db import queries
 from nova_preempt.embedded import embedded_cloud
 from nova_preempt.handover import eviction_view
-from nova_preempt.handover import outcome_poller
+from nova_preempt.handover import preemptor_outcomes
 from tests.functional import base
 from tests.functional import guest
 
@@ -368,7 +368,7 @@ class TestActions(EndsTestCase):
         self.scheduler.preemption.handover.outcomes.note()
         failed = self.boot('c', self.create_flavor('huge', 99, 1024, 10))
         self.assertRaises(embedded_cloud.CloudError, self.wait, failed)
-        found = outcome_poller.OutcomePoller(self.db, None)._look(
+        found = preemptor_outcomes.PreemptorOutcomes(self.db, None)._look(
             {*servers, failed}, deleted=True)[0]
         self.assertEqual({'served'}, {
             queries.get_preemption(self.db, decision.uuid).outcome

@@ -18,7 +18,7 @@ from nova_preempt.db import decisions
 from nova_preempt.db import models
 from nova_preempt.db import queries
 from nova_preempt.db import unresolved_decisions
-from nova_preempt.handover import outcome_poller
+from nova_preempt.handover import preemptor_outcomes
 from tests.unit.db import test_decisions
 
 RAN = datetime.datetime(2026, 1, 1)
@@ -38,7 +38,7 @@ class TestOutcomes(test_decisions.TestSQLite):
                 'rp': {'resources': {'VCPU': 1}}}, 1))
         self.nova = mock.Mock(spec=nova_api.NovaAPI)
         self.nova.get.side_effect = self.show
-        self.outcomes = outcome_poller.OutcomePoller(
+        self.outcomes = preemptor_outcomes.PreemptorOutcomes(
             self.db, clients.Clients(self.nova, self.placement, None),
             self.look)
 

@@ -26,7 +26,7 @@ from nova_preempt.handover import victim_allocations
 LOG = logging.getLogger(__name__)
 
 
-class OutcomePoller:
+class PreemptorOutcomes:
     """Records outcomes of decisions, and victims that end later.
 
     :param db: a nova_preempt.db.Database
