@@ -16,7 +16,7 @@ import time
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_api
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 
 #: The longest pause between two readings of a victim, in seconds. Pauses after
 #: a call to Nova begin shorter.
@@ -60,7 +60,7 @@ class SharedReading:
         self._uuids = set()
         self._unread = set()
         self._found = {}
-        self._last = None         # a poll_backoff.LastPoll
+        self._last = None         # a poll_timing.SharedRead
 
     def add(self, uuids):
         with self._lock:
@@ -90,8 +90,8 @@ class SharedReading:
             if self._last is None or self._last.is_due(now, max_age_s):
                 start = processor_time()
                 self._refresh(self._uuids, now)
-                self._last = poll_backoff.LastPoll(now,
-                                                   processor_time() - start)
+                self._last = poll_timing.SharedRead(now,
+                                                    processor_time() - start)
             elif uuid in self._unread:
                 self._refresh(self._unread, now)
             return self._found.get(uuid)

@@ -26,7 +26,7 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import capacity
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core.model import Host, Provider, Resources
 from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.db import decisions
@@ -174,8 +174,8 @@ class Claims:
             changed meanwhile
         :raises PlacementError: it is unknown whether it was done
         """
-        wait = poll_backoff.Wait(self._monotonic(), _HAND_OVER_S,
-                                 _HAND_OVER_INTERVAL_S)
+        wait = poll_timing.BoundedWait(self._monotonic(), _HAND_OVER_S,
+                                       _HAND_OVER_INTERVAL_S)
         while decisions:
             try:
                 self._placement.post_allocations([

@@ -6,7 +6,7 @@ import time
 
 from nova_preempt import plugins
 from nova_preempt.conf import energy
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core.energy import power_steps
 from nova_preempt.power import hosts_file as power_hosts
 from nova_preempt.power import power_errors
@@ -131,7 +131,8 @@ class Poller:
 
         :raises PowerError: it is not true in time
         """
-        wait = poll_backoff.Wait(self._clock(), timeout_s, self._interval_s)
+        wait = poll_timing.BoundedWait(
+            self._clock(), timeout_s, self._interval_s)
         while True:
             cause = ''
             try:

@@ -14,7 +14,7 @@ from oslo_utils import timeutils
 
 from nova_preempt.cloud import instance_poller
 from nova_preempt.core import actions as core_actions
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core.scheduling import pending_evictions
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import allocation_claim
@@ -125,7 +125,7 @@ class ReleaseWaiter:
             nova_preempt.scheduler.request_deadline.Deadline
         """
         options = self._options
-        wait = poll_backoff.Wait(
+        wait = poll_timing.BoundedWait(
             self._monotonic(),
             options.maximum_notice_s + options.termination_timeout_s,
             instance_poller.POLL_INTERVAL_S)

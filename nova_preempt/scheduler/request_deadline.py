@@ -13,7 +13,7 @@ from oslo_messaging import opts
 
 from nova_preempt import exceptions
 from nova_preempt import metrics
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core.scheduling import cloud_port
 
 
@@ -39,7 +39,7 @@ def make_times(conf):
 
     :param conf: nova.conf.CONF
     """
-    return poll_backoff.make_time_budget(
+    return poll_timing.make_time_budget(
         conf.long_rpc_timeout,
         get_messaging_option(conf, 'rpc_response_timeout'),
         conf.preemption.termination_timeout_s)
@@ -82,7 +82,7 @@ class Deadline:
 
     A context manager that releases the slot at its end.
 
-    :param times: nova_preempt.core.poll_backoff.TimeBudget
+    :param times: nova_preempt.core.poll_timing.TimeBudget
     :param slots: a semaphore of the waiting requests of the process, None for
         a dry run
     :param monotonic: the clock

@@ -12,7 +12,7 @@ from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import request_kind
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core import refusals
 from nova_preempt.core.refusals import Reason
 from nova_preempt.core.scheduling import preemption_policy
@@ -154,7 +154,7 @@ class RetryLoop:
                 continue
             except _FAILURES as exc:
                 left -= 1
-                if poll_backoff.should_retry(
+                if poll_timing.should_retry(
                         _failure(exc), conflicts=cycle.made.conflicts,
                         outdated=self._is_outdated(cycle, exc),
                         attempts_left=left, left_s=asked.deadline.left_s()):
@@ -248,11 +248,11 @@ def place_free(asked, select):
 
 # {failure: the core's word for it, and for what the request is told}
 _KINDS = {
-    request_deadline.TimeIsUp: (poll_backoff.Failure.OTHER, Reason.TIME),
-    handover.VictimsStuck: (poll_backoff.Failure.STUCK, Reason.STUCK),
-    decisions.LostDecision: (poll_backoff.Failure.LOST, Reason.SERVICE),
-    allocation_claim.ClaimLost: (poll_backoff.Failure.LOST, Reason.RACES)}
-_OTHER = poll_backoff.Failure.OTHER, Reason.SERVICE
+    request_deadline.TimeIsUp: (poll_timing.Failure.OTHER, Reason.TIME),
+    handover.VictimsStuck: (poll_timing.Failure.STUCK, Reason.STUCK),
+    decisions.LostDecision: (poll_timing.Failure.LOST, Reason.SERVICE),
+    allocation_claim.ClaimLost: (poll_timing.Failure.LOST, Reason.RACES)}
+_OTHER = poll_timing.Failure.OTHER, Reason.SERVICE
 
 # For the record; of other cases it is what the exception says.
 _DETAILS = {
@@ -269,8 +269,8 @@ _DETAILS = {
 
 
 def _failure(exc):
-    """Return the poll_backoff.Failure of an exception."""
-    return (poll_backoff.Failure.NO_HOST
+    """Return the poll_timing.Failure of an exception."""
+    return (poll_timing.Failure.NO_HOST
             if isinstance(exc, exception.NoValidHost)
             else _KINDS.get(type(exc), _OTHER)[0])
 

@@ -15,7 +15,7 @@ from nova_preempt import metrics
 from nova_preempt.cloud import request_kind
 from nova_preempt.core import host_requirements
 from nova_preempt.core import model
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core import refusals
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.energy import wake_demand
@@ -68,7 +68,7 @@ class WakeOnDemand:
         return self._retry(kept, place, error)
 
     def _retry(self, asked, place, error):
-        waiting = wake_demand.Waiting(poll_backoff.Wait(
+        waiting = wake_demand.Waiting(poll_timing.BoundedWait(
             self._monotonic(), min(self._conf.energy.demand_wait_s,
                                    asked.deadline.left_s()), _POLL_S))
         while True:

@@ -8,7 +8,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from nova_preempt.core import capacity
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core.energy import energy_controller
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.energy import wake_demand
@@ -70,7 +70,7 @@ class WakeOnDemand:
             return False
         uuid = server.boot.id
         wait = self._waits.get(uuid) or _Wait(
-            server, wake_demand.Waiting(poll_backoff.Wait(
+            server, wake_demand.Waiting(poll_timing.BoundedWait(
                 self._now_s, options.demand_wait_s, 1)))
         # No host would be any good to one that is refused for a reason.
         names = [] if server.why_not else self._promise(wait, where)

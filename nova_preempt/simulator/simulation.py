@@ -12,7 +12,7 @@ import dataclasses
 import math
 from typing import Any
 
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core.classes.server_clocks import Kind
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.scheduling import decision_cycle
@@ -310,8 +310,8 @@ class Simulation:
             return
         server.state = State.ASKED
         if attempt is not None and attempt.is_stuck and (
-                not poll_backoff.should_retry(
-                    poll_backoff.Failure.STUCK, conflicts=0,
+                not poll_timing.should_retry(
+                    poll_timing.Failure.STUCK, conflicts=0,
                     attempts_left=attempt.left, left_s=math.inf)):
             self._refuse(server)
             return

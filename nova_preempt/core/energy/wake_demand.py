@@ -11,7 +11,7 @@ import enum
 import fractions
 import math
 
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core.energy import power_steps
 
 
@@ -136,7 +136,7 @@ class Waiting:
     :ivar tried: hosts that were on and did not fit it
     """
 
-    limit: poll_backoff.Wait
+    limit: poll_timing.BoundedWait
     hosts: frozenset[str] = frozenset()
     coming: frozenset[str] = frozenset()
     tried: frozenset[str] = frozenset()

@@ -7,13 +7,13 @@ import unittest
 from unittest import mock
 
 from nova_preempt.cloud import placement_api
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core.scheduling import cloud_port
 from nova_preempt.scheduler import nova_cloud
 from nova_preempt.scheduler import request_context
 from nova_preempt.scheduler import request_deadline
 
-TIMES = poll_backoff.TimeBudget(whole_s=100, end_s=20)
+TIMES = poll_timing.TimeBudget(whole_s=100, end_s=20)
 
 
 class NovaCloudTestCase(unittest.TestCase):

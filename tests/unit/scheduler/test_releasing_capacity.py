@@ -11,7 +11,7 @@ from oslo_utils import timeutils
 from nova_preempt import db
 from nova_preempt.cloud import instance_poller
 from nova_preempt.core import model
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core.scheduling import victim_search
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.scheduler import releasing_capacity
@@ -141,7 +141,7 @@ class TestWaiting(SurplusTestCase):
             self.surplus.join(self.best(self.decision(db.Victim('v1'))),
                               self.resources)
         self.surplus.wait(caught.exception, request_deadline.Deadline(
-            poll_backoff.TimeBudget(whole_s, 0), None,
+            poll_timing.TimeBudget(whole_s, 0), None,
             lambda: self.now))
         self.assertEqual((), self.surplus.waiting('rp'))
 

@@ -5,7 +5,7 @@ import threading
 import unittest
 
 from nova_preempt import metrics
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.scheduler import request_deadline
 
 
@@ -17,7 +17,7 @@ class TestDeadline(unittest.TestCase):
         self.deadline = self.make()
 
     def make(self):
-        return request_deadline.Deadline(poll_backoff.TimeBudget(100, 20),
+        return request_deadline.Deadline(poll_timing.TimeBudget(100, 20),
                                          self.slots, lambda: self.now)
 
     def test_time_passes(self):
@@ -55,7 +55,7 @@ class TestDeadline(unittest.TestCase):
 
     def test_who_only_asks(self):
         asks = request_deadline.Deadline(
-            poll_backoff.TimeBudget(100, 20), None, lambda: self.now)
+            poll_timing.TimeBudget(100, 20), None, lambda: self.now)
         with self.deadline, asks:
             self.assertTrue(self.deadline.may_wait())
             self.assertTrue(asks.may_wait())

@@ -9,7 +9,7 @@ from nova import exception
 from sqlalchemy import exc as sqla_exc
 
 from nova_preempt.cloud import placement_api
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core import refusals
 from nova_preempt.core.scheduling import preemption_policy
 from nova_preempt.handover import handover
@@ -19,7 +19,7 @@ from nova_preempt.scheduler import request_deadline
 from nova_preempt.scheduler import retry_loop
 from nova_preempt.scheduler import scheduling_pass
 
-TIMES = poll_backoff.TimeBudget(whole_s=100, end_s=20)
+TIMES = poll_timing.TimeBudget(whole_s=100, end_s=20)
 
 
 class Cycle:

@@ -14,7 +14,7 @@ from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import provider_cache
 from nova_preempt.cloud import provider_trees
 from nova_preempt.core import model
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.energy import wake_demand
 from nova_preempt.db import energy_store
@@ -153,7 +153,7 @@ class TestDemand(world.WorldTestCase):
         return 'there'
 
     def serve(self, servers=('s1',)):
-        with request_deadline.Deadline(poll_backoff.TimeBudget(self.left_s, 0),
+        with request_deadline.Deadline(poll_timing.TimeBudget(self.left_s, 0),
                                        self.places,
                                        self.waiting.clock) as mine:
             return self.demand.serve(request_context.RequestContext(

@@ -8,7 +8,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core import poll_backoff
+from nova_preempt.core import poll_timing
 from nova_preempt.core.energy import power_steps
 from nova_preempt.core.energy import wake_demand
 from tests.unit.core.support import LAW
@@ -129,8 +129,8 @@ class TestWaiting(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.states = {'a': power_steps.WAKING, 'b': power_steps.ASLEEP}
-        self.waiting = wake_demand.Waiting(poll_backoff.Wait(0, 60,
-                                                             1)).promised('ab')
+        self.waiting = wake_demand.Waiting(
+            poll_timing.BoundedWait(0, 60, 1)).promised('ab')
 
     def step(self, now_s=10, **states):
         self.states.update(states)

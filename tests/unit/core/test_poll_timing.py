@@ -6,15 +6,16 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nova_preempt.core import poll_backoff
-from nova_preempt.core.poll_backoff import Failure
+from nova_preempt.core import poll_timing
+from nova_preempt.core.poll_timing import Failure
 
 
 class TestWait(unittest.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.wait = poll_backoff.Wait(began=100, longest_s=10, interval_s=4)
+        self.wait = poll_timing.BoundedWait(
+            began=100, longest_s=10, interval_s=4)
 
     def test_pauses(self):
         for now, expected in ((100, 4), (106, 4), (107, 3), (109.5, 0.5),
@@ -29,7 +30,7 @@ class TestWait(unittest.TestCase):
 
     def test_a_look_at_the_end_is_the_last(self):
         """However times are rounded."""
-        wait = poll_backoff.Wait(0.1, 0.7, 0.2)
+        wait = poll_timing.BoundedWait(0.1, 0.7, 0.2)
         now, looks = 0.1, 1
         while pause_s := wait.pause_s(now):
             now += pause_s
@@ -38,7 +39,7 @@ class TestWait(unittest.TestCase):
         self.assertLessEqual(looks, 6)
 
     def test_nothing_is_waited_for(self):
-        self.assertTrue(poll_backoff.Wait(5, 0, 1).is_over(5))
+        self.assertTrue(poll_timing.BoundedWait(5, 0, 1).is_over(5))
 
 
 class TestReading(unittest.TestCase):
@@ -48,7 +49,7 @@ class TestReading(unittest.TestCase):
                 (0, 1, 1), (0, 0, 0), (0.4, 0, 4), (0.4, 1, 4), (0.01, 1, 1),
                 # However long it takes, and however old it may be.
                 (60, 0, 5), (0, 60, 5)):
-            reading = poll_backoff.LastPoll(100, took_s)
+            reading = poll_timing.SharedRead(100, took_s)
             with self.subTest(took_s=took_s, max_age_s=max_age_s):
                 self.assertTrue(reading.is_due(100 + expected, max_age_s))
                 if expected:
@@ -60,7 +61,7 @@ class TestTryAgain(unittest.TestCase):
 
     def again(self, failure, conflicts=0, attempts_left=1, left_s=1,
               outdated=False):
-        return poll_backoff.should_retry(
+        return poll_timing.should_retry(
             failure, conflicts=conflicts, attempts_left=attempts_left,
             left_s=left_s, outdated=outdated)
 
@@ -87,25 +88,25 @@ class TestTimeBudget(unittest.TestCase):
 
     def test_defaults_of_nova(self) -> None:
         """1800 s, less the minute that it may have been in a queue."""
-        times = poll_backoff.make_time_budget(1800, 60, 120)
-        self.assertEqual(poll_backoff.TimeBudget(1740, 120), times)
+        times = poll_timing.make_time_budget(1800, 60, 120)
+        self.assertEqual(poll_timing.TimeBudget(1740, 120), times)
         self.assertEqual(1560, times.notice_limit_s)
 
     def test_short(self) -> None:
         """Little time is shared by all that has to happen in it."""
-        times = poll_backoff.make_time_budget(10, 60, 120)
-        self.assertEqual(poll_backoff.TimeBudget(9, 2.25), times)
+        times = poll_timing.make_time_budget(10, 60, 120)
+        self.assertEqual(poll_timing.TimeBudget(9, 2.25), times)
         self.assertEqual(6, times.notice_limit_s)
 
     def test_none(self) -> None:
         self.assertEqual(
-            0, poll_backoff.make_time_budget(0, 0, 1).notice_limit_s)
+            0, poll_timing.make_time_budget(0, 0, 1).notice_limit_s)
 
     @given(st.floats(0, 1e5), st.floats(0, 1e5), st.floats(0, 1e5))
     def test_the_longest_notice_fits(self, patience_s: float, sign_s: float,
                                      termination_timeout_s: float) -> None:
         """A request that chooses at once can always wait for it."""
-        times = poll_backoff.make_time_budget(patience_s, sign_s,
+        times = poll_timing.make_time_budget(patience_s, sign_s,
                                     termination_timeout_s)
         self.assertLessEqual(times.whole_s, patience_s)
         self.assertGreaterEqual(times.whole_s - times.end_s,

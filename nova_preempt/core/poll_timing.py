@@ -13,7 +13,7 @@ import math
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wait:
+class BoundedWait:
     """A bounded wait for another service; times by any clock, in s.
 
     The caller polls first and then asks for the pause, so that it polls once
@@ -47,7 +47,7 @@ _LONGEST_S = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LastPoll:
+class SharedRead:
     """The last read for many waiters of one kind.
 
     :param at: by any clock, in seconds
