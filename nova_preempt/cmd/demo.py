@@ -9,8 +9,8 @@ import pathlib
 import sys
 import warnings
 
+from nova_preempt.embedded import checked_yaml
 from nova_preempt.embedded import scenario as scenarios
-from nova_preempt.embedded import yaml_file
 
 PROG = 'nova-preempt-demo'
 DEFAULT = 'short'
@@ -27,7 +27,7 @@ def main(argv=None):
         return 0
     try:
         known = [(name, load(name)) for name in args.scenario or [DEFAULT]]
-    except yaml_file.BadFile as exc:
+    except checked_yaml.BadFile as exc:
         _complain(exc)
         return 2
     out = sys.stdout
@@ -72,18 +72,18 @@ def _list():
 def load(name):
     """Return the Scenario of a name or file.
 
-    :raises yaml_file.BadFile: the file is missing or invalid
+    :raises checked_yaml.BadFile: the file is missing or invalid
     """
     known = _shipped()
     path = known.get(name) or pathlib.Path(name)
     if name not in known and name == path.stem and not path.exists():
-        raise yaml_file.BadFile(f'there is no scenario {name}; known are: '
-                                + ', '.join(known))
+        raise checked_yaml.BadFile(f'there is no scenario {name}; known are: '
+                                   + ', '.join(known))
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as exc:
-        reason = getattr(exc, 'strerror', None) or exc
-        raise yaml_file.BadFile(f'{name}: cannot be read: {reason}') from None
+        why = getattr(exc, 'strerror', None) or exc
+        raise checked_yaml.BadFile(f'{name}: cannot be read: {why}') from None
     return scenarios.parse(content, name)
 
 

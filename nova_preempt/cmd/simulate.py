@@ -15,7 +15,7 @@ from nova_preempt.cmd import simulation_policy
 from nova_preempt.cmd import simulation_sweep
 from nova_preempt.cmd.simulation_sweep import warn
 from nova_preempt.core.model import SECOND
-from nova_preempt.embedded import yaml_file
+from nova_preempt.embedded import checked_yaml
 from nova_preempt.simulator import plots
 from nova_preempt.simulator import summary_tables
 from nova_preempt.simulator import sweep
@@ -155,7 +155,7 @@ def main(argv=None):
     except BrokenPipeError:
         # The reader has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (trace_model.TraceError, yaml_file.BadFile, BadArgument, OSError,
+    except (trace_model.TraceError, checked_yaml.BadFile, BadArgument, OSError,
             simulation_policy.PolicyError, output_files.NoParquet,
             plots.NoPlot, sweep.NotInstalled, sweep.RunsLost) as exc:
         warn(exc)

@@ -6,7 +6,7 @@ import dataclasses
 from nova_preempt.cloud import extra_specs
 from nova_preempt.core.energy import efficiency_ranking
 from nova_preempt.core.model import Inventory
-from nova_preempt.embedded import yaml_file
+from nova_preempt.embedded import checked_yaml
 from nova_preempt.simulator import delays
 from nova_preempt.simulator import simulation_settings
 from nova_preempt.simulator.traces import trace_model
@@ -15,7 +15,7 @@ from nova_preempt.simulator.traces import trace_model
 MOST_HOSTS = 1_000_000
 # Members of efficiency_ranking.Figures.
 _FIGURES = ('flops', 'watts', 'idle_watts')
-_WATTS = yaml_file.number(0, 1e21)
+_WATTS = checked_yaml.number(0, 1e21)
 
 
 def _named(schema):
@@ -23,38 +23,38 @@ def _named(schema):
     return {'type': 'object', 'additionalProperties': schema}
 
 
-_SPECS = _named(yaml_file.SCALAR)
-_HOSTS = yaml_file.mapping({
-    'name': yaml_file.TEXT, 'count': yaml_file.integer(1, MOST_HOSTS),
-    'resources': _named(yaml_file.integer(1, trace_model.MOST)),
+_SPECS = _named(checked_yaml.SCALAR)
+_HOSTS = checked_yaml.mapping({
+    'name': checked_yaml.TEXT, 'count': checked_yaml.integer(1, MOST_HOSTS),
+    'resources': _named(checked_yaml.integer(1, trace_model.MOST)),
 }, {
-    'reserved': _named(yaml_file.integer(0, trace_model.MOST)),
-    'allocation_ratios': _named(yaml_file.number(0.01, 1000)),
+    'reserved': _named(checked_yaml.integer(0, trace_model.MOST)),
+    'allocation_ratios': _named(checked_yaml.number(0.01, 1000)),
     **dict.fromkeys((*_FIGURES, 'asleep_watts'), _WATTS),
-    'reservable': yaml_file.FLAG})
-_SCHEMA = yaml_file.mapping({
+    'reservable': checked_yaml.FLAG})
+_SCHEMA = checked_yaml.mapping({
     'hosts': {'type': 'array', 'items': _HOSTS},
 }, {
-    'flavors': _named(yaml_file.mapping(
-        {'resources': _named(yaml_file.integer(0, trace_model.MOST))},
+    'flavors': _named(checked_yaml.mapping(
+        {'resources': _named(checked_yaml.integer(0, trace_model.MOST))},
         {'extra_specs': _SPECS})),
-    'classes': _named(yaml_file.mapping({'extra_specs': _SPECS})),
-    'delays': yaml_file.mapping({}, {
-        field.name: yaml_file.TEXT
+    'classes': _named(checked_yaml.mapping({'extra_specs': _SPECS})),
+    'delays': checked_yaml.mapping({}, {
+        field.name: checked_yaml.TEXT
         for field in dataclasses.fields(delays.Delays)}),
-    'spread': yaml_file.FLAG,
-    'waiting': {'type': 'array', 'items': yaml_file.TEXT},
-    'workers': yaml_file.integer(1, 10_000)})
+    'spread': checked_yaml.FLAG,
+    'waiting': {'type': 'array', 'items': checked_yaml.TEXT},
+    'workers': checked_yaml.integer(1, 10_000)})
 
 
 def read_cloud(path):
     """Return the simulator's Setting and the number of scheduler workers.
 
-    :raises yaml_file.BadFile: the file is invalid
+    :raises checked_yaml.BadFile: the file is invalid
     :raises OSError: the file cannot be read
     """
     with open(path, 'rb') as stream:
-        file = yaml_file.YamlFile(path, stream.read(), _SCHEMA)
+        file = checked_yaml.CheckedYaml(path, stream.read(), _SCHEMA)
     content = file.value
     hosts = tuple(_hosts(file, item, ('hosts', number))
                   for number, item in enumerate(content['hosts']))

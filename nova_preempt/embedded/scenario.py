@@ -40,7 +40,7 @@ equal scenarios. With it ``requests`` may be left out.
 import dataclasses
 import random
 
-from nova_preempt.embedded import yaml_file
+from nova_preempt.embedded import checked_yaml
 
 # Limits: a size in Nova's database and API, and a hundred years.
 MAX_SIZE = 2**31 - 1
@@ -58,39 +58,39 @@ _NAME = {
     'type': 'string', 'pattern': r'^[A-Za-z0-9][A-Za-z0-9._-]{0,23}\Z',
     'description': 'must be 1 to 24 letters, digits, dots, underscores and '
                    'hyphens, the first a letter or digit'}
-_PLACED = {'name': _NAME, 'flavor': yaml_file.TEXT}
+_PLACED = {'name': _NAME, 'flavor': checked_yaml.TEXT}
 
 
 def _sizes(least_disk):
-    return {'vcpus': yaml_file.integer(1, MAX_SIZE),
-            'memory_mb': yaml_file.integer(1, MAX_SIZE),
-            'disk_gb': yaml_file.integer(least_disk, MAX_SIZE)}
+    return {'vcpus': checked_yaml.integer(1, MAX_SIZE),
+            'memory_mb': checked_yaml.integer(1, MAX_SIZE),
+            'disk_gb': checked_yaml.integer(least_disk, MAX_SIZE)}
 
 
-_UPTIME_MIN = yaml_file.number(0, MAX_UPTIME_MIN)
-_HOST = yaml_file.mapping({'name': _NAME, **_sizes(least_disk=1)}, {
-    'servers': {'type': 'array', 'items': yaml_file.mapping(
+_UPTIME_MIN = checked_yaml.number(0, MAX_UPTIME_MIN)
+_HOST = checked_yaml.mapping({'name': _NAME, **_sizes(least_disk=1)}, {
+    'servers': {'type': 'array', 'items': checked_yaml.mapping(
         _PLACED, {'uptime_min': _UPTIME_MIN,
-                  'preemptible': yaml_file.FLAG})}})
-_REQUEST = yaml_file.mapping(_PLACED, {
-    'preemptible': yaml_file.FLAG,
-    'repeat': yaml_file.integer(1, MAX_REQUESTS)})
-_EXPECTATION = yaml_file.mapping({}, {
+                  'preemptible': checked_yaml.FLAG})}})
+_REQUEST = checked_yaml.mapping(_PLACED, {
+    'preemptible': checked_yaml.FLAG,
+    'repeat': checked_yaml.integer(1, MAX_REQUESTS)})
+_EXPECTATION = checked_yaml.mapping({}, {
     'outcome': {'type': 'string', 'enum': OUTCOMES, 'title': 'outcome'},
-    'host': yaml_file.TEXT,
-    'victims': {'type': 'array', 'items': yaml_file.TEXT},
-    'cost_s': yaml_file.number(0, 60 * MAX_UPTIME_MIN)})
-_RANDOM = yaml_file.mapping({
-    'seed': yaml_file.integer(0, MAX_SIZE),
-    'requests': yaml_file.integer(0, MAX_REQUESTS),
-}, {'preemptible': yaml_file.number(0, 1), 'max_uptime_min': _UPTIME_MIN})
-SCHEMA = yaml_file.mapping({
+    'host': checked_yaml.TEXT,
+    'victims': {'type': 'array', 'items': checked_yaml.TEXT},
+    'cost_s': checked_yaml.number(0, 60 * MAX_UPTIME_MIN)})
+_RANDOM = checked_yaml.mapping({
+    'seed': checked_yaml.integer(0, MAX_SIZE),
+    'requests': checked_yaml.integer(0, MAX_REQUESTS),
+}, {'preemptible': checked_yaml.number(0, 1), 'max_uptime_min': _UPTIME_MIN})
+SCHEMA = checked_yaml.mapping({
     'hosts': {'type': 'array', 'minItems': 1, 'items': _HOST},
     'flavors': {'type': 'object', 'minProperties': 1, 'propertyNames': _NAME,
-                'additionalProperties': yaml_file.mapping(
+                'additionalProperties': checked_yaml.mapping(
                     _sizes(least_disk=0))},
 }, {
-    'description': yaml_file.TEXT,
+    'description': checked_yaml.TEXT,
     'requests': {'type': 'array', 'minItems': 1, 'items': _REQUEST},
     'expect': {'type': 'array', 'items': _EXPECTATION},
     'random': _RANDOM})
@@ -168,9 +168,9 @@ def parse(content, source):
 
     :param content: the bytes of the file
     :param source: what to call the file in errors
-    :raises yaml_file.BadFile: the file is no valid scenario
+    :raises checked_yaml.BadFile: the file is no valid scenario
     """
-    return _Parser(yaml_file.YamlFile(source, content, SCHEMA)).parse()
+    return _Parser(checked_yaml.CheckedYaml(source, content, SCHEMA)).parse()
 
 
 class _Parser:

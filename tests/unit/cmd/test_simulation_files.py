@@ -10,7 +10,7 @@ from nova_preempt.cmd import simulation_files
 from nova_preempt.cmd import simulation_policy
 from nova_preempt.core import costs
 from nova_preempt.core.model import Inventory
-from nova_preempt.embedded import yaml_file
+from nova_preempt.embedded import checked_yaml
 from nova_preempt.simulator import simulation_settings
 from tests.unit.cmd import simulation
 
@@ -72,7 +72,7 @@ class TestCloud(simulation.Case):
                  'classes.a.extra_specs.x: must be text')):
             with self.subTest(why):
                 path = self.write('bad.yaml', content)
-                with self.assertRaises(yaml_file.BadFile) as raised:
+                with self.assertRaises(checked_yaml.BadFile) as raised:
                     simulation_files.read_cloud(path)
                 self.assertIn(why, str(raised.exception))
 

@@ -7,8 +7,8 @@ import textwrap
 import testscenarios
 import testtools
 
+from nova_preempt.embedded import checked_yaml
 from nova_preempt.embedded import scenario
-from nova_preempt.embedded import yaml_file
 
 GOOD = """\
 hosts:
@@ -357,6 +357,6 @@ class TestBadFiles(testscenarios.WithScenarios, testtools.TestCase):
         content = self.content
         if isinstance(content, str):
             content = content.encode()
-        error = self.assertRaises(yaml_file.BadFile, scenario.parse, content,
-                                  'file')
+        error = self.assertRaises(checked_yaml.BadFile, scenario.parse,
+                                  content, 'file')
         self.assertEqual(f'file:{self.message}'.strip(), str(error))

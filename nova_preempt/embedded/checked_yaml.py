@@ -29,7 +29,7 @@ class BadFile(Exception):
 
 TEXT = {'type': 'string'}
 FLAG = {'type': 'boolean'}
-#: Text, or a scalar that YAML types otherwise; see YamlFile.text().
+#: Text, or a scalar that YAML types otherwise; see CheckedYaml.text().
 SCALAR = {'type': 'scalar'}
 
 
@@ -70,7 +70,7 @@ _Validator = jsonschema.validators.extend(
         {'integer': _is_integer, 'scalar': _is_scalar}))
 
 
-class YamlFile:
+class CheckedYaml:
     """The content of a file.
 
     A path identifies a value: ('hosts', 0, 'vcpus') is hosts[0].vcpus.
