@@ -36,7 +36,7 @@ class Reconciler:
     :param keeper: a reservation_executor.ReservationExecutor
     :param migration: a nova_preempt.reservation.migration.Migration
     :param healing: a nova_preempt.reservation.healing.Healing
-    :param cleanup: a nova_preempt.reservation.reservation_cleanup.Cleanup
+    :param cleanup: a nova_preempt.reservation.leftover_servers.LeftoverServers
     :param retention: a nova_preempt.reservation.reservation_purge.RecordPurge
     :param clock: returns now, naive and in UTC
     """

@@ -18,9 +18,9 @@ from nova_preempt.reservation import healing
 from nova_preempt.reservation import host_inventory
 from nova_preempt.reservation import host_occupancy
 from nova_preempt.reservation import lease_event_loop
+from nova_preempt.reservation import leftover_servers
 from nova_preempt.reservation import migration
 from nova_preempt.reservation import reconciler
-from nova_preempt.reservation import reservation_cleanup
 from nova_preempt.reservation import reservation_executor
 from nova_preempt.reservation import reservation_purge
 from nova_preempt.reservation import reservation_reader
@@ -95,7 +95,7 @@ class ReservationService:
                     process, known, options, hosts, moves, repairs),
                 self.reservations, self.lease_events, ends, clock,
                 lambda: options.enabled),
-            moves, repairs, reservation_cleanup.Cleanup(
+            moves, repairs, leftover_servers.LeftoverServers(
                 self.reservations, clients.nova, hosts, tell, clock),
             reservation_purge.RecordPurge(process.db, options, clock), clock)
 

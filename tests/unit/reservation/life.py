@@ -22,9 +22,9 @@ from nova_preempt.db import requested_moves
 from nova_preempt.db import reservations as db
 from nova_preempt.reservation import healing
 from nova_preempt.reservation import lease_event_loop
+from nova_preempt.reservation import leftover_servers
 from nova_preempt.reservation import migration
 from nova_preempt.reservation import reconciler
-from nova_preempt.reservation import reservation_cleanup
 from nova_preempt.reservation import reservation_executor
 from nova_preempt.reservation import reservation_purge
 from nova_preempt.reservation import reservation_reader
@@ -365,7 +365,7 @@ class ChoresTestCase(LifeTestCase):
             self.reservations, hosts, reservation_executor.ReservationExecutor(
                 self.reader, self.reservations, self.lease_events, cloud,
                 self.clock, lambda: self.enabled),
-            moves, repairs, reservation_cleanup.Cleanup(
+            moves, repairs, leftover_servers.LeftoverServers(
                 self.reservations, cloud, hosts, self.events, self.clock),
             reservation_purge.RecordPurge(self.database, self.options,
                                         self.clock),

@@ -18,7 +18,7 @@ from nova_preempt.core.reservation import reservation_model
 LOG = logging.getLogger(__name__)
 
 
-class Cleanup:
+class LeftoverServers:
     """Ends servers that remain after their reservation.
 
     :param reservations: a nova_preempt.db.reservations.Reservations
