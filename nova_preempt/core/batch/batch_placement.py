@@ -30,7 +30,7 @@ Search: TypeAlias = Callable[[FreeCapacity, Sequence[Unit],
     batch_model.Options, Callable[[], float]], Solution]
 
 
-class Batch:
+class BatchPlacer:
     """Places batches by some options; made by ``solver_choice.make()``.
 
     :param search: replaces the search of the mode

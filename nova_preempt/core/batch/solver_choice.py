@@ -36,7 +36,7 @@ class Placer(Protocol):
         hosts: Iterable[batch_model.HostState],
         members: Mapping[str, Mapping[str, int]] | None = None,
     ) -> batch_model.Result:
-        """Return the hosts of requests, see batch_placement.Batch."""
+        """Return the hosts of requests, see batch_placement.BatchPlacer."""
 
 
 def make(
@@ -61,7 +61,7 @@ def make(
             raise NotInstalled(library, extra, needed_by) from exc
     from nova_preempt.core.batch import batch_placement
 
-    return batch_placement.Batch(options, monotonic)
+    return batch_placement.BatchPlacer(options, monotonic)
 
 
 def place_identical(placer: Placer, wanted: Resources, count: int,

@@ -29,9 +29,9 @@ ROUNDS = 5
 FLOW = 'flow'
 
 
-def placer(score: str, rounds: int = ROUNDS) -> batch_placement.Batch:
-    """Return a batch_placement.Batch that places containers in rounds."""
-    return batch_placement.Batch(
+def placer(score: str, rounds: int = ROUNDS) -> batch_placement.BatchPlacer:
+    """Return a BatchPlacer that places containers in rounds."""
+    return batch_placement.BatchPlacer(
         batch_model.Options(score=score),
         search=functools.partial(_place_in_rounds, rounds))
 
