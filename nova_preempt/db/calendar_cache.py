@@ -160,7 +160,7 @@ def _in_batches(query, column, values):
 
 
 @dataclasses.dataclass(frozen=True)
-class Snapshot:
+class OpenReservations:
     """Open reservations, sorted by start and uuid.
 
     Fields that Reservations.update() and set_host() change without raising
@@ -177,8 +177,8 @@ class Snapshot:
         return self.mark.generation
 
 
-class Snapshots:
-    """Keeps the last Snapshot and reads its changes.
+class OpenReservationsCache:
+    """Keeps the last OpenReservations and reads its changes.
 
     :param database: a db.Database
     """
@@ -188,7 +188,7 @@ class Snapshots:
         self._last = None
 
     def read(self):
-        """Return the current Snapshot; unchanged members are the same."""
+        """Return the OpenReservations now; unchanged members are the same."""
         with self._db.reader() as session:
             before = self._last
             new = before and change_log.get_since(session, before.mark)
@@ -203,18 +203,18 @@ def _read_open(session):
     # Before the reservations: at worst a change is read twice.
     mark = change_log.get_mark(session)
     found = reservation_rows.fetch_open(session)
-    return Snapshot(mark, tuple(sorted(found, key=_by_start)))
+    return OpenReservations(mark, tuple(sorted(found, key=_by_start)))
 
 
 def _update_open(session, before, new):
-    """Return the Snapshot with the Changes, reading nothing else."""
+    """Return the OpenReservations with the Changes, reading nothing else."""
     found = list(before.reservations)
     if new.reservations:
         found = [item for item in found if item.uuid not in new.reservations]
         for batch in row_types.batches(new.reservations):
             for item in reservation_rows.fetch_open(session, batch):
                 bisect.insort(found, item, key=_by_start)
-    return Snapshot(new.mark, tuple(found))
+    return OpenReservations(new.mark, tuple(found))
 
 
 _by_start = operator.attrgetter('start_at', 'uuid')

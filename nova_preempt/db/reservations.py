@@ -49,7 +49,7 @@ class Reservations:
         self._db = database
         self._clock = clock
         self._calendar = calendar_cache.CalendarCache(database)
-        self._snapshots = calendar_cache.Snapshots(database)
+        self._open = calendar_cache.OpenReservationsCache(database)
 
     def _now(self):
         return self._clock().replace(microsecond=0)
@@ -66,8 +66,8 @@ class Reservations:
         return self._calendar.read()
 
     def snapshot(self):
-        """Return the current Snapshot; unchanged members are the same."""
-        return self._snapshots.read()
+        """Return the OpenReservations now; unchanged members are the same."""
+        return self._open.read()
 
     def get(self, uuid, project_id=None):
         """Return a Reservation.
