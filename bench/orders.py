@@ -64,14 +64,14 @@ def fair(count, chance):
 
 def qos(count, chance):
     """Half of them have run before, within the last ten days."""
-    claims = []
+    waiting = []
     for _ in range(count):
         total_us = chance.randrange(864 * 10**9)
         running_us = chance.choice((0, chance.randrange(total_us + 1)))
-        claims.append(class_order.Claim(
+        waiting.append(class_order.WaitingRequest(
             f'{chance.getrandbits(128):032x}', chance.randrange(len(CLASSES)),
             running_us, total_us, 60 * 10**6, chance.randrange(10**15)))
-    return lambda: class_order.ordered(CLASSES, claims)
+    return lambda: class_order.ordered(CLASSES, waiting)
 
 
 def priorities(count, chance, criteria=(*PRIORITIES, AGEING)):

@@ -32,7 +32,7 @@ class Qos:
 
     def _claim(self, request, clocks, overhead_us, now_us):
         times = clocks.at(now_us)
-        return class_order.Claim(
+        return class_order.WaitingRequest(
             request.uuid, self._rank(request), times.running_us,
             times.total_us, overhead_us, clocks.admitted_us, request.serial)
 

@@ -30,7 +30,7 @@ NO_CLASS = -2
 _LIMIT = 2**62
 
 
-class Claim(NamedTuple):
+class WaitingRequest(NamedTuple):
     """A waiting request.
 
     ``rank``: of its class, see Classes.rank(). ``running_us`` and
@@ -48,24 +48,24 @@ class Claim(NamedTuple):
     serial: int = 0
 
 
-_NUMBERS = Claim._fields[1:]
+_NUMBERS = WaitingRequest._fields[1:]
 
 
-def ordered(classes: Classes, claims: Iterable[Claim]) -> list[str]:
+def ordered(classes: Classes, waiting: Iterable[WaitingRequest]) -> list[str]:
     """Return the uuids in order, the next one first.
 
     O(n log n), and exact: values beyond 64 bits are slower.
     """
-    claims = tuple(claims)
+    waiting = tuple(waiting)
     try:
-        rank, *times, serial = (_column(claims, name) for name in _NUMBERS)
+        rank, *times, serial = (_column(waiting, name) for name in _NUMBERS)
         band, q, admitted = _columns(classes, rank, *times)
     except OverflowError:
-        return [claim.uuid for claim in sorted(
-            claims, key=lambda claim: _key(classes, claim))]
+        return [item.uuid for item in sorted(
+            waiting, key=lambda item: _key(classes, item))]
     order = np.lexsort((serial, admitted, q, band))
-    # Uuids first: in this order, claims are all over the memory.
-    uuids = [claim.uuid for claim in claims]
+    # Uuids first: in this order, requests are all over the memory.
+    uuids = [item.uuid for item in waiting]
     found = [uuids[number] for number in order.tolist()]
     alike = (
         (np.diff(band[order]) == 0)
@@ -74,17 +74,17 @@ def ordered(classes: Classes, claims: Iterable[Claim]) -> list[str]:
     return _by_uuid(found, alike) if alike.any() else found
 
 
-def _column(claims: Sequence[Claim], name: str) -> _Array:
-    """Return one number of each claim; OverflowError if one is too large."""
-    place = Claim._fields.index(name)
+def _column(waiting: Sequence[WaitingRequest], name: str) -> _Array:
+    """Return one number of each request; OverflowError if one is too large."""
+    place = WaitingRequest._fields.index(name)
     return np.fromiter(
-        map(operator.itemgetter(place), claims), np.int64, len(claims))
+        map(operator.itemgetter(place), waiting), np.int64, len(waiting))
 
 
 def _columns(classes: Classes, rank: _Array, running: _Array, total: _Array,
              overhead: _Array,
              admitted: _Array) -> tuple[_Array, _Array, _Array]:
-    """Return the band, Q and time of admission of each claim."""
+    """Return the band, Q and time of admission of each request."""
     # Of no class is whoever has the last of these, NORMAL and NO_CLASS.
     factors, margins = _within_limit(classes, running, total, overhead)
     has_class = rank >= 0
@@ -105,16 +105,16 @@ def _within_limit(classes: Classes, *times: _Array) -> _Array:
     return np.array([*classes.scaled(), (0, 0), (0, 0)]).T
 
 
-def _key(classes: Classes, claim: Claim) -> tuple[int, int, int, int, str]:
-    if claim.rank < 0:
-        band = 0 if claim.rank == NORMAL else len(classes) + 2
-        return band, 0, claim.admitted_us, claim.serial, claim.uuid
-    factor, margin = classes.scaled()[claim.rank]
-    q = (
-        claim.running_us * factor
-        - (claim.total_us + claim.overhead_us) * classes.scale)
-    band = claim.rank if q < margin else len(classes)
-    return band + 1, q, claim.admitted_us, claim.serial, claim.uuid
+def _key(classes: Classes, item: WaitingRequest
+         ) -> tuple[int, int, int, int, str]:
+    if item.rank < 0:
+        band = 0 if item.rank == NORMAL else len(classes) + 2
+        return band, 0, item.admitted_us, item.serial, item.uuid
+    factor, margin = classes.scaled()[item.rank]
+    q = (item.running_us * factor
+         - (item.total_us + item.overhead_us) * classes.scale)
+    band = item.rank if q < margin else len(classes)
+    return band + 1, q, item.admitted_us, item.serial, item.uuid
 
 
 def _by_uuid(found: list[str], alike: _Array) -> list[str]:

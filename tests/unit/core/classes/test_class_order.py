@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from nova_preempt.core.classes import class_order
 from nova_preempt.core.classes.availability_margin import Classes
 from nova_preempt.core.classes.availability_margin import QosClass
-from nova_preempt.core.classes.class_order import Claim
+from nova_preempt.core.classes.class_order import WaitingRequest
 from nova_preempt.core.classes.server_clocks import Clocks
 from nova_preempt.core.classes.server_clocks import ClockState
 from nova_preempt.core.classes.server_clocks import Kind
@@ -34,52 +34,54 @@ TIMES = st.integers(0, 4).map(lambda each: each * 100 * SECOND)
 
 
 @st.composite
-def claims(draw: st.DrawFn, classes: Classes) -> list[Claim]:
+def requests(draw: st.DrawFn, classes: Classes) -> list[WaitingRequest]:
     found = []
     for number in range(draw(st.integers(0, 8))):
         running_us = draw(TIMES)
-        found.append(Claim(
+        found.append(WaitingRequest(
             f"{number}", draw(st.integers(-2, len(classes) - 1)), running_us,
             running_us + draw(TIMES), draw(TIMES), draw(st.integers(0, 2)),
             draw(st.integers(0, 2))))
     return draw(st.permutations(found))
 
 
-def one_by_one(classes: Classes, waiting: list[Claim]) -> list[str]:
+def one_by_one(classes: Classes, waiting: list[WaitingRequest]) -> list[str]:
     """By what the table says of each of them."""
 
-    def key(claim: Claim) -> tuple[object, ...]:
-        if claim.rank < 0:
-            return (0 if claim.rank == class_order.NORMAL else 2,
-                    claim.admitted_us, claim.serial, claim.uuid)
-        times = Times(claim.running_us, claim.total_us - claim.running_us)
+    def key(item: WaitingRequest) -> tuple[object, ...]:
+        if item.rank < 0:
+            return (0 if item.rank == class_order.NORMAL else 2,
+                    item.admitted_us, item.serial, item.uuid)
+        times = Times(item.running_us, item.total_us - item.running_us)
         stands = classes.stand(
             # Only where all else is equal they are told apart by it.
-            f"{claim.serial} {claim.uuid}", list(classes)[claim.rank],
+            f"{item.serial} {item.uuid}", list(classes)[item.rank],
             Clocks((),
-                ClockState(Kind.QUEUED, times, claim.admitted_us, 0, 0)),
-            0, claim.overhead_us)
+                ClockState(Kind.QUEUED, times, item.admitted_us, 0, 0)),
+            0, item.overhead_us)
         return 1, stands.order
 
-    return [claim.uuid for claim in sorted(waiting, key=key)]
+    return [item.uuid for item in sorted(waiting, key=key)]
 
 
 class TestOrder(unittest.TestCase):
     @hypothesis.settings(max_examples=200, deadline=None)
-    @hypothesis.given(claims(support.CLASSES))
-    def test_all_at_once_as_one_by_one(self, waiting: list[Claim]) -> None:
+    @hypothesis.given(requests(support.CLASSES))
+    def test_all_at_once_as_one_by_one(
+        self, waiting: list[WaitingRequest]
+    ) -> None:
         self.assertEqual(
             one_by_one(support.CLASSES, waiting),
             class_order.ordered(support.CLASSES, waiting))
 
     @hypothesis.settings(max_examples=100, deadline=None)
-    @hypothesis.given(claims(ODD), st.integers(0, 2**70))
+    @hypothesis.given(requests(ODD), st.integers(0, 2**70))
     def test_however_large_the_numbers(
-        self, waiting: list[Claim], more_us: int
+        self, waiting: list[WaitingRequest], more_us: int
     ) -> None:
         waiting = [
-            claim._replace(total_us=claim.total_us + more_us)
-            for claim in waiting
+            item._replace(total_us=item.total_us + more_us)
+            for item in waiting
         ]
         self.assertEqual(
             one_by_one(ODD, waiting), class_order.ordered(ODD, waiting))
@@ -90,19 +92,19 @@ class TestOrder(unittest.TestCase):
             QosClass(name, number, Fraction(1, 2), 10)
             for number, name in enumerate(NAMES, start=1)))
         waiting = [
-            Claim(NAMES[rank], rank, q_s * SECOND, q_s * SECOND, 0, 0)
+            WaitingRequest(NAMES[rank], rank, q_s * SECOND, q_s * SECOND, 0, 0)
             for rank, q_s in ((1, 20), (2, 5), (0, 8))]
         self.assertEqual(["gold", "bronze", "silver"],
                          class_order.ordered(classes, waiting))
 
     def test_who_has_no_class(self) -> None:
         waiting = [
-            Claim("none", class_order.NO_CLASS, 0, 10**12, 0, 0),
-            Claim("late", class_order.NORMAL, 0, 0, 0, 9),
-            Claim("bronze", 2, 0, 10**9, 0, 5),
-            Claim("calm", 2, 10**9, 10**9, 0, 5),
-            Claim("early", class_order.NORMAL, 10**12, 10**12, 0, 8),
-            Claim("gold", 0, 0, 10**6, 0, 5)]
+            WaitingRequest("none", class_order.NO_CLASS, 0, 10**12, 0, 0),
+            WaitingRequest("late", class_order.NORMAL, 0, 0, 0, 9),
+            WaitingRequest("bronze", 2, 0, 10**9, 0, 5),
+            WaitingRequest("calm", 2, 10**9, 10**9, 0, 5),
+            WaitingRequest("early", class_order.NORMAL, 10**12, 10**12, 0, 8),
+            WaitingRequest("gold", 0, 0, 10**6, 0, 5)]
         for _ in range(10):
             random.Random(_).shuffle(waiting)
             self.assertEqual(
@@ -117,7 +119,7 @@ class TestOrder(unittest.TestCase):
         waiting = []
         for number in range(100_000):
             running_us = chance.choice((0, chance.randrange(10**12)))
-            waiting.append(Claim(
+            waiting.append(WaitingRequest(
                 f"{number:06}", chance.randrange(3), running_us,
                 running_us + chance.randrange(10**11), 60 * SECOND,
                 chance.randrange(10**15)))
@@ -125,4 +127,4 @@ class TestOrder(unittest.TestCase):
         self.assertEqual(one_by_one(support.CLASSES, waiting[:500]),
                          class_order.ordered(support.CLASSES, waiting[:500]))
         self.assertEqual(
-            [claim.uuid for claim in waiting], sorted(found))
+            [item.uuid for item in waiting], sorted(found))
