@@ -22,7 +22,7 @@ from nova_preempt.core.eviction import eviction_values
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import eviction_policy
-from nova_preempt.handover import victim_allocations
+from nova_preempt.handover import stopped_victims
 
 if TYPE_CHECKING:
     from nova_preempt.handover import terminator
@@ -108,7 +108,7 @@ class EvictionView:
         victim = self.victims[intent.victim]
         seen, _ = self._facts['seen'][victim.uuid]
         self._facts['holds'][victim.uuid] = None
-        self._facts['holds'][victim.uuid] = victim_allocations.holds(
+        self._facts['holds'][victim.uuid] = stopped_victims.holds(
             self._terminator.clients.placement, victim.uuid, seen,
             eviction_steps.is_gone(seen, victim.terms),
             self._decisions[victim.decision].provider_uuid)

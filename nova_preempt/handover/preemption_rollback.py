@@ -28,7 +28,7 @@ from nova_preempt.db import decisions
 from nova_preempt.handover import eviction_policy
 from nova_preempt.handover import process_owner
 from nova_preempt.handover import rollback_allocations
-from nova_preempt.handover import victim_allocations
+from nova_preempt.handover import stopped_victims
 
 LOG = logging.getLogger(__name__)
 
@@ -285,8 +285,8 @@ class Recovery:
         status = rollback.closing_status(seen, decision.host, victim.asked)
         if status == decisions.SHELVED:
             # The same may have happened during its offload.
-            victim_allocations.free_offloaded(self._placement, victim,
-                                              self._nova.get)
+            stopped_victims.free_offloaded(self._placement, victim,
+                                           self._nova.get)
         stays = status in (decisions.KEPT, decisions.MIGRATED)
         if victim.notice_s and (stays or rollback.may_stay(seen, status)):
             self._nova.clear_notice(victim.server_uuid)
@@ -304,7 +304,7 @@ class Recovery:
         was_stopped = victim.asked == core_actions.STOP
         if was_stopped and server.task_state == 'powering-off':
             raise NotYet(f'server {uuid} is still being stopped')
-        if victim_allocations.is_locked_by_us(server):
+        if stopped_victims.is_locked_by_us(server):
             self._nova.unlock(uuid)
         if was_stopped and server.vm_state == 'stopped':
             LOG.info('Starting server %s, which was stopped to give way and '
@@ -359,15 +359,15 @@ class Recovery:
                 rollback.is_leaving(seen)):
             return None
         uuid = victim.server_uuid
-        locked = (not victim_allocations.is_locked_by_us(seen)
+        locked = (not stopped_victims.is_locked_by_us(seen)
                   and eviction_policy.get_rules(self._options).counts(
                       seen.locked_by))
         LOG.error(_SPACE_TAKEN[locked],
                   {'server': uuid, 'uuid': decision.uuid})
         if victim.asked == core_actions.STOP and seen.vm_state == 'stopped':
             if not locked:
-                self._nova.lock(uuid, victim_allocations.LOCKED)
-            victim_allocations.leave_stopped(self._placement, uuid)
+                self._nova.lock(uuid, stopped_victims.LOCKED)
+            stopped_victims.leave_stopped(self._placement, uuid)
             return decisions.STOPPED
         if locked:
             return None

@@ -21,7 +21,7 @@ from nova_preempt.core.eviction import rollback
 from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.db import decisions
 from nova_preempt.db import unresolved_decisions
-from nova_preempt.handover import victim_allocations
+from nova_preempt.handover import stopped_victims
 
 LOG = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class PreemptorOutcomes:
             return
         try:
             if status == decisions.SHELVED:
-                victim_allocations.free_offloaded(
+                stopped_victims.free_offloaded(
                     self._clients.placement, victim, self._clients.nova.get)
         except (nova_api.NovaError, placement_api.PlacementError,
                 placement_api.Conflict) as exc:

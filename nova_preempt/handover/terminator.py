@@ -38,7 +38,7 @@ from nova_preempt.handover import eviction_view
 from nova_preempt.handover import preemption_notifications
 from nova_preempt.handover import process_owner
 from nova_preempt.handover import request_poller
-from nova_preempt.handover import victim_allocations
+from nova_preempt.handover import stopped_victims
 
 LOG = logging.getLogger(__name__)
 
@@ -301,7 +301,7 @@ class EvictionRun:
         if self._may_act(uuid):
             # Recorded before: the answer may be lost.
             self.memory = self.memory.note(uuid, asked=eviction_steps.LOCK)
-            self._terminator.clients.nova.lock(uuid, victim_allocations.LOCKED)
+            self._terminator.clients.nova.lock(uuid, stopped_victims.LOCKED)
             now_us = self._now_us()
             self.memory = dataclasses.replace(
                 self.memory.note(uuid, locked_us=now_us), acted_us=now_us)
@@ -315,7 +315,7 @@ class EvictionRun:
         elif intent.first is eviction_steps.StepKind.LEAVE_STOPPED:
             if not self._may_act(uuid):
                 return
-            victim_allocations.leave_stopped(clients.placement, uuid)
+            stopped_victims.leave_stopped(clients.placement, uuid)
         if intent.status == victim_status.MIGRATED:
             if self.memory.pending[uuid].may_be_locked:
                 clients.nova.unlock(uuid)

@@ -14,7 +14,7 @@ from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decision_owners
 from nova_preempt.db import reservations
 from nova_preempt.handover import allocation_claim
-from nova_preempt.handover import victim_allocations
+from nova_preempt.handover import stopped_victims
 from tests.exploration import processes
 
 #: Statuses of migrations that hold space.
@@ -81,7 +81,7 @@ class Watcher:
         stand_in = found and allocation_claim.stand_in(found)
         rules = self._rules(found and found.operation)
         specs = server.flavor.extra_specs
-        ours = server.locked_reason == victim_allocations.LOCKED
+        ours = server.locked_reason == stopped_victims.LOCKED
         locked_by = server.locked_by if server.locked and not ours else ''
         self.acts.append(cloud_snapshot.Act(
             uuid, method, round(world.loop.now_s * 1e6),
@@ -233,4 +233,4 @@ class Watcher:
             uses, server.vm_state, server.task_state, server.is_preemptible,
             server.deleted, server.cell == 'cell0',
             json.loads(notice)['preemption_id'] if notice else '',
-            server.locked_reason == victim_allocations.LOCKED)
+            server.locked_reason == stopped_victims.LOCKED)

@@ -39,7 +39,7 @@ from nova_preempt.db import decisions
 from nova_preempt.engine import expiry
 from nova_preempt.engine import headroom_task
 from nova_preempt.engine import victim_returns
-from nova_preempt.handover import victim_allocations
+from nova_preempt.handover import stopped_victims
 from nova_preempt.simulator import simulation_settings
 from tests import tables
 from tests.unit.db import test_decisions
@@ -253,7 +253,7 @@ class TestRetention(OneLoop, unittest.TestCase):
         world.process.options.stop_retention_s = 500
         world.shown['a'] = observed_server.ObservedServer(
             'a', 'stopped', None, 'h', status='SHUTOFF',
-            locked_reason=victim_allocations.LOCKED)
+            locked_reason=stopped_victims.LOCKED)
         there = {'a': test_expiry.server('a', vm_state='stopped')}
         loop = expiry.Expiry(
             world.process, mock.Mock(get=there.get), world.clients, None)
