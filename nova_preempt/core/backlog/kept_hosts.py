@@ -41,7 +41,7 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import request_rules
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
-from nova_preempt.core.backlog.host_capacity import HeldHosts
+from nova_preempt.core.backlog.host_capacity import HostsForRequest
 from nova_preempt.core.backlog.pass_values import Cloud
 from nova_preempt.core.backlog.pass_values import Options
 from nova_preempt.core.backlog.project_turns import Turn
@@ -205,11 +205,11 @@ class HostKeeper:
         """Return why no hosts are held, '' if it waits too short."""
         return self._reasons.get(request.uuid, "")
 
-    def keep(self, request: backlog_model.Request, held: HeldHosts) -> None:
+    def keep(self, request: backlog_model.Request,
+             held: HostsForRequest) -> None:
         """Record that hosts are held for a request."""
         self._kept[request.uuid] = len(held.hosts)
-        is_shared = request.uuid not in self._own
-        if is_shared:
+        if is_shared := request.uuid not in self._own:
             self._given.add(request.project_id, held.hosts)
         self.turns.keep(request.project_id, request.uuid, held, is_shared,
                         list(self._chosen).index(request.uuid))

@@ -16,7 +16,7 @@ import dataclasses
 import datetime
 import math
 
-from nova_preempt.core.backlog.host_capacity import HeldHosts
+from nova_preempt.core.backlog.host_capacity import HostsForRequest
 
 #: Length of a turn after the last progress, in seconds. Most servers that end
 #: within a day end within hours.
@@ -117,8 +117,8 @@ class Turns:
         return any(self.rests_until(project) and not turn.hosts.isdisjoint(
             hosts) for project, turn in self.known.items())
 
-    def keep(self, project: str, uuid: str, held: HeldHosts, is_shared: bool,
-            place: int) -> None:
+    def keep(self, project: str, uuid: str, held: HostsForRequest,
+             is_shared: bool, place: int) -> None:
         """Record that hosts are held for a request.
 
         :param is_shared: whether other requests might use these hosts
