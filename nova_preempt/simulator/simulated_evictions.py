@@ -20,10 +20,10 @@ from nova_preempt.core.scheduling.plan import Plan
 from nova_preempt.simulator import simulated_returns
 from nova_preempt.simulator import simulated_servers
 from nova_preempt.simulator.events import Phase
-from nova_preempt.simulator.simulated_decisions import BudgetTracker
-from nova_preempt.simulator.simulated_decisions import Decision
-from nova_preempt.simulator.simulated_decisions import OpenDecisions
-from nova_preempt.simulator.simulated_decisions import RequesterLiveness
+from nova_preempt.simulator.open_decisions import BudgetTracker
+from nova_preempt.simulator.open_decisions import Decision
+from nova_preempt.simulator.open_decisions import OpenDecisions
+from nova_preempt.simulator.open_decisions import RequesterLiveness
 from nova_preempt.simulator.simulated_servers import Attempt
 from nova_preempt.simulator.simulated_servers import Server
 from nova_preempt.simulator.simulated_servers import State
@@ -48,9 +48,9 @@ class Evictions:
         Attempt that this is
     :param shelved: called with a victim that returns
     :ivar ending: {uuid of a victim that has not given way yet: Server}
-    :ivar decisions: a simulated_decisions.OpenDecisions
+    :ivar decisions: an open_decisions.OpenDecisions
     :ivar stopped: those that were stopped
-    :ivar requests: a simulated_decisions.RequesterLiveness
+    :ivar requests: an open_decisions.RequesterLiveness
     """
 
     def __init__(self, world: SimulationState,
