@@ -57,7 +57,7 @@ ABOVE_ATTRIBUTES = {
     'nova_preempt.classes.clock_keeper.ClockKeeper': 11,
     'nova_preempt.cloud.provider_cache.ProviderCache': 11,
     'nova_preempt.core.backlog.dispatch._Pass': 12,
-    'nova_preempt.core.backlog.request_states._Judgement': 11,
+    'nova_preempt.core.backlog.request_judgement._Judgement': 11,
     'nova_preempt.core.backlog.pass_plans.Plans': 11,
     'nova_preempt.core.scheduling.shortlist.Shortlist': 13,
     'nova_preempt.handover.terminator.Terminator': 11,

@@ -8,8 +8,8 @@ import datetime
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import request_judgement
 from nova_preempt.core.backlog import request_servers
-from nova_preempt.core.backlog import request_states
 from nova_preempt.core.observed_server import ObservedServer
 
 #: A request is cleaned up within so long after it was closed.
@@ -26,7 +26,7 @@ def inconsistency(request: backlog_model.Request, seen: Iterable[
     Finds requests that the tracker does not follow: placing for ever, active
     without servers, or evicted although no server was preempted.
     """
-    verdict = boot_outcome.expire(request, now) or request_states.judge(
+    verdict = boot_outcome.expire(request, now) or request_judgement.judge(
         request, seen, victims, now, options)
     if not verdict.changes(request):
         return ""

@@ -19,8 +19,8 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import pass_values
+from nova_preempt.core.backlog import request_judgement
 from nova_preempt.core.backlog import request_servers
-from nova_preempt.core.backlog import request_states
 from nova_preempt.core.backlog.pass_plans import Start
 from nova_preempt.core.backlog.project_turns import Turn
 from nova_preempt.core.controller import Step
@@ -93,7 +93,7 @@ def follow(requests: Collection[backlog_model.Request], closed: Collection[
         verdict = boot_outcome.expire(request, now)
         if verdict is None and request.uuid in seen:
             found = seen[request.uuid]
-            verdict = request_states.judge(
+            verdict = request_judgement.judge(
                 request, found.servers, found.victims, now, options)
         after = request
         if verdict is not None:
@@ -105,13 +105,13 @@ def follow(requests: Collection[backlog_model.Request], closed: Collection[
         elif verdict is not None and not verdict.deletes:
             cleared.append(dataclasses.replace(after, updated_at=now))
     return Followed(tuple(records), tuple(Clear(request,
-        *request_states.closing(request, seen.get(request.uuid,
+        *request_judgement.closing(request, seen.get(request.uuid,
         request_servers.FoundServers()).servers, now,
         options)) for request in cleared if request.uuid in seen or not (
         request.boots or request.servers)), tuple(followed), tuple(
         request for request in followed if boot_outcome.is_startable(request,
         now)), frozenset(uuid for request in followed
-        for uuid in request_states.coming_back(request, now)))
+        for uuid in request_judgement.coming_back(request, now)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import unittest
 from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
+from nova_preempt.core.backlog import request_judgement
 from nova_preempt.core.backlog import request_servers
-from nova_preempt.core.backlog import request_states
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import boot
 from tests.unit.core.backlog.base import own
@@ -22,7 +22,7 @@ NO_HOST = 'No valid host was found. There are not enough hosts available.'
 
 
 def judge(request, *sights, now=base.NOW, **victims):
-    return request_states.judge(request, sights, victims, now, OPTIONS)
+    return request_judgement.judge(request, sights, victims, now, OPTIONS)
 
 
 class TestPlacing(unittest.TestCase):
@@ -133,7 +133,7 @@ class TestPlacing(unittest.TestCase):
                 placing(backlog_model.BUILDING, age_s=age_s),
                 sight('s0', 'building')).deletes)
         never = dataclasses.replace(OPTIONS, building_s=0)
-        self.assertEqual((), request_states.judge(
+        self.assertEqual((), request_judgement.judge(
             placing(backlog_model.BUILDING, age_s=10 ** 6),
             [sight('s0', 'building')], {}, base.NOW, never).deletes)
 
@@ -338,9 +338,10 @@ class TestGaveWay(unittest.TestCase):
                           backlog_model.ENDED,
                           comes_back=True, back_until=base.NOW)
         before = base.ago(1)
-        self.assertEqual(['s0'], request_states.coming_back(request, before))
-        self.assertEqual([], request_states.coming_back(request, base.NOW))
-        self.assertEqual([], request_states.coming_back(
+        self.assertEqual(
+            ['s0'], request_judgement.coming_back(request, before))
+        self.assertEqual([], request_judgement.coming_back(request, base.NOW))
+        self.assertEqual([], request_judgement.coming_back(
             dataclasses.replace(request, comes_back=False), before))
 
     def test_nothing_is_told_of_who_is_not_in_the_order(self):
@@ -376,7 +377,7 @@ class TestGaveWay(unittest.TestCase):
 class TestClosing(unittest.TestCase):
 
     def closing(self, request, *sights):
-        return request_states.closing(request, sights, base.NOW, OPTIONS)
+        return request_judgement.closing(request, sights, base.NOW, OPTIONS)
 
     def test_what_is_on_its_way_is_deleted(self):
         request = dataclasses.replace(
