@@ -17,7 +17,7 @@ from oslo_log import log as logging
 from nova_preempt.cloud import cells as readings
 from nova_preempt.cloud import change_cursor
 from nova_preempt.cloud import extra_specs as specs
-from nova_preempt.cloud import freed_nodes
+from nova_preempt.cloud import freed_node_tracker
 from nova_preempt.cloud import instances
 from nova_preempt.core import actions as core_actions
 from nova_preempt.core.model import Server
@@ -124,7 +124,7 @@ class ServerCache:
         self._readings = readings.CellReader(cells, self._refresh_cell,
                                            monotonic=monotonic)
         self._hinted = hinted
-        self._departures = freed_nodes.FreedNodeTracker(left, monotonic)
+        self._departures = freed_node_tracker.FreedNodeTracker(left, monotonic)
         self._monotonic = monotonic
         self._read_at = None
         self._lock = threading.Lock()
