@@ -25,7 +25,7 @@ class CapacityReader:
     :param options: [preemption] of the configuration
     :param known: a nova_preempt.handover.service_context.ClusterState
     :param clock: returns now, timezone-aware
-    :param pauses: a nova_preempt.pause_switch.Pauses
+    :param pauses: a nova_preempt.pause_reader.PauseReader
     :param wakes: returns whether servers that fit nowhere wake hosts
     """
 

@@ -16,7 +16,7 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from nova_preempt import exceptions
-from nova_preempt import pause_switch
+from nova_preempt import pause_reader
 from nova_preempt import requester
 from nova_preempt.cloud import parallel_calls
 from nova_preempt.core.eviction import eviction_steps
@@ -81,7 +81,7 @@ class Evictions:
         :raises OverBudget: the budgets do not allow it
         """
         process, handover = self._process, self._handover
-        process.pauses.check(pause_switch.of_operation(operation))
+        process.pauses.check(pause_reader.of_operation(operation))
         decision = decisions.Decision(
             uuid=str(uuid.uuid4()), server_uuid='', operation=operation,
             status=decisions.CLAIMED, owner=process.owner.acquire(),

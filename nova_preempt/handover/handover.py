@@ -13,7 +13,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt import pause_switch
+from nova_preempt import pause_reader
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import instance_poller
 from nova_preempt.cloud import instances
@@ -115,7 +115,7 @@ class Handover:
         self._stuck: dict[str, float] = {}          # server uuid: until when
 
     def _halt(self, operation: str) -> None:
-        self._process.pauses.check(pause_switch.of_operation(operation))
+        self._process.pauses.check(pause_reader.of_operation(operation))
 
     def stuck(self) -> set[str]:
         """Return uuids of victims whose eviction has failed lately."""

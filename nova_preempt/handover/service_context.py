@@ -15,7 +15,7 @@ from oslo_utils import timeutils
 from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt import headroom
-from nova_preempt import pause_switch
+from nova_preempt import pause_reader
 from nova_preempt.cloud import clients
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import one_time_devices
@@ -66,7 +66,7 @@ class Process:
             os.path.join(conf.state_path, 'nova-preempt-owners'),
             process_owner.INTENT_TIMEOUT_S)
         self.heartbeat = process_owner.Heartbeat(self.owner)
-        self.pauses = pause_switch.Pauses(self.db)
+        self.pauses = pause_reader.PauseReader(self.db)
 
     def _sync_database(self, conf: cfg.ConfigOpts) -> None:
         """Create the tables of a SQLite file; check those of a server."""

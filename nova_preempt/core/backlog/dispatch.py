@@ -33,7 +33,7 @@ from nova_preempt.core.backlog.request_servers import PendingServers
 from nova_preempt.core.backlog.wait_estimate import seconds_until
 
 # Reasons to wait, besides those of pass_values.py, shortfalls.py and
-# pause_switch.py.
+# pause_reader.py.
 TURN = "turn"  # others are started first
 ROOM_UNKNOWN = "room_unknown"  # the capacity is unknown
 FAULT = "fault"  # its evaluation raised an exception

@@ -9,7 +9,7 @@ from unittest import mock
 import testtools
 
 from nova_preempt import db
-from nova_preempt import pause_switch
+from nova_preempt import pause_reader
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import server_cache
 from nova_preempt.core import requester_liveness
@@ -74,7 +74,7 @@ class TestEnds(testtools.TestCase):
             self.given_back.append((decisions[0].uuid, reason))
             self.done.set()
 
-        process = mock.Mock(pauses=mock.Mock(spec=pause_switch.Pauses))
+        process = mock.Mock(pauses=mock.Mock(spec=pause_reader.PauseReader))
         process.owner.acquire.return_value = 'me'
         self.handover = mock.Mock(terminator=self.terminator)
         self.handover.claims.active = set()

@@ -7,7 +7,7 @@ from unittest import mock
 from oslo_db import exception as db_exc
 from prometheus_client import REGISTRY
 
-from nova_preempt import pause_switch
+from nova_preempt import pause_reader
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import placement_api
 from nova_preempt.core.reservation import reservation_model
@@ -311,7 +311,8 @@ class TestRequests(ControlTestCase):
         self.seconds = 0
         self.requests = energy_loop.PowerEndpoint(
             self.control,
-            lambda: pause_switch.Pauses(self.db, lambda: self.seconds).why(
+            lambda: pause_reader.PauseReader(
+                self.db, lambda: self.seconds).why(
                 db_pauses.POWER))
         self.room = dict.fromkeys(NAMES, 2)
 

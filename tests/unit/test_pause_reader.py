@@ -7,7 +7,7 @@ from unittest import mock
 from oslo_db import exception as db_exc
 
 from nova_preempt import exceptions
-from nova_preempt import pause_switch
+from nova_preempt import pause_reader
 from nova_preempt.db import pauses as db
 
 
@@ -21,7 +21,7 @@ class TestPauses(unittest.TestCase):
                                   side_effect=lambda database: self.rows)
         self.read = patch.start()
         self.addCleanup(patch.stop)
-        self.pauses = pause_switch.Pauses(None, lambda: self.now)
+        self.pauses = pause_reader.PauseReader(None, lambda: self.now)
 
     def pause(self, *names):
         self.rows = {what: db.Pause(what, None, 'a reason')
@@ -58,5 +58,5 @@ class TestPauses(unittest.TestCase):
     def test_which_pause_stops_which_ends(self):
         self.assertEqual(
             ['preemption', 'preemption', 'preemption', 'reservations'],
-            [pause_switch.of_operation(name) for name in (
+            [pause_reader.of_operation(name) for name in (
                 'create', 'headroom', 'maximum_runtime', 'reservation')])

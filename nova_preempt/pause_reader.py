@@ -20,7 +20,7 @@ _NAMES = {db.PREEMPTION: 'Preemption', db.RESERVATIONS: 'Reservations',
           db.POWER: 'Power control', db.BACKLOG: 'The backlog'}
 
 
-class Pauses:
+class PauseReader:
     """The pauses, at most a second old.
 
     :param database: a nova_preempt.db.Database
