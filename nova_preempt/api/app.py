@@ -10,7 +10,7 @@ from oslo_middleware import sizelimit
 
 from nova_preempt import db
 from nova_preempt import rpc
-from nova_preempt.api import auth
+from nova_preempt.api import authentication
 from nova_preempt.api import http_errors
 from nova_preempt.api import microversion
 from nova_preempt.api import operations
@@ -57,7 +57,7 @@ def make_app(conf, services=None):
     app = _PathSwitch(
         healthcheck.Healthcheck(None, conf),
         router.Router(services, operations.PUBLIC),
-        auth.authenticated(microversion.middleware(
+        authentication.authenticated(microversion.middleware(
             router.Router(services, operations.OPERATIONS)), conf))
     app = sizelimit.RequestBodySizeLimiter(app, conf)
     app = http_proxy_to_wsgi.HTTPProxyToWSGI(app, conf)

@@ -9,7 +9,7 @@ from oslo_log import log as logging
 from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.api import app
-from nova_preempt.api import auth
+from nova_preempt.api import authentication
 from nova_preempt.backlog import secret_encryption
 from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import nova_as_user
@@ -23,10 +23,10 @@ CONF = nova_conf.CONF
 DIRECTORY = 'OS_NOVA_CONFIG_DIR'
 FILES = 'OS_NOVA_CONFIG_FILES'
 
-# Rules that nova-preempt-status checks on any host. auth.authenticated()
+# Rules that nova-preempt-status checks on any host. authenticated()
 # checks [keystone_authtoken], which hosts without the API do not need.
 RULES = (connection.check_url, rpc.check_transport, secret_encryption.check,
-         auth.check_audit_map)
+         authentication.check_audit_map)
 
 
 def make_application(arguments=()):
