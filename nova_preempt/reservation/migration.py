@@ -7,7 +7,7 @@ from oslo_log import log as logging
 
 from nova_preempt.cloud import nova_api
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import requested_moves
+from nova_preempt.db import reservation_moves
 
 LOG = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class Migration:
 
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param occupancy: a nova_preempt.reservation.host_occupancy.HostOccupancy
-    :param store: a nova_preempt.db.requested_moves.Moves, by which another
+    :param store: a nova_preempt.db.reservation_moves.Moves, by which another
         engine completes the moves
     :param clock: returns now, naive and in UTC
     """
@@ -41,7 +41,7 @@ class Migration:
         self._nova = nova
         self._occupancy = occupancy
         self._clock = clock
-        # {uuid: requested_moves.Move}, as read last
+        # {uuid: reservation_moves.Move}, as read last
         self._moves = {}
         self._refused = collections.defaultdict(str)   # uuid: why
 
@@ -61,8 +61,8 @@ class Migration:
         if not cold and resident.vm_state not in _LIVE:
             self._refuse(resident.uuid, f'it is {resident.vm_state}')
             return
-        move = requested_moves.Move(resident.node,
-                                    self._clock().replace(microsecond=0), cold)
+        move = reservation_moves.Move(
+            resident.node, self._clock().replace(microsecond=0), cold)
         # NOTE: first: after a crash in between, the move is only tracked.
         self._store.add(resident.uuid, move)
         self._moves[resident.uuid] = move

@@ -9,8 +9,8 @@ from nova_preempt import metrics
 from nova_preempt import rpc
 from nova_preempt.cloud import nova_contexts
 from nova_preempt.conf import reservation as conf_reservation
-from nova_preempt.db import requested_moves
 from nova_preempt.db import reservable_hosts
+from nova_preempt.db import reservation_moves
 from nova_preempt.db import reservations as db
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import preemption_notifications
@@ -82,7 +82,7 @@ class ReservationService:
         tell = ReservationNotifications(conf, conf.host)
         self.close = tell.close
         moves = migration.Migration(clients.nova, hosts.occupancy,
-                                    requested_moves.Moves(process.db), clock)
+                                    reservation_moves.Moves(process.db), clock)
         self.lease_events = lease_event_loop.LeaseEventLoop(
             process.db, self.reservations, tell, clock,
             lambda: options.enabled)

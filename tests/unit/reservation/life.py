@@ -18,7 +18,7 @@ from nova_preempt.core.observed_server import ObservedServer
 from nova_preempt.core.reservation import calendar
 from nova_preempt.core.reservation import observed_hosts
 from nova_preempt.core.reservation import reservation_model
-from nova_preempt.db import requested_moves
+from nova_preempt.db import reservation_moves
 from nova_preempt.db import reservations as db
 from nova_preempt.reservation import healing
 from nova_preempt.reservation import lease_event_loop
@@ -353,7 +353,7 @@ class ChoresTestCase(LifeTestCase):
             occupants=cloud.occupants, is_vacant=cloud.is_vacant)
         self.lease_events = self.make_lease_events()
         moves = migration.Migration(
-            cloud, cloud, requested_moves.Moves(self.database), self.clock)
+            cloud, cloud, reservation_moves.Moves(self.database), self.clock)
         repairs = healing.Healing(
             self.reservations, hosts, self.events, self.options,
             reservation_schedule.load_ranking(self.options.ranking),
