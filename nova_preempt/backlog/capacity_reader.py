@@ -6,9 +6,9 @@ import math
 from nova_preempt.cloud import server_groups
 from nova_preempt.core import actions
 from nova_preempt.core import capacity
-from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog import host_capacity
+from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.db import pauses
 from nova_preempt.handover import eviction_policy
@@ -86,7 +86,7 @@ def load_places(conf):
     if not lease_cache.is_used(conf):
         return lambda: None
     known = lease_cache.current(conf)
-    return lambda: allowed_hosts.ReservationRules(known.view(),
+    return lambda: reservation_rules.ReservationRules(known.view(),
         eviction_policy.get_guard(conf.preemption, conf.reservation.guard_s))
 
 

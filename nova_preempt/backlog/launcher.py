@@ -17,11 +17,11 @@ from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.cloud import parallel_calls
-from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import redaction
 from nova_preempt.core.backlog import request_servers
+from nova_preempt.core.backlog import reservation_rules
 
 LOG = logging.getLogger(__name__)
 
@@ -177,7 +177,7 @@ def body_of(request, boot, secrets, hints=None):
                   max_count=boot.count,
                   tags=[*server.get('tags', ()), boot.tag])
     if hints:
-        name = next((name for name in allowed_hosts.HINTS if name in body),
-                    allowed_hosts.HINTS[0])
+        name = next((name for name in reservation_rules.HINTS if name in body),
+                    reservation_rules.HINTS[0])
         body[name] = {**body.get(name, {}), **hints}
     return body

@@ -15,8 +15,8 @@ from nova_preempt import url_segments
 from nova_preempt.cloud import extra_specs as specs
 from nova_preempt.cloud import nova_api
 from nova_preempt.conf import preemption
-from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import reservation_rules
 
 # The microversion of calls other than a boot.
 VERSION = '2.52'
@@ -294,7 +294,7 @@ def as_hinted(options, body, alternatives):
     :param body: of POST /servers, with its scheduler hints
     """
     if not (options.allow_hint
-            and specs.hint_is_preemptible(allowed_hosts.hints(body))):
+            and specs.hint_is_preemptible(reservation_rules.hints(body))):
         return alternatives
     return tuple(dataclasses.replace(item, preemptible=True)
                  for item in alternatives)

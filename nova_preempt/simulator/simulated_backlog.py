@@ -15,7 +15,6 @@ import math
 from nova_preempt.core import actions
 from nova_preempt.core import times
 from nova_preempt.core import victim_status
-from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
@@ -23,6 +22,7 @@ from nova_preempt.core.backlog import host_capacity
 from nova_preempt.core.backlog import pass_values
 from nova_preempt.core.backlog import queue_order
 from nova_preempt.core.backlog import request_servers
+from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.host_capacity import HostCapacity
 from nova_preempt.core.model import SECOND
@@ -63,7 +63,8 @@ class SimulatedBacklog:
 
     def __init__(self, world: SimulationState, backlog: BacklogOptions,
                  start: Callable[[Server, str], None],
-                 places: Callable[[], allowed_hosts.ReservationRules | None],
+                 places: Callable[
+                     [], reservation_rules.ReservationRules | None],
                  power: simulated_power.SimulatedPower | None = None) -> None:
         self._world = world
         self._backlog = backlog
@@ -152,7 +153,7 @@ class SimulatedBacklog:
             departures=self._departures, planner=self._backlog.planner)
 
     def _rooms(self,
-            places: allowed_hosts.ReservationRules | None) -> Iterator[
+            places: reservation_rules.ReservationRules | None) -> Iterator[
                 HostCapacity]:
         """Yield what hosts have, but for those that are not on in time."""
         power = self._power
@@ -231,7 +232,7 @@ def _request(server: Server, now: datetime.datetime) -> backlog_model.Request:
             minimum_run_s=terms.minimum_runtime_s, notice_s=terms.notice_s,
             class_name=terms.class_name)
     body = {
-        allowed_hosts.HINTS[0]: {
+        reservation_rules.HINTS[0]: {
             reservation_model.HINT: boot.reservation}} if (
             boot.reservation) else {}
     return backlog_model.Request(

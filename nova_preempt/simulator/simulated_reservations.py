@@ -12,7 +12,7 @@ import collections
 from collections.abc import Callable
 import dataclasses
 
-from nova_preempt.core.backlog import allowed_hosts
+from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.model import SECOND
 from nova_preempt.core.reservation import admission
 from nova_preempt.core.reservation import host_query
@@ -211,11 +211,11 @@ class Reservations:
         self._masks[lead_s] = (book.leases, until_s, mask)
         return mask
 
-    def places(self) -> allowed_hosts.ReservationRules | None:
+    def places(self) -> reservation_rules.ReservationRules | None:
         """Return what the backlog is told, None if nobody may reserve."""
         if self._options is None:
             return None
-        return allowed_hosts.ReservationRules(self._book.view(),
+        return reservation_rules.ReservationRules(self._book.view(),
             self._options.guard)
 
     def needed(self, within_s: float) -> dict[str, float]:

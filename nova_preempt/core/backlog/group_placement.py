@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
 from typing import TypeGuard
 
-from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import reservation_rules
 
 AFFINITY = "affinity"
 ANTI_AFFINITY = "anti-affinity"
@@ -49,7 +49,7 @@ def is_together(group: Group | None) -> TypeGuard[Group]:
 
 def group_hint(request: backlog_model.Request) -> str:
     """Return the uuid of the group that a request names, '' if none."""
-    found = allowed_hosts.hints(request.body).get("group")
+    found = reservation_rules.hints(request.body).get("group")
     return found if isinstance(found, str) else ""
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
-from nova_preempt.core.backlog.allowed_hosts import ReservationRules
 from nova_preempt.core.backlog.expected_departures import DEFAULT_DEPARTURES
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.flavor_ladders import Ladders
@@ -18,6 +17,7 @@ from nova_preempt.core.backlog.host_capacity import HostCapacity
 from nova_preempt.core.backlog.pass_plans import Planner
 from nova_preempt.core.backlog.pass_plans import Start
 from nova_preempt.core.backlog.project_turns import Turn
+from nova_preempt.core.backlog.reservation_rules import ReservationRules
 from nova_preempt.core.backlog.wait_estimate import Pace
 from nova_preempt.core.backlog.wait_estimate import seconds_until
 from nova_preempt.core.reservation import leases

@@ -9,8 +9,8 @@ import json
 from typing import Any
 
 from nova_preempt.core import credential_masking
-from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import request_rules
+from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.reservation import reservation_model
 
 #: Members of "server" that may hold secrets: Nova shows them only to the
@@ -71,7 +71,7 @@ def for_pass(body: Mapping[str, Any]) -> dict[str, Any]:
     if request_rules.starts_from_volume(server):
         found["block_device_mapping_v2"] = list(_BOOT_VOLUME)
     hints = {}
-    for name in allowed_hosts.HINTS:
+    for name in reservation_rules.HINTS:
         given = body.get(name)
         if isinstance(given, Mapping) and given:
             hints[name] = {hint: given[hint] for hint in _HINTS

@@ -9,8 +9,8 @@ import dataclasses
 import datetime
 from typing import Any
 
-from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.classes import class_of_server
 from nova_preempt.core.reservation import reservation_model
 
@@ -173,7 +173,7 @@ def check_reservations(body: Mapping[str, Any]) -> None:
     :param body: Nova's, with its hints next to the server
     :raises InvalidRequest:
     """
-    for name in allowed_hosts.HINTS:
+    for name in reservation_rules.HINTS:
         try:
             reservation_model.ids_in_hints(body.get(name))
         except reservation_model.InvalidHint as exc:

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nova_preempt.core import capacity
-from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
+from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.backlog.group_placement import Group
 from nova_preempt.core.backlog.host_capacity import HostCapacity
 from nova_preempt.core.backlog.pass_plans import PlannedHosts
@@ -82,7 +82,7 @@ class Planner:
         self, request: backlog_model.Request, parts: frozenset[str]) -> str:
         """Return why a request is not placed in a batch, '' if it is."""
         server = request.body.get("server", {})
-        hints = set(allowed_hosts.hints(request.body))
+        hints = set(reservation_rules.hints(request.body))
         if group_placement.group_of(request, self._known) is not None:
             hints.discard("group")
         if hints or any(

@@ -3,10 +3,10 @@
 import json
 import unittest
 
-from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog import redaction
 from nova_preempt.core.backlog import request_rules
+from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.batch import backlog_batch
 from tests.unit.core.backlog import base
 
@@ -86,7 +86,7 @@ class TestParts(unittest.TestCase):
                         'hypervisor_hostname': 'n'}):
             for hints in ({}, {'group': 'g'}, {'same_host': ['u']},
                           {'reservation': ['r', 's'], 'group': 'g'}):
-                for name in allowed_hosts.HINTS:
+                for name in reservation_rules.HINTS:
                     self.assert_same({'server': server, name: hints})
 
     def assert_same(self, body):
@@ -95,7 +95,7 @@ class TestParts(unittest.TestCase):
                 lambda body: request_rules.starts_from_volume(body['server']),
                 lambda body: group_placement.group_hint(
                     base.request(body=body)),
-                allowed_hosts.reservations,
+                reservation_rules.reservations,
                 lambda body: backlog_batch.Planner(None)._why_alone(
                     base.request(body=body), frozenset())):
             self.assertEqual(look(body), look(part), body)

@@ -8,9 +8,9 @@ tests.unit.api.test_backlog_handlers has what users see of it.
 import datetime
 import unittest
 
-from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import request_rules
+from nova_preempt.core.backlog import reservation_rules
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import vcpus
 
@@ -97,7 +97,7 @@ class TestServer(unittest.TestCase):
 class TestReservations(unittest.TestCase):
 
     def test_a_hint_that_names_none(self):
-        for name in allowed_hosts.HINTS:
+        for name in reservation_rules.HINTS:
             with self.assertRaises(request_rules.InvalidRequest) as caught:
                 request_rules.check_reservations({
                     'server': {}, name: {'reservation': [5]}})

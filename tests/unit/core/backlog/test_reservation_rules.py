@@ -6,10 +6,10 @@ import unittest
 
 from nova_preempt.core import eligibility
 from nova_preempt.core import notice_period
-from nova_preempt.core.backlog import allowed_hosts
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import flavor_ladders
+from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.reservation import leases
 from tests.unit.core.backlog import base
@@ -25,7 +25,7 @@ GUARD = leases.Guard(
 
 
 def known(*found, now_s=0, fresh=True):
-    return allowed_hosts.ReservationRules(leases.LeaseView(
+    return reservation_rules.ReservationRules(leases.LeaseView(
         leases.Leases(found), fresh, False, now_s), GUARD)
 
 
@@ -86,7 +86,7 @@ class TestReservedHosts(unittest.TestCase):
         view = leases.LeaseView(None, False, False, 0)
         self.assertEqual((), decide(
             [base.request('a')], [host('A', 1)],
-            allowed_hosts.ReservationRules(view, GUARD)).starts)
+            reservation_rules.ReservationRules(view, GUARD)).starts)
 
     def test_is_not_held_for_others(self):
         """A host that is kept for who has waited long is none of these."""
@@ -120,7 +120,7 @@ class TestNamed(unittest.TestCase):
     def test_goes_to_its_hosts_alone(self):
         of = known(support.lease('r1', 0, 1000, 'B', project='p1',
                                  status=leases.ACTIVE))
-        for name in allowed_hosts.HINTS:
+        for name in reservation_rules.HINTS:
             found = decide([hinted('a', 'r1', name=name),
                             hinted('b', 'r1', name=name),
                             base.request('c')], self.ROOMS, of)
