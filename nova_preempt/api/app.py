@@ -16,7 +16,7 @@ from nova_preempt.api import microversion
 from nova_preempt.api import operations
 from nova_preempt.api import policy
 from nova_preempt.api import router
-from nova_preempt.backlog import submission
+from nova_preempt.backlog import request_intake
 from nova_preempt.backlog import transition_recorder
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
@@ -39,7 +39,7 @@ def make_services(conf):
         scheduler=rpc.SchedulerClient(transport, timeout_s), engine=engine,
         schedule=reservation_schedule.Schedule(conf, database, engine),
         figures=figure_cache.FigureCache(conf.energy, lambda: database),
-        classes=known_classes, submissions=submission.Submission(
+        classes=known_classes, submissions=request_intake.Submission(
             conf, database, keystone_trusts.Trusts(conf),
             nova_as_user.UserLookup(conf),
             known_classes, tell=transition_recorder.RequestNotifications(

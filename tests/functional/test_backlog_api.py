@@ -11,7 +11,7 @@ import fixtures
 import webob
 
 from nova_preempt.api import app
-from nova_preempt.backlog import submission
+from nova_preempt.backlog import request_intake
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.core.backlog import backlog_model
@@ -35,7 +35,7 @@ class TestApi(test_backlog.BacklogTestCase):
         conf = cmd_engine.CONF
         services = app.make_services(conf)
         self.app = app.make_app(conf, dataclasses.replace(
-            services, submissions=submission.Submission(
+            services, submissions=request_intake.Submission(
                 conf, services.database, self.trusts,
                 nova_as_user.UserLookup(conf), clock=self.at)))
 

@@ -22,7 +22,7 @@ from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt import rpc
 from nova_preempt.api import app
-from nova_preempt.backlog import submission
+from nova_preempt.backlog import request_intake
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.cloud import nova_contexts
@@ -385,7 +385,7 @@ class ApiTestCase(DatabaseTestCase):
             'classes')
         made = app.make_services(self.conf)
         self.services = services = dataclasses.replace(
-            made, submissions=submission.Submission(
+            made, submissions=request_intake.Submission(
                 self.conf, made.database, self.trusts, self.reading,
                 made.classes, tell=self.tell))
         self.transport = services.scheduler.transport

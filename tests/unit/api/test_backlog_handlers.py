@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from nova_preempt import exceptions
 from nova_preempt.backlog import orphan_trusts
+from nova_preempt.backlog import request_intake
 from nova_preempt.backlog import secret_encryption
-from nova_preempt.backlog import submission
 from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_api
@@ -330,7 +330,7 @@ class TestRefused(BacklogTestCase):
                      server={'flavorRef': 10 ** 255})
         self.reading.fails = nova_api.NovaError('x' * 100_000)
         logging.disable(logging.NOTSET)
-        with self.assertLogs(submission.__name__, 'WARNING') as logs:
+        with self.assertLogs(request_intake.__name__, 'WARNING') as logs:
             self.create(code=503)
         self.assertLess(len(logs.records[0].getMessage()), 400)
 
