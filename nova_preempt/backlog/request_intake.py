@@ -359,7 +359,8 @@ class Submission:
         # NOTE: the old trust is deleted later: an engine may be using it.
         left = dataclasses.replace(begun, uuid=uuidutils.generate_uuid(),
                                    expires_at=request.trust_until)
-        return backlog_store.TrustRenewal(begun, request.trust_id, left), trust
+        return backlog_store.TrustReplacement(
+            begun, request.trust_id, left), trust
 
     def _forget(self, begun, trust_id):
         """Roll back a request that cannot be accepted."""

@@ -140,7 +140,7 @@ def count(database, project_id, states=backlog_model.OPEN, since=None):
 
 
 @dataclasses.dataclass(frozen=True)
-class TrustRenewal:
+class TrustReplacement:
     """A new trust that replaces the trust of a request.
 
     :ivar begun: the PendingSubmission of the new trust, already written
@@ -161,7 +161,7 @@ def change(database, uuid, of, now, renewal=None, **values):
     A new state is recorded in its history, with its reason.
 
     :param of: the states that it may be in
-    :param renewal: a TrustRenewal if its trust is among the values
+    :param renewal: a TrustReplacement if its trust is among the values
     :param values: {field of backlog_model.Request: value}
     :returns: whether it was in these states, and had the trust to replace
     """
