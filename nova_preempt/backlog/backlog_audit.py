@@ -49,7 +49,7 @@ class BacklogAudit:
     def look(self):
         """Return all Problems, in order of kind and uuid.
 
-        :raises KeystoneError: trusts cannot be listed
+        :raises KeystoneUnavailable: trusts cannot be listed
         """
         # NOTE: in this order a trust or server that is just being made does
         # not count as an orphan.

@@ -94,10 +94,10 @@ class Launcher:
                 request, str(exc), now, self._lifecycle()), now)
             return True
         except (user_sessions.UserUnavailable,
-                keystone_trusts.KeystoneError) as exc:
+                keystone_trusts.KeystoneUnavailable) as exc:
             LOG.warning('Request %(uuid)s cannot be started yet: %(exc)s',
                         {'uuid': request.uuid, 'exc': exc})
-            if isinstance(exc, keystone_trusts.KeystoneError):
+            if isinstance(exc, keystone_trusts.KeystoneUnavailable):
                 return False
             self._wait(
                 request, boot_outcome.NO_ANSWER,

@@ -162,7 +162,7 @@ class Submission:
             return
         try:
             self._trusts.delete(request.trust_id)
-        except keystone_trusts.KeystoneError as exc:
+        except keystone_trusts.KeystoneUnavailable as exc:
             # The engine deletes trusts of closed requests.
             LOG.warning('The trust of request %(uuid)s is not deleted yet: '
                         '%(exc)s', {'uuid': request.uuid, 'exc': exc})
@@ -338,7 +338,7 @@ class Submission:
         except keystone_trusts.TrustRefused as exc:
             backlog_submissions.forget(self._db, uuid)
             raise exceptions.NoTrust(str(exc)) from None
-        except keystone_trusts.KeystoneError as exc:
+        except keystone_trusts.KeystoneUnavailable as exc:
             LOG.error('No trust can be made for a request: %s', exc)
             raise exceptions.NoAnswer('Keystone cannot be called.') from None
         return begun, {'trust_id': trust_id,

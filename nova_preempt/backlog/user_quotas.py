@@ -70,7 +70,7 @@ class UserQuotas:
         """Return (limits, for how many seconds to cache them)."""
         try:
             found = self._users.limits(request)
-        except keystone_trusts.KeystoneError:
+        except keystone_trusts.KeystoneUnavailable:
             self._be_quiet()
             return {}, _QUIET_S
         except user_sessions.NoAnswer:

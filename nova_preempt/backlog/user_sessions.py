@@ -45,11 +45,11 @@ def as_user(trusts):
     """Tell failures of one user from failures of all.
 
     :raises UserUnavailable: calls of this user fail
-    :raises KeystoneError: not even the service user can authenticate
+    :raises KeystoneUnavailable: not even the service user can authenticate
     """
     try:
         yield
-    except (keystone_trusts.KeystoneError, nova_api.NovaError) as exc:
+    except (keystone_trusts.KeystoneUnavailable, nova_api.NovaError) as exc:
         trusts.check()
         if isinstance(exc, nova_api.NoAnswer):
             raise NoAnswer(str(exc)) from exc
@@ -73,7 +73,7 @@ class FailureBackoff:
         """Call for each item.
 
         :param items: with a uuid each
-        :param call: may raise UserUnavailable or KeystoneError, which is
+        :param call: may raise UserUnavailable or KeystoneUnavailable, which is
             logged
         :param most: the most items to call for, None for all
         """
@@ -91,12 +91,13 @@ class FailureBackoff:
         for item in turns[:most]:
             try:
                 call(item)
-            except (UserUnavailable, keystone_trusts.KeystoneError) as exc:
+            except (
+                UserUnavailable, keystone_trusts.KeystoneUnavailable) as exc:
                 LOG.warning(
                     'Request %(uuid)s cannot be cleaned up yet: '
                     '%(exc)s', {'uuid': item.uuid, 'exc': exc})
                 self._failures[item.uuid] += 1
-                if isinstance(exc, keystone_trusts.KeystoneError):
+                if isinstance(exc, keystone_trusts.KeystoneUnavailable):
                     return
                 self._alone[item.uuid] = self._look + min(
                     2 ** (self._failures[item.uuid] - 1), _LONGEST)
@@ -126,7 +127,7 @@ class UserSessions:
         :param timeout_s: of each call; None: ask_timeout_s
         :raises TrustGone: the trust is no longer valid
         :raises UserUnavailable: Nova cannot be called as this user
-        :raises KeystoneError: nor as any user
+        :raises KeystoneUnavailable: nor as any user
         """
         with as_user(self._trusts):
             found = self._make_nova(
@@ -138,7 +139,7 @@ class UserSessions:
     def limits(self, request):
         """Return the user's quotas and their use, as Nova reports them.
 
-        :raises TrustGone, UserUnavailable, KeystoneError: as nova() does
+        :raises TrustGone, UserUnavailable, KeystoneUnavailable: as nova() does
         """
         nova = self.nova(request, min(
             _LIMITS_TIMEOUT_S, self._conf.backlog.ask_timeout_s))
@@ -151,7 +152,7 @@ class UserSessions:
         The service user deletes them where the trust is no longer valid.
 
         :raises NotDeleted:
-        :raises UserUnavailable, KeystoneError: as nova() does
+        :raises UserUnavailable, KeystoneUnavailable: as nova() does
         """
         if not uuids:
             return
@@ -179,7 +180,7 @@ class UserSessions:
     def forget(self, request):
         """Delete the trust of a request, and its group without servers.
 
-        :raises UserUnavailable, KeystoneError: as nova() does
+        :raises UserUnavailable, KeystoneUnavailable: as nova() does
         """
         self._delete_group(request)
         with as_user(self._trusts):

@@ -28,7 +28,7 @@ _ENDPOINT = {'service_type': 'identity', 'version': '3',
 _NO = (ks_exc.Unauthorized, ks_exc.Forbidden, ks_exc.NotFound)
 
 
-class KeystoneError(Exception):
+class KeystoneUnavailable(Exception):
     """Keystone does not answer, or does not accept our credentials."""
 
 
@@ -58,7 +58,7 @@ class Trusts:
         :param roles: names of the token's roles
         :param expires_at: naive, in UTC and in whole seconds
         :raises TrustRefused: the token cannot make a trust
-        :raises KeystoneError: it is unknown whether a trust was made
+        :raises KeystoneUnavailable: it is unknown whether a trust was made
         """
         with _errors('The service user cannot log in'):
             session = self._own()
@@ -83,7 +83,7 @@ class Trusts:
         """Return a keystoneauth1 Session as the user, in the user's project.
 
         :raises TrustGone: the trust cannot be used any more
-        :raises KeystoneError: Keystone does not answer
+        :raises KeystoneUnavailable: Keystone does not answer
         """
         session = self._session(trust_id=trust_id, **dict.fromkeys(_SCOPE))
         with _errors('The trust cannot be used'):
@@ -101,7 +101,7 @@ class Trusts:
     def delete(self, trust_id):
         """Delete a trust as the user, if it exists.
 
-        :raises KeystoneError: it may still exist
+        :raises KeystoneUnavailable: it may still exist
         """
         try:
             session = self.session(trust_id)
@@ -121,7 +121,7 @@ class Trusts:
 
         There may be very many.
 
-        :raises KeystoneError: Keystone does not answer
+        :raises KeystoneUnavailable: Keystone does not answer
         """
         with _errors('Trusts cannot be listed'):
             session = self._own()
@@ -139,7 +139,7 @@ class Trusts:
     def check(self):
         """Log in as the service user.
 
-        :raises KeystoneError: Keystone refuses the user, or does not answer
+        :raises KeystoneUnavailable: it refuses the user, or does not answer
         """
         with _errors('The service user cannot log in'):
             self._own().invalidate()
@@ -185,8 +185,8 @@ def _words(exc):
 
 @contextlib.contextmanager
 def _errors(what):
-    """Raise KeystoneError when keystoneauth fails."""
+    """Raise KeystoneUnavailable when keystoneauth fails."""
     try:
         yield
     except ks_exc.ClientException as exc:
-        raise KeystoneError(f'{what}: {_words(exc)}') from exc
+        raise KeystoneUnavailable(f'{what}: {_words(exc)}') from exc

@@ -43,7 +43,7 @@ from nova_preempt.power import compute_hosts
 # Exceptions of a service that is unavailable, or not installed yet.
 _AWAY = (ks_exc.ClientException, exception.NovaException, db_exc.DBError,
          db_exc.CantStartEngineError, sqlalchemy.exc.SQLAlchemyError,
-         placement_api.PlacementError, keystone_trusts.KeystoneError,
+         placement_api.PlacementError, keystone_trusts.KeystoneUnavailable,
          compute_hosts.CellsUnreadable, OSError)
 
 # Rules for options of every command, and of commands that need Nova.

@@ -150,4 +150,4 @@ class EmbeddedTrusts:
 
     def check(self):
         if self.away:
-            raise keystone_trusts.KeystoneError(self.away)
+            raise keystone_trusts.KeystoneUnavailable(self.away)

@@ -163,7 +163,8 @@ class TestTrusts(unittest.TestCase):
         self.keystone.grant(self.user, self.project, self.member, 'DELETE')
         self.assert_gone(trust_id)
         # Here it stays: the service user is no administrator.
-        with self.assertRaisesRegex(keystone_trusts.KeystoneError, 'stays'):
+        with self.assertRaisesRegex(
+            keystone_trusts.KeystoneUnavailable, 'stays'):
             self.trusts.delete(trust_id)
         self.assertEqual([trust_id], self.left())
         self.keystone.grant(self.user, self.project, self.member)
@@ -189,7 +190,7 @@ class TestTrusts(unittest.TestCase):
             trust_id = self.create()
             self.enable(kind, which, False)
             self.assert_gone(trust_id)
-            with self.assertRaisesRegex(keystone_trusts.KeystoneError,
+            with self.assertRaisesRegex(keystone_trusts.KeystoneUnavailable,
                                         'stays'):
                 self.trusts.delete(trust_id)
             self.enable(kind, which, True)
@@ -209,14 +210,15 @@ class TestTrusts(unittest.TestCase):
                      lambda: wrong.delete(trust_id),
                      lambda: wrong.create(self.token(), self.project,
                                           self.user, ROLES)):
-            with self.assertRaises(keystone_trusts.KeystoneError) as caught:
+            with self.assertRaises(
+                keystone_trusts.KeystoneUnavailable) as caught:
                 call()
             self.assertIn('service user', str(caught.exception))
         self.assertEqual([trust_id], self.left())
 
     def test_credentials_that_know_nothing_of_trusts(self):
         wrong = keystone_trusts.Trusts(self.conf(auth_type='none'))
-        with self.assertRaises(keystone_trusts.KeystoneError):
+        with self.assertRaises(keystone_trusts.KeystoneUnavailable):
             wrong.session('any')
 
     def test_keystone_is_away(self):
@@ -227,7 +229,7 @@ class TestTrusts(unittest.TestCase):
             for call in (lambda: self.trusts.session(trust_id),
                          lambda: self.trusts.delete(trust_id),
                          lambda: self.create(token)):
-                with self.assertRaises(keystone_trusts.KeystoneError):
+                with self.assertRaises(keystone_trusts.KeystoneUnavailable):
                     call()
         finally:
             self.keystone.resume()

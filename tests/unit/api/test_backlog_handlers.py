@@ -460,7 +460,8 @@ class TestRefused(BacklogTestCase):
         self.assert_nothing_is_kept()
 
     def test_keystone_or_nova_is_away(self):
-        self.trusts.fails['create'] = keystone_trusts.KeystoneError('secret')
+        self.trusts.fails['create'] = keystone_trusts.KeystoneUnavailable(
+            'secret')
         self.assertEqual('Keystone cannot be called.', self.create(code=503))
         self.trusts.fails.clear()
         self.reading.fails = nova_api.NovaError('secret')
@@ -506,7 +507,7 @@ class TestRefused(BacklogTestCase):
 
         def fail(trust_id):
             if trust_id == 'trust0':
-                raise keystone_trusts.KeystoneError('500')
+                raise keystone_trusts.KeystoneUnavailable('500')
             delete(trust_id)
 
         with mock.patch.object(self.trusts, 'delete', fail):
@@ -533,12 +534,12 @@ class TestRefused(BacklogTestCase):
 
         def no_answer(*args):
             create(*args)
-            raise keystone_trusts.KeystoneError('timeout')
+            raise keystone_trusts.KeystoneUnavailable('timeout')
 
         with mock.patch.object(self.trusts, 'create', no_answer):
             self.create(code=503)
         self.assertEqual(1, len(self.trusts.made))
-        self.trusts.fails['list'] = keystone_trusts.KeystoneError('away')
+        self.trusts.fails['list'] = keystone_trusts.KeystoneUnavailable('away')
         self.assertEqual(1, len(self.clear_up()))
         self.trusts.fails.clear()
         self.assertEqual([], self.clear_up())
@@ -550,7 +551,8 @@ class TestRefused(BacklogTestCase):
 
         def stand_still(*args):
             made = create(*args)
-            self.trusts.fails['delete'] = keystone_trusts.KeystoneError('away')
+            self.trusts.fails['delete'] = keystone_trusts.KeystoneUnavailable(
+                'away')
             self.clear_up()
             self.trusts.fails.clear()
             return made
@@ -594,7 +596,8 @@ class TestRefused(BacklogTestCase):
         def another_is_made_meanwhile(*args):
             self.trusts.create = create
             self.create()
-            self.trusts.fails['delete'] = keystone_trusts.KeystoneError('away')
+            self.trusts.fails['delete'] = keystone_trusts.KeystoneUnavailable(
+                'away')
             return create(*args)
 
         self.trusts.create = another_is_made_meanwhile
@@ -849,8 +852,9 @@ class TestChange(BacklogTestCase):
     def test_without_a_longer_trust_nothing_changes(self):
         uuid = self.create(not_after=in_hours(24))['id']
         before = self.show(uuid)
+        away = keystone_trusts.KeystoneUnavailable('away')
         for fault, code in ((keystone_trusts.TrustRefused('no'), 403),
-                            (keystone_trusts.KeystoneError('away'), 503)):
+                            (away, 503)):
             self.trusts.fails['create'] = fault
             self.change(uuid, code=code, not_after=None)
         self.assertEqual(before, self.show(uuid))
@@ -955,7 +959,8 @@ class TestCancel(BacklogTestCase):
 
     def test_keystone_is_away(self):
         uuid = self.create()['id']
-        self.trusts.fails['delete'] = keystone_trusts.KeystoneError('away')
+        self.trusts.fails['delete'] = keystone_trusts.KeystoneUnavailable(
+            'away')
         self.delete(f'{PATH}/{uuid}')
         self.assertIn(backlog_store.get(self.db, uuid).trust_id,
                       self.trusts.made)

@@ -52,7 +52,8 @@ class TestAway(unittest.TestCase):
         self.users.nova.return_value.create.assert_not_called()
 
     def test_keystone(self):
-        self.users.nova.side_effect = keystone_trusts.KeystoneError('away')
+        self.users.nova.side_effect = keystone_trusts.KeystoneUnavailable(
+            'away')
         self.start()
         self.assertLessEqual(self.users.nova.call_count,
                              parallel_calls.THREADS)

@@ -51,7 +51,7 @@ class TestLimits(unittest.TestCase):
         self.assertEqual({'p2'}, self.ask())
 
     def test_nobody_is_asked_while_keystone_does_not_answer(self):
-        self.away = {'all': keystone_trusts.KeystoneError}
+        self.away = {'all': keystone_trusts.KeystoneUnavailable}
         self.assertEqual(set(), self.ask('p1', 'p2'))
         self.assertEqual({('p1', 'u1'): {}, ('p2', 'u1'): {}},
                          self.limits.known())

@@ -30,12 +30,12 @@ class Keystone:
 
     def check(self):
         if self.away:
-            raise keystone_trusts.KeystoneError('away')
+            raise keystone_trusts.KeystoneUnavailable('away')
 
     def session(self, trust_id):
         self.asked.append(trust_id)
         if self.away or trust_id in self.fails:
-            raise keystone_trusts.KeystoneError('500')
+            raise keystone_trusts.KeystoneUnavailable('500')
         return trust_id
 
     delete = session
@@ -89,7 +89,7 @@ class TestWhose(UsersTestCase):
 
     def test_all(self):
         self.keystone.away = True
-        self.assertRaisesRegex(keystone_trusts.KeystoneError, 'away',
+        self.assertRaisesRegex(keystone_trusts.KeystoneUnavailable, 'away',
                                self.users.nova, base.request())
 
     def test_who_may_not_any_more(self):

@@ -46,7 +46,7 @@ class TestDelete(unittest.TestCase):
         """It is of use again as soon as its user has the role again."""
         for gone in (True, False):
             self.assertRaisesRegex(
-                keystone_trusts.KeystoneError,
+                keystone_trusts.KeystoneUnavailable,
                 'Trust t1 stays in Keystone: not you',
                 self.delete, ks_exc.Forbidden('not you'), gone)
 
