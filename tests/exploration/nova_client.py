@@ -3,12 +3,15 @@
 
 import types
 
+from novaclient import exceptions as nova_exc
+
 #: {method of novaclient's servers: action of the MemoryNova}
 _ACTIONS = {
     'force_delete': 'force_delete', 'delete': 'delete', 'shelve': 'shelve',
     'shelve_offload': 'shelve_offload', 'unshelve': 'unshelve',
     'stop': 'stop', 'start': 'start', 'unpause': 'unpause',
-    'unlock': 'unlock', 'confirm_resize': 'confirm_resize',
+    'unlock': 'unlock', 'pause': 'pause', 'confirm_resize': 'confirm_resize',
+    'revert_resize': 'revert_resize',
     'live_migrate': 'live_migrate', 'migrate': 'migrate'}
 
 _STATUS = {'active': 'ACTIVE', 'building': 'BUILD', 'stopped': 'SHUTOFF',
@@ -27,11 +30,12 @@ class Client:
     """novaclient's Client.
 
     :param world: a world.World, whose call() is the seam
+    :param is_admin: False for the owner of all servers
     """
 
-    def __init__(self, world):
+    def __init__(self, world, is_admin=True):
         self._world = world
-        self.servers = Servers(world)
+        self.servers = Servers(world, is_admin)
         self.instance_action = types.SimpleNamespace(list=self._actions)
         self.server_migrations = types.SimpleNamespace(
             list=lambda uuid: [], live_migration_abort=lambda uuid, move: None)
@@ -98,8 +102,9 @@ class Client:
 class Servers:
     """novaclient's servers."""
 
-    def __init__(self, world):
+    def __init__(self, world, is_admin):
         self._world = world
+        self._is_admin = is_admin
 
     def __getattr__(self, name):
         if name not in _ACTIONS:
@@ -109,32 +114,44 @@ class Servers:
             def arrive():
                 if name in _ENDS:
                     self._world.watcher.act(name, uuid)
-                return self._world.nova.act(uuid, _ACTIONS[name])
+                return self._act(uuid, _ACTIONS[name])
 
             return self._world.call('nova', f'{name} {uuid[:8]}', arrive)
         return act
 
+    def _act(self, uuid, action, **arguments):
+        return self._world.nova.act(uuid, action, self._is_admin, **arguments)
+
     def lock(self, uuid, reason=None):
         return self._world.call(
             'nova', f'lock {uuid[:8]}',
-            lambda: self._world.nova.act(uuid, 'lock', reason=reason))
+            lambda: self._act(uuid, 'lock', reason=reason))
+
+    def resize(self, uuid, flavor):
+        return self._world.call(
+            'nova', f'resize {uuid[:8]}',
+            lambda: self._act(uuid, 'resize', flavor=flavor))
 
     def set_meta(self, uuid, metadata):
         self._world.watcher.notice(uuid)
-
-        def write():
-            server = self._world.nova.find(uuid)
-            self._world.nova.check(server, _WITH_METADATA)
-            server.metadata.update(metadata)
-        return self._world.call('nova', f'set_meta {uuid[:8]}', write)
+        return self._world.call(
+            'nova', f'set_meta {uuid[:8]}',
+            lambda: self._metadata(uuid).update(metadata))
 
     def delete_meta(self, uuid, keys):
         def write():
-            server = self._world.nova.find(uuid)
-            self._world.nova.check(server, _WITH_METADATA)
+            metadata = self._metadata(uuid)
             for key in keys:
-                server.metadata.pop(key, None)
+                if key not in metadata:
+                    raise nova_exc.NotFound(404)
+                del metadata[key]
         return self._world.call('nova', f'delete_meta {uuid[:8]}', write)
+
+    def _metadata(self, uuid):
+        """The metadata of a server, if it may be changed now."""
+        server = self._world.nova.find(uuid)
+        self._world.nova.check(server, _WITH_METADATA, None, self._is_admin)
+        return server.metadata
 
     def get(self, uuid):
         def read():

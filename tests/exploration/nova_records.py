@@ -124,8 +124,8 @@ class Records:
             changed = server.updated_at or server.created_at
             if changed.replace(tzinfo=None) < since.replace(tzinfo=None):
                 return False
-        elif server.deleted and (filters.get('deleted') is False
-                                 or context.read_deleted == 'no'):
+        if server.deleted and (filters.get('deleted') is False or (
+                since is None and context.read_deleted == 'no')):
             return False
         if 'uuid' in filters:
             wanted = filters['uuid']
@@ -207,11 +207,15 @@ class Records:
     def mappings(self, context, uuids):
         self._world.seam('api database', 'mappings')
         return [self._mapping(self._nova.servers[uuid])
-                for uuid in uuids if uuid in self._nova.servers]
+                for uuid in uuids if self._is_mapped(uuid)]
+
+    def _is_mapped(self, uuid):
+        return uuid in self._nova.servers and (
+            self._nova.servers[uuid].is_mapped)
 
     def mapping(self, context, uuid):
         self._world.seam('api database', 'mapping')
-        if uuid not in self._nova.servers:
+        if not self._is_mapped(uuid):
             raise exception.InstanceMappingNotFound(uuid=uuid)
         return self._mapping(self._nova.servers[uuid])
 

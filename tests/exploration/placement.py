@@ -2,14 +2,27 @@
 """Placement in memory, as far as Nova and nova_preempt call it.
 
 Microversion 1.36: providers with generations, inventories and allocations,
-consumers with generations. One call is one transaction. Differences from
-Placement: hosts are single providers; a listing knows the parameters name,
-uuid, in_tree and resources alone; candidates have one group.
+consumers with generations. One call is one transaction. tests/cloud_port runs
+the same tests on it and on Placement. Differences that are left:
+
+* A host is a single provider, whose inventories and traits never change; its
+  aggregates are none. So no provider is ever over its capacity.
+* A listing knows name, uuid, in_tree, resources and required, candidates
+  these, root_required and limit, of one group; anything else is an error.
+* Placement refuses at random, with 409, writes that meet each other on a
+  provider, after ten tries of its own.
+* Only a body's amounts are validated.
 """
 
 import dataclasses
 import json
 import urllib.parse
+
+import os_resource_classes
+
+#: What a listing may ask for.
+_PARAMETERS = ('name', 'uuid', 'in_tree', 'resources', 'required',
+               'root_required')
 
 
 class Response:
@@ -69,7 +82,8 @@ class MemoryPlacement:
     """All of its tables.
 
     :ivar providers: {uuid: Provider}
-    :ivar consumers: {uuid: Consumer} of those that have allocations
+    :ivar consumers: {uuid: Consumer} of those that have allocations, or were
+        made without any
     """
 
     def __init__(self):
@@ -132,11 +146,13 @@ class MemoryPlacement:
     @staticmethod
     def _passes(provider, params):
         for name, value in params:
+            if name not in _PARAMETERS:
+                raise NotImplementedError(name)
             if name == 'name' and provider.name != value:
                 return False
             if name in ('uuid', 'in_tree') and provider.uuid != value:
                 return False
-            if name == 'required':
+            if name in ('required', 'root_required'):
                 for trait in value.split(','):
                     if (trait.lstrip('!') in provider.traits) == (
                             trait.startswith('!')):
@@ -160,10 +176,7 @@ class MemoryPlacement:
                 asked = _amounts(value)
             elif name == 'limit':
                 limit = int(value)
-        wanted = [(name, value) for name, value in params
-                  if name in ('resources', 'in_tree')] + [
-            ('required', value) for name, value in params
-            if name in ('required', 'root_required')]
+        wanted = [(name, value) for name, value in params if name != 'limit']
         found = [provider for provider in self.providers.values()
                  if self._passes(provider, wanted)][:limit]
         return Response(200, {
@@ -181,7 +194,7 @@ class MemoryPlacement:
 
     def _get_allocations(self, parts, _params, _body):
         consumer = self.consumers.get(parts[0])
-        if consumer is None:
+        if consumer is None or not self.allocations(parts[0]):
             return Response(200, {'allocations': {}})
         return Response(200, {
             'allocations': {uuid: {
@@ -198,7 +211,7 @@ class MemoryPlacement:
         return self._set(body)
 
     def _delete_allocations(self, parts, _params, _body):
-        if parts[0] not in self.consumers:
+        if not self.allocations(parts[0]):
             return _error(404, f'No allocations for consumer {parts[0]}')
         self._forget(parts[0])
         return Response(204)
@@ -210,6 +223,9 @@ class MemoryPlacement:
 
     def _set(self, changes):
         """Make these the allocations of these consumers, all or none."""
+        invalid = self._invalid(changes)
+        if invalid is not None:
+            return invalid
         for uuid, body in changes.items():
             consumer = self.consumers.get(uuid)
             known = None if consumer is None else consumer.generation
@@ -232,15 +248,38 @@ class MemoryPlacement:
         self._write(changes)
         return Response(204)
 
+    def _invalid(self, changes):
+        """The Response to what is never right, None if there is no such."""
+        for item in (item for body in changes.values()
+                     for item in body['allocations'].values()):
+            amounts = item['resources']
+            if min(amounts.values(), default=0) < 1:
+                return _error(400, f'JSON does not validate: {amounts}')
+            if not self._knows(amounts):
+                return _error(400, f'No such resource class in {amounts}')
+        return None
+
+    def _knows(self, names):
+        """Whether Placement has all of these resource classes."""
+        return set(names).issubset((
+            *os_resource_classes.STANDARDS,
+            *(name for provider in self.providers.values()
+              for name in provider.inventories)))
+
     def _write(self, changes):
         touched = set()
         for uuid, body in changes.items():
+            had_any = bool(self.allocations(uuid))
             for provider in self.providers.values():
                 if provider.allocations.pop(uuid, None) is not None and (
                         not body['allocations']):
                     touched.add(provider.uuid)
             if not body['allocations']:
-                self.consumers.pop(uuid, None)
+                # Placement makes it, and deletes it only with allocations.
+                self.consumers.setdefault(uuid, Consumer(
+                    0, body['project_id'], body['user_id']))
+                if had_any:
+                    del self.consumers[uuid]
                 continue
             self.consumers[uuid] = Consumer(
                 (body['consumer_generation'] or 0) + 1, body['project_id'],
