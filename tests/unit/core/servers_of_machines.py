@@ -44,6 +44,7 @@ class ModelServer:
 
     :ivar holds: names of hosts on which it has allocations
     :ivar call: the call that is being carried out
+    :ivar hangs: whether what it is asked for never ends
     """
 
     uuid: str
@@ -54,6 +55,7 @@ class ModelServer:
     exists: bool = True
     holds: set = dataclasses.field(default_factory=lambda: {HERE})
     call: str = ''
+    hangs: bool = False
 
     def observed(self, now_us):
         """Return Nova's record, None if there is none."""

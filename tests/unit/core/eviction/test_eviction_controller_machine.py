@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The eviction controller against a cloud that fails at will."""
 
-import contextlib
 import dataclasses
 
 from hypothesis import stateful
@@ -40,6 +39,8 @@ terms = st.builds(
         TIMEOUT_S), migrate_timeout_s=st.just(MIGRATE_TIMEOUT_S),
     rules=st.builds(eligibility.Rules, st.sampled_from(
         (eligibility.ADMIN, eligibility.ALL))), pinned=st.booleans())
+all_terms = st.fixed_dictionaries(dict.fromkeys(
+    UUIDS, st.tuples(terms, st.sampled_from((0, 0, 30, 60)))))
 
 
 class EvictionMachine(machines.Machine):
@@ -85,27 +86,27 @@ class EvictionMachine(machines.Machine):
             server.fail()
 
     @stateful.rule(uuid=servers)
+    def hangs(self, uuid):
+        self.servers[uuid].hangs = True
+
+    @stateful.rule(uuid=servers)
     def allocations_are_freed(self, uuid):
         if not self.servers[uuid].exists:
             self.servers[uuid].holds.clear()
 
-    @stateful.rule(is_up=st.booleans())
-    def host_changes(self, is_up):
-        self.is_up = is_up
-
-    @stateful.rule(is_claimed=st.booleans())
-    def claim_changes(self, is_claimed):
-        self.is_claimed = is_claimed
-
-    @stateful.rule(why=st.sampled_from(('', '', 'the request is gone')))
-    def request_changes(self, why):
-        self.why = why
+    @stateful.rule(is_up=st.booleans(), is_claimed=st.booleans(),
+                   why=st.sampled_from(('', '', 'the request is gone')))
+    def cloud_changes(self, is_up, is_claimed, why):
+        self.is_up, self.is_claimed, self.why = is_up, is_claimed, why
 
     # -- the service -------------------------------------------------------
 
+    @stateful.initialize(of=all_terms)
+    def begin(self, of):
+        self.decide(of)
+
     @stateful.precondition(lambda self: self.memory is None)
-    @stateful.rule(of=st.fixed_dictionaries(dict.fromkeys(
-        UUIDS, st.tuples(terms, st.sampled_from((0, 0, 30, 60))))))
+    @stateful.rule(of=all_terms)
     def decide(self, of):
         """Begin to evict the servers that may be victims."""
         self.victims = {}
@@ -143,7 +144,14 @@ class EvictionMachine(machines.Machine):
         self.memory = None
 
     @stateful.precondition(lambda self: self.memory is not None)
-    @stateful.rule()
+    @stateful.rule(pauses_s=st.lists(st.sampled_from((1, 1, 5, 15)),
+                                     min_size=1, max_size=8))
+    def runs(self, pauses_s):
+        for pause_s in pauses_s:
+            if self.memory is not None:
+                self.work()
+                self.now_us += pause_s * SECOND
+
     def work(self):
         """One round, as handover.terminator carries it out."""
         facts = {'seen': {}, 'holds': {}, 'hosts': {}, 'is_held': None,
@@ -209,15 +217,15 @@ class EvictionMachine(machines.Machine):
         self.memory = dataclasses.replace(self.memory.note(
             uuid, asked=intent.method, asked_us=self.now_us),
             acted_us=self.now_us)
-        with contextlib.suppress(machines.CallFailed):
-            self.call(self.change, uuid, intent.method)
+        self.call(self.change, uuid, intent.method)
 
     def change(self, uuid, method, at_once):
         server = self.servers[uuid]
         if server.allows(method):
             server.begin(method)
             if at_once and server.call:
-                server.finish()
+                server.finish(frees=self.draw(True, False),
+                              clears_host=self.draw(True, False))
 
     def lock(self, intent, facts):
         uuid = intent.victim
@@ -229,13 +237,10 @@ class EvictionMachine(machines.Machine):
         def lock(at_once):
             self.servers[uuid].locked_by = 'admin'
 
-        try:
-            self.call(lock)
-        except machines.CallFailed:
-            return
-        self.memory = dataclasses.replace(
-            self.memory.note(uuid, locked_us=self.now_us),
-            acted_us=self.now_us)
+        if self.call(lock):
+            self.memory = dataclasses.replace(
+                self.memory.note(uuid, locked_us=self.now_us),
+                acted_us=self.now_us)
 
     def close(self, intent):
         uuid, server = intent.victim, self.servers[intent.victim]
@@ -335,12 +340,12 @@ class EvictionMachine(machines.Machine):
         for uuid in self.over.stuck if in_time else ():
             server = self.servers[uuid]
             terms = self.victims[uuid].terms
-            assert actions.next_call(terms.action, terms.allowed,
-                                     server.vm_state) is None, server
+            assert server.hangs or actions.next_call(
+                terms.action, terms.allowed, server.vm_state) is None, server
 
     def end_tasks(self):
         for server in self.servers.values():
-            if server.call:
+            if server.call and not server.hangs:
                 server.finish()
             if not server.exists:
                 server.holds.clear()
