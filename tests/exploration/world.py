@@ -66,16 +66,16 @@ class Faults:
     """Draws what fails.
 
     :param rng: a random.Random of its own
-    :param rate: how often a call fails, 0 for never
-    :param crash_rate: how often a process crashes at a seam
+    :ivar rate: how often a call fails
+    :ivar crash_rate: how often a process crashes at a seam
     """
 
     KINDS = ('refused', 'lost', 'lost', 'late', 'twice', 'slow')
 
-    def __init__(self, rng, rate=0.01, crash_rate=0.0005):
+    def __init__(self, rng):
         self.rng = rng
-        self.rate = rate
-        self.crash_rate = crash_rate
+        self.rate = rng.choice((0.005, 0.02, 0.06))
+        self.crash_rate = rng.choice((0.0002, 0.0005, 0.002))
         self.is_off = False
 
     def draw(self):
