@@ -239,20 +239,19 @@ class EvictionRun:
         told = [(uuid, self._note_notice(uuid)) for uuid in intent.victims
                 if self._victims[uuid][1].notice_s]
         parallel_calls.call(lambda item: self._tell(*item), told)
+        # However long that took: each guest has its whole notice.
+        for uuid, _deadline in told:
+            self.memory = self.memory.note(uuid, notice_until_us=(
+                self._now_us() + self._victims[uuid][1].notice_s * SECOND))
 
     def _note_notice(self, uuid: str) -> datetime.datetime:
         """Record the notice of a victim; return its deadline."""
         decision, victim = self._victims[uuid]
-        terminator = self._terminator
         deadline = timeutils.utcnow() + datetime.timedelta(
             seconds=victim.notice_s)
-        # All notices are recorded first: no guest is evicted before the
-        # deadline that it is told.
-        self.memory = self.memory.note(
-            uuid, notice_until_us=self._now_us() + victim.notice_s * SECOND)
-        terminator.decisions.update_victim(
+        self._terminator.decisions.update_victim(
             decision.uuid, uuid, db_decisions.NOTICED, deadline=deadline)
-        terminator.events.notice(decision, dataclasses.replace(
+        self._terminator.events.notice(decision, dataclasses.replace(
             victim, deadline=deadline, status=db_decisions.NOTICED))
         return deadline
 

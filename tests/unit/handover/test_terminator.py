@@ -316,6 +316,14 @@ class TestTerminator(unittest.TestCase):
         (_decision, noticed), _ = self.events.notice.call_args
         self.assertIsNotNone(noticed.deadline)
 
+    def test_a_slow_call_does_not_shorten_the_notice(self):
+        cloud = self.cloud({'a': 1, 'b': 1})
+        cloud.set_notice = lambda *_args: self.clock.sleep(20)
+        self.finish_all(cloud, [db.Victim('a', notice_s=30),
+                                db.Victim('b', notice_s=30)])
+        self.assertEqual({'a': [(170.0, 'force_delete')],
+                          'b': [(170.0, 'force_delete')]}, cloud.asked)
+
     def test_no_time_is_lost_on_one_that_powers_off(self):
         cloud = self.cloud({'a': 1})
         self.clock.sleep = lambda seconds: self.tick(cloud)
