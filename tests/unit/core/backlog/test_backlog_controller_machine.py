@@ -252,8 +252,11 @@ class BacklogMachine(machines.Machine):
             backlog_model.EVICTED), 'it does not wait'
         assert start.count <= backlog_model.missing(request), 'too many'
         assert start.count >= backlog_model.least(request), 'too few'
+        # New capacity ends the pause of a request that found no host.
         assert request.next_try_at is None or (
-            request.next_try_at <= self.now), 'too soon'
+            request.next_try_at <= self.now
+            or boot_outcome.refused(request) == boot_outcome.NO_HOST
+        ), 'too soon'
         assert not any(boot.state in request_servers.OPEN_BOOTS
                        for boot in request.boots), 'a boot is under way'
 
