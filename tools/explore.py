@@ -25,6 +25,12 @@ def make_parser():
                         help='FIRST-LAST, or several with commas')
     parser.add_argument('--operations', type=int, default=60,
                         help='how many of users and operators; 60')
+    parser.add_argument('--evictions', action='store_true',
+                        help='operations that lead to many evictions')
+    parser.add_argument('--hosts', type=int, default=4,
+                        help='how many the cloud has; 4')
+    parser.add_argument('--rate', type=float, default=0.01,
+                        help='how often a call fails; 0.01')
     parser.add_argument('--only', help='their numbers, with commas: no others')
     parser.add_argument('--fault', default='',
                         help='a mended fault to put back, see '
@@ -69,6 +75,8 @@ class Explorer:
         from tests.exploration import explore
         from tests.exploration import mended_faults
         from tests.exploration import operations
+        from tests.exploration import world
+        world.World.HOSTS, world.World.RATE = args.hosts, args.rate
         self._args = args
         self._explore = explore
         self._operations = operations
@@ -97,7 +105,9 @@ class Explorer:
 
     def _run_one(self, seed):
         args = self._args
-        chosen = self._operations.draw(seed, args.operations)
+        chosen = self._operations.draw(
+            seed, args.operations,
+            self._operations.EVICTIONS if args.evictions else None)
         if args.only is not None:
             wanted = {int(number) for number in args.only.split(',')
                       if number}
@@ -131,7 +141,9 @@ class Explorer:
                   f'{failure.text.strip().splitlines()[-1]}')
         numbers = ','.join(str(each.number) for each in failure.operations)
         print(f'  again: tools/explore.py --seeds {failure.seed} '
-              f'--operations {args.operations} --only {numbers} --trace'
+              f'--operations {args.operations} --hosts {args.hosts} '
+              f'--rate {args.rate} --only {numbers} --trace'
+              + (' --evictions' if args.evictions else '')
               + (f' --fault {args.fault}' if args.fault else ''), flush=True)
 
 

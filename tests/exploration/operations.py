@@ -63,16 +63,26 @@ WEIGHTS = {
     'administrator_acts': 6, 'reserve': 5, 'cancel_reservation': 1,
     'boot_on_reservation': 5}
 
+#: The same, so that most servers are placed by an eviction.
+EVICTIONS = {
+    'boot_spot': 36, 'boot_normal': 24, 'boot_several': 2, 'user_acts': 10,
+    'normal_is_deleted': 24, 'host_fails': 1, 'pause': 3, 'crash': 5,
+    'administrator_acts': 8}
+
 _ACTIONS = ('stop', 'start', 'shelve', 'unshelve', 'lock', 'unlock', 'pause',
             'unpause', 'resize', 'confirm_resize', 'revert_resize',
             'live_migrate', 'shelve_offload')
 
 
-def draw(seed, count):
-    """Return the Operations of a seed, in the order of their times."""
+def draw(seed, count, weights=None):
+    """Return the Operations of a seed, in the order of their times.
+
+    :param weights: {kind: how often it is drawn}; WEIGHTS
+    """
+    weights = weights or WEIGHTS
     rng = random.Random(f'{seed} operations')
     over_s = max(60, count * 5)
-    kinds = rng.choices(list(WEIGHTS), WEIGHTS.values(), k=count)
+    kinds = rng.choices(list(weights), weights.values(), k=count)
     # Bursts: much at once, and pauses in between.
     times = sorted(rng.choice((rng.uniform(0, over_s), rng.choice(
         range(0, over_s, 30)) + rng.uniform(0, 2))) for _ in range(count))
@@ -181,6 +191,12 @@ def user_deletes(world, watcher, rng):
     _act(world, rng, ('delete',), is_admin=False)
 
 
+def normal_is_deleted(world, watcher, rng):
+    servers = _live(world, is_preemptible=False)
+    if servers:
+        world.nova.act(servers[0].uuid, 'delete')
+
+
 def host_fails(world, watcher, rng):
     host = world.nova.hosts[rng.choice(sorted(world.nova.hosts))]
     world.loop.tell('compute service down on', host.name)
@@ -277,4 +293,4 @@ def boot_on_reservation(world, watcher, rng):
                         hints={'reservation': [chosen.uuid]})
 
 
-_KINDS = {name: globals()[name] for name in WEIGHTS}
+_KINDS = {name: globals()[name] for name in WEIGHTS | EVICTIONS}

@@ -124,12 +124,14 @@ class World:
 
     HOSTS = 4
     VCPUS = 4
+    #: How often a call fails.
+    RATE = 0.01
 
     def __init__(self, seed, trace=None, settings=None):
         self.seed = seed
         self.loop = tasks.Loop(random.Random(f'{seed} order'))
         self.loop.trace = trace
-        self.faults = Faults(random.Random(f'{seed} faults'))
+        self.faults = Faults(random.Random(f'{seed} faults'), self.RATE)
         self.settings = settings or {}
         #: Names of the engine's tasks that run in threads of their own.
         self.rooms = (('inventory', 'reservations')
