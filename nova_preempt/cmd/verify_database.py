@@ -26,9 +26,9 @@ CONF = nova.conf.CONF
 
 KINDS = (
     allocation_audit.OPEN_DECISION, allocation_audit.NO_SPACE,
-    allocation_audit.NO_ALLOCATION,
-    allocation_audit.PART_OF_ALLOCATION, allocation_audit.NO_SERVER,
-    allocation_audit.ENDED_MIGRATION, allocation_audit.OVER_CAPACITY,
+    allocation_audit.NO_ALLOCATION, allocation_audit.PART_OF_ALLOCATION,
+    allocation_audit.NO_SERVER, allocation_audit.ENDED_MIGRATION,
+    allocation_audit.OVER_CAPACITY, allocation_audit.BROKEN,
     backlog_audit.STATE, backlog_audit.DOUBLED, backlog_audit.NO_TRUST,
     backlog_audit.NO_REQUEST, backlog_audit.UNCLEARED, backlog_audit.BEGUN)
 

@@ -5,14 +5,7 @@ Nova, Placement and our database are read one after the other, so changes in
 progress show as problems: only a problem that remains is real.
 """
 
-from collections.abc import (
-    Callable,
-    Container,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Iterable, Iterator, Mapping
 import dataclasses
 from typing import Any
 
@@ -24,7 +17,9 @@ from nova_preempt.cloud import instances
 from nova_preempt.cloud import placement_api
 from nova_preempt.cloud import server_cache
 from nova_preempt.core import capacity
+from nova_preempt.core import cloud_snapshot
 from nova_preempt.core import eligibility
+from nova_preempt.core import invariants
 from nova_preempt.core.model import Provider, Resources, Server
 from nova_preempt.core.nested import provider_fit
 from nova_preempt.db import decisions
@@ -40,6 +35,7 @@ PART_OF_ALLOCATION = 'server_with_part_of_its_allocation'
 NO_SERVER = 'allocation_without_server'
 ENDED_MIGRATION = 'allocation_of_ended_migration'
 OVER_CAPACITY = 'over_capacity'
+BROKEN = 'broken_invariant'
 
 # At this age, in seconds, a roll-back that is still retried is a problem: it
 # may wait for a task of Nova that never ends.
@@ -50,7 +46,8 @@ _OLD_S = 3600
 class Problem:
     """An inconsistency.
 
-    uuid is that of the decision, the server, the consumer or the provider.
+    uuid is that of the decision, the server, the consumer or the provider, or
+    the sentence of a broken invariant.
     """
 
     kind: str
@@ -102,8 +99,7 @@ class Audit:
                        *self._without_allocation(states, excused),
                        *self._with_a_part(states, parts, excused),
                        *self._without_server({**parts, **states}, stand_ins),
-                       *self._over_capacity(states, 'host'),
-                       *self._over_capacity(parts, 'provider')])
+                       *_broken({**parts, **states}, open_ones)])
 
     def _read(self) -> tuple[dict[str, Provider], dict[str, Provider]]:
         """Return ({host: core Provider}, {name: core Provider of a child})."""
@@ -152,7 +148,7 @@ class Audit:
                     f'{decision.server_uuid}, has no allocations')
 
     def _without_allocation(self, states: Mapping[str, Provider],
-                            excused: Container[str]) -> Iterator[Problem]:
+                            excused: set[str]) -> Iterator[Problem]:
         for server in self._view.servers():
             state = states.get(server.node)
             if (state is None or server.uuid in excused
@@ -166,7 +162,7 @@ class Audit:
                 'and has no allocation there')
 
     def _with_a_part(self, states: Mapping[str, Provider],
-                     parts: Mapping[str, Provider], excused: Container[str]
+                     parts: Mapping[str, Provider], excused: set[str]
                      ) -> Iterator[Problem]:
         """Yield servers with less than their expected allocation.
 
@@ -229,20 +225,6 @@ class Audit:
                     f'{consumers[uuid]}, and its server {item.instance_uuid} '
                     'is gone')
 
-    @staticmethod
-    def _over_capacity(states: Mapping[str, Provider], kind: str
-                       ) -> Iterator[Problem]:
-        for name, state in sorted(states.items()):
-            for resource_class, amount in sorted(state.used.items()):
-                inventory = state.inventories.get(resource_class)
-                if inventory is None or (
-                        amount > capacity.most_used(inventory)):
-                    yield Problem(
-                        OVER_CAPACITY, state.uuid,
-                        f'{kind} {name} has {amount} of {resource_class} '
-                        'allocated, of a capacity of '
-                        f'{inventory.capacity if inventory else 0}')
-
     def _known(self, uuids: Iterable[str], with_migrations: bool = True
                ) -> tuple[set[str], dict[str, Any]]:
         """Return (uuids of servers, {uuid: Migration})."""
@@ -263,7 +245,7 @@ class Audit:
                     in instances.find_cells(left).items() if cell is None}
         return known | left, migrations
 
-    def _of_cells(self, read: Callable[..., Any], uuids: Sequence[str]
+    def _of_cells(self, read: Callable[..., Any], uuids: list[str]
                   ) -> tuple[list[Any], bool]:
         """Return (the results of all cells, whether all were readable)."""
         found: list[Any] = []
@@ -278,6 +260,26 @@ class Audit:
             else:
                 found += answer
         return found, is_whole
+
+
+def _broken(states: Mapping[str, Provider],
+            open_ones: Iterable[decisions.Decision]) -> Iterator[Problem]:
+    """Yield what breaks the invariants of nova_preempt.core.invariants."""
+    for name, state in states.items():
+        host = cloud_snapshot.Host(
+            name, {key: capacity.most_used(item) for key, item
+                   in state.inventories.items()}, state.allocations)
+        for text in invariants.breaches(
+                cloud_snapshot.Snapshot(hosts=(host,))):
+            yield Problem(OVER_CAPACITY, state.uuid, text)
+    # A decision whose owner died may be open besides its successor.
+    for text in invariants.breaches(cloud_snapshot.Snapshot(decisions=tuple(
+            cloud_snapshot.Decision(
+                each.uuid, each.status, has_owner=False,
+                victims=tuple(cloud_snapshot.Victim(
+                    victim.server_uuid, victim.status)
+                    for victim in each.victims)) for each in open_ones))):
+        yield Problem(BROKEN, text, text)
 
 
 def _totals(states: Iterable[Provider]) -> dict[str, dict[str, int]]:

@@ -23,6 +23,7 @@ from openstack import exceptions
 import outages
 
 from nova_preempt import sdk
+from tests.cloud import invariant_watch
 from tests.cloud import sampler
 
 # Long enough for a machine that does other things, too.
@@ -185,6 +186,11 @@ class CloudTest(unittest.TestCase):
             interface='public'))
         self.sampler.start()
         self.addCleanup(self._check_samples)
+        self.invariants = invariant_watch.InvariantWatch(
+            self.place.verify_command(),
+            services.environment(self.place.layout))
+        self.invariants.start()
+        self.addCleanup(self._check_invariants)
         self.addCleanup(self.verify)
         self.addCleanup(lambda: self.assertEqual([], self.place.ended()))
 
@@ -198,6 +204,10 @@ class CloudTest(unittest.TestCase):
     def _check_samples(self):
         self.sampler.stop()
         self.assertEqual([], self.sampler.faults)
+
+    def _check_invariants(self):
+        self.invariants.stop()
+        self.assertEqual([], self.invariants.faults)
 
     def verify(self):
         """nova-preempt-manage verify finds nothing, soon."""

@@ -5,17 +5,17 @@
         python -m tests.cloud.mixed_load [--minutes 60] [--seed 0]
 
 Two users boot and delete normal and preemptible servers in a cloud that is
-full, one of them reserves hosts and uses them, and once a minute a service
-is killed, stopped or frozen for a while. Placement is read all the time. At
-the end all has to settle: ``nova-preempt-manage verify`` finds nothing, no
-server is in a state that nobody asked for, and once all are deleted nothing
-is left in Placement. As users do, these delete what is in ERROR (which has to
-be from a time when a service was away), delete again what does not go away,
-and give up what Nova does not build because the request for it was lost with
-a service. What a migration holds that was given up with its server is freed as
-Nova has it, by ``nova-manage placement audit``. Prints all that, and how the
-memory of our processes grew that nobody has killed; exits with 1 if something
-is wrong.
+full, one of them reserves hosts and uses them, and once a minute a service is
+killed, stopped or frozen for a while. Placement is read all the time, and
+``nova-preempt-manage verify`` called for what holds at every moment. At the
+end all has to settle: it finds nothing, no server is in a state that nobody
+asked for, and once all are deleted nothing is left in Placement. As users do,
+these delete what is in ERROR (which has to be from a time when a service was
+away), delete again what does not go away, and give up what Nova does not build
+because the request for it was lost with a service. What a migration holds that
+was given up with its server is freed as Nova has it, by ``nova-manage
+placement audit``. Prints all that, and how the memory of our processes grew
+that nobody has killed; exits with 1 if something is wrong.
 """
 
 import argparse
@@ -39,6 +39,7 @@ import outages
 from tests.cloud import base
 from tests.cloud import book as books
 from tests.cloud import faults
+from tests.cloud import invariant_watch
 from tests.cloud import memory
 from tests.cloud import sampler
 
@@ -205,10 +206,15 @@ class Load:
         watched = memory.Memory(place.services, [
             name for name in place.services.names()
             if name.startswith('nova-preempt-')])
+        invariants = invariant_watch.InvariantWatch(place.verify_command())
         sampler_.start()
+        invariants.start()
         watched.start()
         self._play()
-        wrong = self._settle() + self._run.faults
+        invariants.stop()
+        self._run.counts['looks of verify under load'] = invariants.looks
+        self._run.counts['looks of verify in vain'] = invariants.away
+        wrong = self._settle() + self._run.faults + invariants.faults
         sampler_.stop()
         wrong += sampler_.faults + self._clean()
         watched.stop()

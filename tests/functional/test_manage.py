@@ -204,6 +204,19 @@ class TestVerify(ManageTestCase):
         self.age('d1', hours=1)
         self.assert_found('open_decision', 'd1')
 
+    def test_victim_of_two_decisions(self):
+        for uuid, victim in (('d1', 'a'), ('d2', 'b')):
+            self.decisions.create_decision(db.Decision(
+                uuid, f's{uuid}', 'h', victims=[db.Victim(victim, 'host1')]))
+        self.assert_clean()
+        # Our database refuses that, but not to whoever writes its tables.
+        with self.db.writer() as session:
+            session.execute(sa.update(models.Victim).where(
+                models.Victim.server_uuid == 'b').values(server_uuid='a'))
+        text = 'victims_end_once: a is a victim of 2 open decisions'
+        self.assertEqual((1, f'broken_invariant: {text}\n', ''),
+                         self.verify())
+
 
 class TestPurge(ManageTestCase):
 

@@ -205,7 +205,7 @@ class TestGpus(TreeTestCase):
         self.assertIn('has only CUSTOM_GPU:1, DISK_GB:10, MEMORY_MB:1024, '
                       'VCPU:1 of CUSTOM_GPU:2, ',
                       problems[allocation_audit.PART_OF_ALLOCATION].text)
-        self.assertIn(f'provider {name[kept]} has 2 of CUSTOM_GPU',
+        self.assertIn(f'{name[kept]} has CUSTOM_GPU 2 of 1 allocated',
                       problems[allocation_audit.OVER_CAPACITY].text)
         self.assertEqual([], self.audit(trees=False))
         placement.delete_allocations(uuids.stranger)

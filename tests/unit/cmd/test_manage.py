@@ -52,7 +52,7 @@ class TestVerify(unittest.TestCase):
     def test_each_kind_of_problem_can_be_left_out(self):
         for kind in ('claim_without_allocation', allocation_audit.NO_SPACE,
                      allocation_audit.OPEN_DECISION,
-                     allocation_audit.OVER_CAPACITY):
+                     allocation_audit.OVER_CAPACITY, 'broken_invariant'):
             args = manage._parser().parse_args(
                 ['verify', '--without', kind])
             self.assertEqual([kind], args.without)

@@ -94,6 +94,49 @@ class TestWithoutSpace(unittest.TestCase):
         self.assertEqual([], self.found('', later=decisions.ROLLED_BACK))
 
 
+class TestInvariants(unittest.TestCase):
+    """What breaks the invariants of the core."""
+
+    def found(self, inventories=None, allocations=None, victims=()):
+        root = types.SimpleNamespace(uuid='p', root_uuid='p', name='h')
+        open_ones = [db.Decision(uuid, 's', status=decisions.CLAIMED,
+                                 record={}, victims=[db.Victim(victim, 'h')])
+                     for uuid, victim in victims]
+        made = allocation_audit.Audit(
+            mock.Mock(**{
+                'list_all_providers.return_value': [root],
+                'get_provider_state.return_value': model.Provider(
+                    'p', 1, inventories or {}, allocations or {})}),
+            mock.Mock(**{'servers.return_value': []}),
+            mock.Mock(**{
+                'get_decisions.side_effect': lambda statuses=(), **_: (
+                    open_ones if statuses else [
+                        db.Decision('d', 's', status=decisions.CLAIMED)]),
+                'get_open_decisions.return_value': [],
+                'get_victims.return_value': []}), dict, 60)
+        with mock.patch.object(made, '_known', lambda *_: (set(), {})):
+            return [(item.kind, item.uuid, item.text)
+                    for item in made.look()]
+
+    def test_a_provider_over_its_capacity(self):
+        inventories = {'VCPU': model.Inventory(2)}
+        self.assertEqual([], self.found(inventories, {'a': {'VCPU': 2}}))
+        self.assertEqual(
+            [(allocation_audit.OVER_CAPACITY, 'p',
+              'allocations_fit: h has VCPU 3 of 2 allocated')],
+            self.found(inventories, {'a': {'VCPU': 2}, 'b': {'VCPU': 1}}))
+        self.assertEqual(
+            [(allocation_audit.OVER_CAPACITY, 'p',
+              'allocations_fit: h has DISK_GB 1 of 0 allocated')],
+            self.found(inventories, {'a': {'DISK_GB': 1}}))
+
+    def test_a_victim_of_two_decisions(self):
+        self.assertEqual([], self.found(victims=[('d', 'a'), ('e', 'b')]))
+        text = 'victims_end_once: a is a victim of 2 open decisions'
+        self.assertEqual([(allocation_audit.BROKEN, text, text)],
+                         self.found(victims=[('d', 'a'), ('e', 'a')]))
+
+
 class TestOpenDecisions(unittest.TestCase):
 
     def found(self, status, hours, age_s=0):
