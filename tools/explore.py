@@ -26,11 +26,12 @@ def make_parser():
     parser.add_argument('--operations', type=int, default=60,
                         help='how many of users and operators; 60')
     parser.add_argument('--evictions', action='store_true',
-                        help='operations that lead to many evictions')
+                        help='operations that lead to many evictions; '
+                             'those of odd seeds do in any case')
     parser.add_argument('--hosts', type=int, default=4,
                         help='how many the cloud has; 4')
-    parser.add_argument('--rate', type=float, default=0.01,
-                        help='how often a call fails; 0.01')
+    parser.add_argument('--rate', type=float,
+                        help='how often a call fails; drawn by the seed')
     parser.add_argument('--only', help='their numbers, with commas: no others')
     parser.add_argument('--fault', default='',
                         help='a mended fault to put back, see '
@@ -107,7 +108,8 @@ class Explorer:
         args = self._args
         chosen = self._operations.draw(
             seed, args.operations,
-            self._operations.EVICTIONS if args.evictions else None)
+            self._operations.EVICTIONS if args.evictions or seed % 2
+            else None)
         if args.only is not None:
             wanted = {int(number) for number in args.only.split(',')
                       if number}
@@ -142,7 +144,8 @@ class Explorer:
         numbers = ','.join(str(each.number) for each in failure.operations)
         print(f'  again: tools/explore.py --seeds {failure.seed} '
               f'--operations {args.operations} --hosts {args.hosts} '
-              f'--rate {args.rate} --only {numbers} --trace'
+              f'--only {numbers} --trace'
+              + (f' --rate {args.rate}' if args.rate else '')
               + (' --evictions' if args.evictions else '')
               + (f' --fault {args.fault}' if args.fault else ''), flush=True)
 

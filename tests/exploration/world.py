@@ -66,16 +66,19 @@ class Faults:
     """Draws what fails.
 
     :param rng: a random.Random of its own
-    :ivar rate: how often a call fails
-    :ivar crash_rate: how often a process crashes at a seam
+    :param rate: how often a call fails; None: drawn, and with it how often a
+        process crashes at a seam
     """
 
     KINDS = ('refused', 'lost', 'lost', 'late', 'twice', 'slow')
 
-    def __init__(self, rng):
+    def __init__(self, rng, rate=None):
         self.rng = rng
-        self.rate = rng.choice((0.005, 0.02, 0.06))
-        self.crash_rate = rng.choice((0.0002, 0.0005, 0.002))
+        self.rate = rate
+        self.crash_rate = 0.0005
+        if rate is None:
+            self.rate = rng.choice((0.005, 0.02, 0.06))
+            self.crash_rate = rng.choice((0.0002, 0.0005, 0.002))
         self.is_off = False
 
     def draw(self):
@@ -124,8 +127,8 @@ class World:
 
     HOSTS = 4
     VCPUS = 4
-    #: How often a call fails.
-    RATE = 0.01
+    #: How often a call fails, None: drawn by the seed.
+    RATE = None
 
     def __init__(self, seed, trace=None, settings=None):
         self.seed = seed
