@@ -22,6 +22,7 @@ from nova_preempt.cloud import placement_api
 from tests.exploration import nova
 from tests.exploration import nova_client
 from tests.exploration import nova_records
+from tests.exploration import nova_servers
 from tests.exploration import placement
 from tests.exploration import processes
 from tests.exploration import requests
@@ -104,7 +105,8 @@ class MemoryServerTestCase(MemoryPlacementTestCase):
         for name in ('host1', 'host2'):
             amounts = requests.amounts(self.flavor(4))
             uuid = self.add_provider(name, amounts)
-            self.memory.hosts[name] = nova.Host(uuid, name, 'cell1', amounts)
+            self.memory.hosts[name] = nova_servers.Host(
+                uuid, name, 'cell1', amounts)
         self.owner = nova_client.Client(world, is_admin=False)
         self.admin = nova_client.Client(world)
         self.nova = nova_api.NovaAPI(None)

@@ -22,113 +22,21 @@ it and on Nova. Differences that are left:
   and shelved servers are offloaded at once.
 """
 
-import dataclasses
 import datetime
 import uuid as uuids
 
-from keystoneauth1 import exceptions as ks_exc
-from nova import exception
 from novaclient import exceptions as nova_exc
-from oslo_db import exception as db_exc
-import oslo_messaging as messaging
 from oslo_utils import timeutils
 
+from tests.exploration import nova_moves
+from tests.exploration import nova_servers
 from tests.exploration import requests
-
-#: What the conductor may be answered instead of hosts.
-FAILURES = (exception.NovaException, messaging.MessagingTimeout,
-            db_exc.DBError, ks_exc.ClientException)
 
 #: Where a server can be shelved, and the like.
 SHELVABLE = ('active', 'stopped', 'paused', 'suspended')
 
 
-class _Loaded:
-    """Tells, as Nova's objects do, which attributes are loaded."""
-
-    def __contains__(self, name):
-        return hasattr(self, name)
-
-    def obj_attr_is_set(self, name):
-        return hasattr(self, name)
-
-
-@dataclasses.dataclass(eq=False)
-class Server(_Loaded):
-    """A server; the attributes are those of nova.objects.Instance.
-
-    :ivar is_preemptible: whether its flavor says so
-    :ivar guest: the host on which it uses space, '' for none
-    :ivar cell: the name of its cell, None while it is a build request
-    :ivar is_mapped: whether it has an instance mapping
-    """
-
-    uuid: str
-    project_id: str
-    user_id: str
-    flavor: object
-    created_at: datetime.datetime
-    vm_state: str = 'building'
-    task_state: str | None = 'scheduling'
-    host: str | None = None
-    node: str | None = None
-    cell: str | None = None
-    updated_at: datetime.datetime | None = None
-    launched_at: datetime.datetime | None = None
-    terminated_at: datetime.datetime | None = None
-    deleted_at: datetime.datetime | None = None
-    deleted: bool = False
-    locked: bool = False
-    locked_by: str | None = None
-    locked_reason: str | None = None
-    metadata: dict = dataclasses.field(default_factory=dict)
-    hidden: bool = False
-    image_ref: str = 'image'
-    numa_topology: object = None
-    pci_requests: object = None
-    resources: object = None
-    tags: tuple = ()
-    guest: str = ''
-    is_requested: bool = True
-    is_mapped: bool = True
-    is_marked_deleted: bool = False
-    actions: list = dataclasses.field(default_factory=list)
-    spec: object = None
-    old_flavor: object = None
-    old_vm_state: str = 'active'
-
-    @property
-    def is_preemptible(self):
-        return self.flavor.extra_specs.get('preemptible:enabled') == 'true'
-
-    @property
-    def amounts(self):
-        return requests.amounts(self.flavor)
-
-
-@dataclasses.dataclass(eq=False)
-class Host:
-    """A host, its node, and its compute service."""
-
-    uuid: str
-    name: str
-    cell: str
-    amounts: dict
-    is_up: bool = True
-    disabled: bool = False
-    disabled_reason: str = ''
-
-
-@dataclasses.dataclass
-class Migration:
-    uuid: str
-    server: str
-    source: str
-    target: str = ''
-    status: str = 'preparing'
-
-
-class MemoryNova:
+class MemoryNova(nova_moves.Moves):
     """All of Nova but its scheduler.
 
     :param loop: a tasks.Loop
@@ -175,8 +83,8 @@ class MemoryNova:
         """What POST /servers does; returns the Servers."""
         servers = []
         for _ in range(count):
-            server = Server(str(uuids.uuid4()), project_id, 'user', flavor,
-                            self.now())
+            server = nova_servers.Server(
+                str(uuids.uuid4()), project_id, 'user', flavor, self.now())
             server.spec = requests.make(server, count)
             server.spec.scheduler_hints = hints or {}
             self.servers[server.uuid] = server
@@ -190,7 +98,7 @@ class MemoryNova:
     def _build(self, servers):
         try:
             hosts = self.schedule(servers, 'create')
-        except FAILURES as exc:
+        except nova_servers.FAILURES as exc:
             for server in servers:
                 self._bury(server, exc)
             return
@@ -407,7 +315,7 @@ class MemoryNova:
             return
         try:
             host, = self.schedule([server], 'unshelve')
-        except FAILURES:
+        except nova_servers.FAILURES:
             if self._still(server, 'unshelving'):
                 self._save(server, task_state=None)
             return
@@ -480,128 +388,6 @@ class MemoryNova:
         if server.locked_by == 'admin' and not is_admin:
             raise nova_exc.Forbidden(403, 'an administrator has locked it')
         self._save(server, locked=False, locked_by=None, locked_reason=None)
-
-    # -- moves -----------------------------------------------------------
-
-    def act_live_migrate(self, server, is_admin):
-        self.check(server, ('active', 'paused'), is_admin=is_admin)
-        self._save(server, task_state='migrating')
-        self._start('live migration', server, self._live_migrate)
-
-    def _live_migrate(self, server):
-        move = self._begin_move(server, 'live_migrate', 'migrating')
-        if move is None:
-            return
-        self._take('live migration')
-        if not self._still(server, 'migrating') or self.fails('migration'):
-            self._end_move(server, move, back=True)
-            return
-        source = server.guest
-        move.status = 'completed'
-        self._save(server, host=move.target, node=move.target,
-                   guest=move.target, task_state=None)
-        self.loop.tell('nova moved', server.uuid[:8], source, move.target)
-        self._empty(move.uuid)
-
-    def _begin_move(self, server, operation, task_state):
-        move = Migration(str(uuids.uuid4()), server.uuid, server.host)
-        self.migrations[move.uuid] = move
-        if not self._move_allocations(server.uuid, move.uuid, server):
-            move.status = 'error'
-            self._save(server, task_state=None)
-            return None
-        try:
-            move.target, = self.schedule([server], operation)
-        except FAILURES:
-            self._end_move(server, move, back=True)
-            return None
-        return move
-
-    def _end_move(self, server, move, back):
-        """Take a move back: the server has its old allocations again."""
-        move.status = 'error'
-        if server.deleted:
-            self.free(move.uuid)
-            self.free(server.uuid)
-            return
-        self._give_back(server, move)
-        if not server.deleted and server.task_state in (
-                'migrating', 'resize_prep', 'resize_migrating'):
-            self._save(server, task_state=None)
-
-    def _give_back(self, server, move):
-        """Replace the allocations of the server by those of the migration."""
-        for _ in range(5):
-            if self._move_allocations(move.uuid, server.uuid, server):
-                break
-            self._take('retry')
-
-    def act_resize(self, server, is_admin, flavor=None):
-        self.check(server, ('active', 'stopped'), is_admin=is_admin)
-        self._save(server, task_state='resize_prep')
-        self._start('resize', server, self._resize, flavor or server.flavor)
-
-    def act_migrate(self, server, is_admin):
-        self.act_resize(server, is_admin)
-
-    def _resize(self, server, flavor):
-        old = server.flavor
-        server.spec = requests.make(server, 1, flavor)
-        operation = 'cold_migrate' if flavor is old else 'resize'
-        move = self._begin_move(server, operation, 'resize_prep')
-        if move is None:
-            return
-        if not self._still(server, 'resize_prep'):
-            self._end_move(server, move, back=True)
-            return
-        self._save(server, task_state='resize_migrating')
-        self._take('resize')
-        if not self._still(server, 'resize_migrating') or (
-                self.fails('migration')):
-            self._end_move(server, move, back=True)
-            return
-        move.status = 'finished'
-        self._save(server, host=move.target, node=move.target,
-                   guest=move.target, flavor=flavor, old_flavor=old,
-                   old_vm_state=server.vm_state, vm_state='resized',
-                   task_state=None)
-
-    def _move_of(self, server):
-        return next((move for move in self.migrations.values()
-                     if move.server == server.uuid
-                     and move.status == 'finished'), None)
-
-    def act_confirm_resize(self, server, is_admin):
-        self.check(server, ('resized',), is_admin=is_admin)
-        move = self._move_of(server)
-        move.status = 'confirmed'
-        self._start('confirm', server, self._confirm, move)
-
-    def _confirm(self, server, move):
-        self._take('confirm')
-        self._empty(move.uuid)
-        if not server.deleted and server.vm_state == 'resized':
-            self._save(server, vm_state=server.old_vm_state, old_flavor=None)
-
-    def act_revert_resize(self, server, is_admin):
-        self.check(server, ('resized',), is_admin=is_admin)
-        move = self._move_of(server)
-        move.status = 'reverting'
-        self._save(server, task_state='resize_reverting')
-        self._start('revert', server, self._revert, move)
-
-    def _revert(self, server, move):
-        self._take('revert')
-        if not self._still(server, 'resize_reverting'):
-            self.free(move.uuid)
-            return
-        self._save(server, host=move.source, node=move.source,
-                   guest=move.source, flavor=server.old_flavor,
-                   old_flavor=None)
-        self._give_back(server, move)
-        move.status = 'reverted'
-        if self._still(server, 'resize_reverting'):
-            self._save(server, vm_state=server.old_vm_state, task_state=None)
 
     # -- answers to nova_preempt -----------------------------------------
 

@@ -34,6 +34,7 @@ from nova_preempt.scheduler import host_states
 from tests.exploration import nova
 from tests.exploration import nova_client
 from tests.exploration import nova_records
+from tests.exploration import nova_servers
 from tests.exploration import placement
 from tests.exploration import processes
 from tests.exploration import substitutes
@@ -212,7 +213,7 @@ class World:
         cell = sorted(self.cells)[number % len(self.cells)]
         amounts = {'VCPU': self.VCPUS, 'MEMORY_MB': self.VCPUS * 1024,
                    'DISK_GB': self.VCPUS * 10}
-        self.nova.hosts[name] = nova.Host(uuid, name, cell, amounts)
+        self.nova.hosts[name] = nova_servers.Host(uuid, name, cell, amounts)
         self.placement.add(uuid, name, amounts)
 
     def start(self, schedulers=2, engines=2):

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers, hosts and migrations of the Nova in memory."""
+
+import dataclasses
+import datetime
+
+from keystoneauth1 import exceptions as ks_exc
+from nova import exception
+from oslo_db import exception as db_exc
+import oslo_messaging as messaging
+
+from tests.exploration import requests
+
+#: What the conductor may be answered instead of hosts.
+FAILURES = (exception.NovaException, messaging.MessagingTimeout,
+            db_exc.DBError, ks_exc.ClientException)
+
+
+class _Loaded:
+    """Tells, as Nova's objects do, which attributes are loaded."""
+
+    def __contains__(self, name):
+        return hasattr(self, name)
+
+    def obj_attr_is_set(self, name):
+        return hasattr(self, name)
+
+
+@dataclasses.dataclass(eq=False)
+class Server(_Loaded):
+    """A server; the attributes are those of nova.objects.Instance.
+
+    :ivar is_preemptible: whether its flavor says so
+    :ivar guest: the host on which it uses space, '' for none
+    :ivar cell: the name of its cell, None while it is a build request
+    :ivar is_mapped: whether it has an instance mapping
+    """
+
+    uuid: str
+    project_id: str
+    user_id: str
+    flavor: object
+    created_at: datetime.datetime
+    vm_state: str = 'building'
+    task_state: str | None = 'scheduling'
+    host: str | None = None
+    node: str | None = None
+    cell: str | None = None
+    updated_at: datetime.datetime | None = None
+    launched_at: datetime.datetime | None = None
+    terminated_at: datetime.datetime | None = None
+    deleted_at: datetime.datetime | None = None
+    deleted: bool = False
+    locked: bool = False
+    locked_by: str | None = None
+    locked_reason: str | None = None
+    metadata: dict = dataclasses.field(default_factory=dict)
+    hidden: bool = False
+    image_ref: str = 'image'
+    numa_topology: object = None
+    pci_requests: object = None
+    resources: object = None
+    tags: tuple = ()
+    guest: str = ''
+    is_requested: bool = True
+    is_mapped: bool = True
+    is_marked_deleted: bool = False
+    actions: list = dataclasses.field(default_factory=list)
+    spec: object = None
+    old_flavor: object = None
+    old_vm_state: str = 'active'
+
+    @property
+    def is_preemptible(self):
+        return self.flavor.extra_specs.get('preemptible:enabled') == 'true'
+
+    @property
+    def amounts(self):
+        return requests.amounts(self.flavor)
+
+
+@dataclasses.dataclass(eq=False)
+class Host:
+    """A host, its node, and its compute service."""
+
+    uuid: str
+    name: str
+    cell: str
+    amounts: dict
+    is_up: bool = True
+    disabled: bool = False
+    disabled_reason: str = ''
+
+
+@dataclasses.dataclass
+class Migration:
+    uuid: str
+    server: str
+    source: str
+    target: str = ''
+    status: str = 'preparing'
