@@ -109,11 +109,10 @@ class NovaAPI:
     def _get_client(self):
         if self._client is None:
             group = self._conf[preemption.GROUP]
-            interfaces = group.valid_interfaces or ['internal']
             self._client = nova_client.Client(
                 VERSION, session=load_session(self._conf),
-                service_type=group.service_type,
-                region_name=group.region_name, endpoint_type=interfaces[0],
+                service_type=group.service_type, region_name=group.region_name,
+                endpoint_type=(group.valid_interfaces or ['internal'])[0],
                 endpoint_override=group.endpoint_override)
         return self._client
 
@@ -182,9 +181,14 @@ class NovaAPI:
         self._call('set_meta', uuid, {NOTICE_KEY: json.dumps(notice)})
 
     def clear_notice(self, uuid):
-        """Delete the notice from the server's metadata, if there is any."""
+        """Delete the notice from the server's metadata, if there is any.
+
+        :raises NoAnswer: to be tried again; a refusal is logged
+        """
         try:
             self._call('delete_meta', uuid, [NOTICE_KEY])
+        except NoAnswer:
+            raise
         except NovaError as exc:
             LOG.warning('Cannot withdraw the notice of server %(uuid)s: '
                         '%(exc)s', {'uuid': uuid, 'exc': exc})
@@ -203,9 +207,7 @@ class NovaAPI:
     unrescue = functools.partialmethod(_call, 'unrescue')
     unlock = functools.partialmethod(_call, 'unlock')
     confirm_resize = functools.partialmethod(_call, 'confirm_resize')
-
-    def lock(self, uuid, reason):
-        self._call('lock', uuid, reason=reason)
+    lock = functools.partialmethod(_call, 'lock')
 
     def live_migrate(self, uuid):
         """Live-migrate a server to a host that the scheduler selects."""

@@ -90,13 +90,14 @@ class PreemptorOutcomes:
             if status == decisions.SHELVED:
                 stopped_victims.free_offloaded(
                     self._clients.placement, victim, self._clients.nova.get)
+            elif status == decisions.KEPT and victim.notice_s:
+                self._clients.nova.clear_notice(uuid)
         except (nova_api.NovaError, placement_api.PlacementError,
                 placement_api.Conflict) as exc:
-            LOG.warning('Cannot free yet what victim %(uuid)s has, which is '
-                        'shelved: %(exc)s', {'uuid': uuid, 'exc': exc})
+            LOG.warning('Cannot close victim %(uuid)s yet, which is '
+                        '%(status)s: %(exc)s',
+                        {'uuid': uuid, 'status': status, 'exc': exc})
             return
-        if status == decisions.KEPT and victim.notice_s:
-            self._clients.nova.clear_notice(uuid)
         self._decisions.update_victim(decision_uuid, uuid, status,
                                       ended_at=timeutils.utcnow())
 

@@ -59,7 +59,7 @@ def leave_stopped(placement: placement_api.Placement, uuid: str) -> None:
 
 
 def restore_stopped(placement: placement_api.Placement, nova: nova_api.NovaAPI,
-              victim: decisions.Victim, server: ObservedServer) -> bool:
+                    victim: decisions.Victim, server: ObservedServer) -> bool:
     """Restore the allocations of a stopped victim, and unlock it.
 
     :param server: the victim's ObservedServer; a lock that is not ours remains

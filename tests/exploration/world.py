@@ -110,9 +110,6 @@ _ERRORS = {
     'api database': lambda lost: db_exc.DBConnectionError('explored'),
     'bus': lambda lost: exceptions.NoAnswer('explored'),
     'database': lambda lost: db_exc.DBConnectionError('explored')}
-#: What nobody raises on purpose.
-BUGS = (AttributeError, TypeError, NameError, KeyError, IndexError,
-        AssertionError, ZeroDivisionError, UnboundLocalError)
 #: Whose requests may arrive late or twice, and whose answers be lost here.
 _SERVICES = ('placement', 'nova')
 
@@ -123,7 +120,6 @@ class World:
     :param seed: of all that is drawn
     :param trace: called with each line of what happens, None for nothing
     :ivar faults: its Faults
-    :ivar servers_noticed: {uuid: [what became of its notices]}
     """
 
     HOSTS = 4
@@ -363,9 +359,11 @@ class World:
             self.loop.tell('answer lost', 'scheduler')
             self._free_as_an_operator(servers)
             raise messaging.MessagingTimeout('explored')
-        if isinstance(task.error, BUGS):
-            raise task.error.with_traceback(task.error.__traceback__)
         if task.error is not None:
+            # Nova keeps the claims of the first servers of a request where
+            # that of a later one fails by a lost connection.
+            if len(servers) > 1 and operation == 'create':
+                self._free_as_an_operator(servers)
             raise task.error
         if task.result is None:
             # Its process is dead: no heartbeat comes any more.

@@ -62,6 +62,17 @@ class TestLockedBy(unittest.TestCase):
 
 class TestFailures(unittest.TestCase):
 
+    def test_a_notice_is_withdrawn_later_where_nova_is_away(self):
+        nova = nova_api.NovaAPI(None)
+        nova._client = mock.Mock()
+        delete_meta = nova._client.servers.delete_meta
+        delete_meta.side_effect = nova_exc.ClientException(503)
+        with self.assertRaises(nova_api.NoAnswer):
+            nova.clear_notice('a')
+        # Nova refuses it in some states: to ask again would not help.
+        delete_meta.side_effect = nova_exc.Conflict(409)
+        nova.clear_notice('a')
+
     def test_whether_others_would_fail_too(self):
         nova = nova_api.NovaAPI(None)
         nova._client = mock.Mock()
