@@ -409,7 +409,7 @@ class TestHungCell(TwoCellsTestCase):
         self.useFixture(fixtures.MockPatchObject(
             objects.Instance, 'get_by_uuid', classmethod(get_by_uuid)))
         self.useFixture(fixtures.MockPatchObject(
-            cells, 'Readings', functools.partial(
+            cells, 'CellReader', functools.partial(
                 cells.CellReader, limit_s=0.5)))
 
     def short_limits(self):
