@@ -78,7 +78,7 @@ MAKEFLAGS += --no-print-directory
 	cloud-status test-cloud load-cloud tempest explore explored
 
 help:
-	@echo 'make test        lint, types, unit, functional and docs'
+	@echo 'make test        lint, types, unit, explored, functional and docs'
 	@echo 'make test-slow   the tests that take longest'
 	@echo 'make explore     orders of events of SEEDS, each of OPERATIONS'
 	@echo 'make demo        run the scenarios in an embedded cloud'

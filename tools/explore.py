@@ -87,8 +87,10 @@ class Explorer:
         """Explore; 1 if something was found."""
         began, failures, done = time.process_time(), 0, 0
         for done, seed in enumerate(seeds, 1):
-            failures += self._run_one(seed)
-            if self._args.done:
+            has_failed = self._run_one(seed)
+            failures += has_failed
+            # One that has failed comes again.
+            if self._args.done and not has_failed:
                 with open(self._args.done, 'a') as file:
                     file.write(f'{seed}\n')
             if failures and self._args.first:

@@ -43,14 +43,12 @@ class Host:
 
     :ivar allocations: {uuid of a consumer: {class: amount}}
     :ivar is_off: whether it was powered off, or is just being
-    :ivar reserved_for: the uuid of the reservation that holds it now
     """
 
     name: str
     capacity: Mapping[str, int]
     allocations: Mapping[str, Mapping[str, int]]
     is_off: bool = False
-    reserved_for: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ Find = Callable[[Snapshot], Iterable[str]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Invariant:
-    """What must be so.
+    """A condition that every snapshot of a cloud satisfies.
 
     :ivar find: yields a sentence for each breach; its docstring says what
         must be so, and what would be otherwise
@@ -40,7 +40,7 @@ class Invariant:
 
     @property
     def sentence(self) -> str:
-        """What must be so."""
+        """The condition in one sentence, the first line of its docstring."""
         return inspect.cleandoc(self.find.__doc__ or "").partition("\n")[0]
 
 

@@ -101,8 +101,8 @@ class ReleaseAll:
             self._decisions.update_victim(decision_uuid, uuid,
                                           _NOT_THERE[left])
             return
-        if not stopped_victims.restore_stopped(self._placement, self._nova,
-                                            victim, server):
+        if not stopped_victims.restore_stopped(
+                self._placement, self._nova, victim, server):
             raise ManualStepNeeded(
                 'its host has no room for it any more; make room, or migrate '
                 'it with "openstack server migrate", and try again')

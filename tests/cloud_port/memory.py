@@ -53,7 +53,7 @@ class World:
 
 
 class MemoryPlacementTestCase:
-    """What placement_tests.PlacementTests needs."""
+    """Runs the tests of Placement on the one in memory."""
 
     def setUp(self):
         super().setUp()
@@ -75,7 +75,7 @@ class MemoryPlacementTestCase:
 
 
 class MemoryServerTestCase(MemoryPlacementTestCase):
-    """What server_tests.ServerTestCase needs."""
+    """Runs the tests of servers on the Nova in memory."""
 
     refusals = nova_exc.ClientException
     project = 'project'

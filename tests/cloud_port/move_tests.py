@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova_preempt relies on of moves and their allocations."""
+"""Tests of moves that pass on Nova and on the Nova in memory."""
 
 from nova_preempt.cloud import instances
 from tests.cloud_port import server_tests

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova_preempt relies on of Placement."""
+"""Tests of Placement that pass on it and on the one in memory."""
 
 import uuid
 
@@ -32,7 +32,7 @@ class PlacementTests:
         self.second = self.add_provider('second', CPUS)
 
     def claim(self, *providers, vcpus=1):
-        """Allocate on these providers; returns the Consumer as it is then."""
+        """Write allocations; return the Consumer as Placement has it then."""
         wanted = _consumer({each: {'VCPU': vcpus} for each in providers})
         self.port.post_allocations([wanted])
         return self.port.get_consumer(wanted.uuid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nova_preempt relies on of Nova's servers."""
+"""Tests of servers that pass on Nova and on the Nova in memory."""
 
 from nova_preempt.cloud import instances
 

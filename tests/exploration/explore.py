@@ -7,7 +7,6 @@ import traceback
 from nova_preempt.core import invariants
 from tests.exploration import operations
 from tests.exploration import snapshots
-from tests.exploration import substitutes
 from tests.exploration import world as worlds
 
 #: How long after the last operation and fault all has to be at rest, in
@@ -106,12 +105,6 @@ class Exploration:
             raise Broken(found[0])
 
 
-def explore(seed, count, trace=None, **options):
-    """Return the Failure of a seed, None if there is none."""
-    return Exploration(seed, operations.draw(seed, count), trace,
-                       **options).run()
-
-
 def shorten(failure, most=60, **options):
     """Return a Failure of the same kind with fewer operations.
 
@@ -135,8 +128,3 @@ def shorten(failure, most=60, **options):
         if not found:
             size //= 2
     return best
-
-
-def in_time_of(world):
-    """The clock that tasks see; for tests."""
-    return substitutes.LOOP is world.loop

@@ -66,7 +66,7 @@ class TestPlacement(placement_tests.PlacementTests, RealPlacementTestCase):
 
 
 class RealServerTestCase(embedded_cloud.EmbeddedTestCase):
-    """What server_tests.ServerTestCase needs."""
+    """Runs the tests of servers on Nova in the embedded cloud."""
 
     refusals = nova_exc.ClientException
 

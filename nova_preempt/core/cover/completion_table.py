@@ -27,7 +27,7 @@ COMPLETION = 8
 
 
 class Table:
-    """All combinations of some units, searchable for the cheapest fit."""
+    """Combinations of units, searchable for the cheapest that fits."""
 
     def __init__(self, layout: Layout, labels: list[int]) -> None:
         shift = layout.key_shift

@@ -87,7 +87,7 @@ class Switches:
 
 @dataclasses.dataclass(frozen=True)
 class ReservationStart:
-    """The start of a reservation of a host that is asleep.
+    """The coming start of a reservation, of one of its hosts.
 
     :param in_s: in how many seconds it begins
     :param lead_s: how long before that the host has to be woken
