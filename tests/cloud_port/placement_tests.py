@@ -51,10 +51,13 @@ class PlacementTests:
     def refusal(self, *consumers):
         """The code with which Placement refuses a write of allocations."""
         before = self.used(), self.generations()
-        with self.assertRaises(placement_api.Conflict) as caught:
+        code = None
+        try:
             self.port.post_allocations(consumers)
+        except placement_api.Conflict as exc:
+            code = exc.code
         self.assertEqual(before, (self.used(), self.generations()))
-        return caught.exception.code
+        return code
 
     def used(self):
         return [dict(self.port.get_provider_state(each).allocations)
@@ -188,14 +191,16 @@ class PlacementTests:
 
     def test_unknown_class(self):
         for amounts in ({'CUSTOM_NONE': 1}, {'VCPU': 1, 'CUSTOM_NONE': 1}):
-            with self.assertRaises(placement_api.PlacementError):
-                self.port.post_allocations([_consumer({self.first: amounts})])
+            self.assertRaises(
+                placement_api.PlacementError, self.port.post_allocations,
+                [_consumer({self.first: amounts})])
         self.assertEqual([{}, {}], self.used())
 
     def test_amounts_are_positive(self):
         for amounts in ({}, {'VCPU': 0}, {'VCPU': -1}):
-            with self.assertRaises(placement_api.PlacementError):
-                self.port.post_allocations([_consumer({self.first: amounts})])
+            self.assertRaises(
+                placement_api.PlacementError, self.port.post_allocations,
+                [_consumer({self.first: amounts})])
         self.assertEqual([{}, {}], self.used())
 
     def test_unknown_provider(self):
