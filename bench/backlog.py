@@ -28,13 +28,13 @@ import sqlalchemy as sa
 from nova_preempt import db
 from nova_preempt.backlog import backlog_loop
 from nova_preempt.backlog import capacity_reader
+from nova_preempt.backlog import cloud_observer
 from nova_preempt.backlog import launcher
-from nova_preempt.backlog import pass_reader
+from nova_preempt.backlog import request_tracker
 from nova_preempt.backlog import server_reader
-from nova_preempt.backlog import tracker
 from nova_preempt.backlog import transition_recorder
+from nova_preempt.backlog import user_nova_clients
 from nova_preempt.backlog import user_quotas
-from nova_preempt.backlog import user_sessions
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_as_user
 import nova_preempt.conf
@@ -126,19 +126,19 @@ class Bench:
         options = conf.backlog
         written = transition_recorder.TransitionRecorder(self.database,
                                            lambda *_arguments: None)
-        acting = user_sessions.UserSessions(
+        acting = user_nova_clients.UserNovaClients(
             conf, types.SimpleNamespace(session=lambda trust_id: None,
                                         delete=lambda trust_id: None),
             lambda *_arguments: self.nova)
         self.loop = backlog_loop.BacklogLoop(
-            options, self.database, tracker.Tracker(
+            options, self.database, request_tracker.RequestTracker(
                 self.database, server_reader.ServerReader(
                     db.Decisions(self.database), self.find), acting, written),
-            pass_reader.CloudReader(
+            cloud_observer.CloudObserver(
                 options, self.database, capacity_reader.CapacityReader(
                     conf.preemption, self.cloud, self.cloud, lambda: NOW,
                     types.SimpleNamespace(why=lambda what: '')),
-                lambda: pass_reader.load_order(options),
+                lambda: cloud_observer.load_order(options),
                 lambda uuid: None,
                 user_quotas.UserQuotas(acting, time.monotonic)),
             launcher.Launcher(options, acting, written, lambda: NOW))

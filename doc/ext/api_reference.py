@@ -7,7 +7,7 @@ from docutils import statemachine
 from sphinx.util import docutils
 
 from nova_preempt.api import microversion
-from nova_preempt.api import operations
+from nova_preempt.api import operation_table
 
 # Where parameters are, as people call it.
 _PLACES = {'path': 'in the path', 'query': 'in the query'}
@@ -17,11 +17,11 @@ class ApiReference(docutils.SphinxDirective):
     """Sections for all operations, made of those that the API routes by."""
 
     def run(self):
-        document = operations.make_document('/')
-        self.env.note_dependency(operations.__file__)
+        document = operation_table.make_document('/')
+        self.env.note_dependency(operation_table.__file__)
         return self.parse_text_to_nodes(
             statemachine.StringList(
-                list(page(document)), operations.__file__),
+                list(page(document)), operation_table.__file__),
             allow_section_headings=True)
 
 
@@ -30,7 +30,7 @@ def page(document):
 
     :param document: an OpenAPI 3.1 document
     """
-    known = {item.name: item for item in operations.OPERATIONS}
+    known = {item.name: item for item in operation_table.OPERATIONS}
     for group, paths in itertools.groupby(
             document['paths'].items(), lambda item: _group(item[0])):
         yield from _title(group, '=')

@@ -8,8 +8,8 @@ from oslo_log import log as logging
 
 from nova_preempt import exceptions
 from nova_preempt import rpc
-from nova_preempt.api import app
 from nova_preempt.api import authentication
+from nova_preempt.api import middleware_pipeline
 from nova_preempt.backlog import secret_encryption
 from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import nova_as_user
@@ -44,7 +44,7 @@ def make_application(arguments=()):
     name_log(CONF)
     logging.setup(CONF, 'nova')
     load(CONF)
-    return app.make_app(CONF)
+    return middleware_pipeline.make_app(CONF)
 
 
 def name_log(conf):

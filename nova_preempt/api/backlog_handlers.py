@@ -9,12 +9,12 @@ import webob.exc
 
 from nova_preempt import exceptions
 from nova_preempt.api import backlog_schemas as schemas
-from nova_preempt.api import class_handlers
 from nova_preempt.api import microversion
 from nova_preempt.api import operation
 from nova_preempt.api import pagination
 from nova_preempt.api import policy
 from nova_preempt.api import request_validation
+from nova_preempt.api import service_class_handlers
 from nova_preempt.api import views
 from nova_preempt.backlog import request_parser
 from nova_preempt.cloud import boot_schema
@@ -115,8 +115,8 @@ def delete_request(call):
 def _shown(call, item):
     history = backlog_store.history(call.services.database, item.uuid)
     shown = view(item, history, call.allows(policy.BACKLOG_DETAILS))
-    if microversion.has(call.request.environ, class_handlers.SINCE):
-        shown.update(class_handlers.class_members(call, item, history,
+    if microversion.has(call.request.environ, service_class_handlers.SINCE):
+        shown.update(service_class_handlers.class_members(call, item, history,
                                           shown['servers']))
     return {'request': shown}
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON Schemas of requests and responses about the backlog."""
 
-from nova_preempt.api import class_handlers
 from nova_preempt.api import schemas
+from nova_preempt.api import service_class_handlers
 from nova_preempt.cloud import boot_schema
 from nova_preempt.core.backlog import backlog_model
 
@@ -67,7 +67,7 @@ FLAVOR = _object({
     'preemptible': schemas.FLAG}, section='request_flavor')
 SERVER = _object({
     'id': schemas.STRING, 'status': schemas.STRING, 'since': schemas.TIME,
-}, {'availability': class_handlers.CLOCKS}, 'request_server')
+}, {'availability': service_class_handlers.CLOCKS}, 'request_server')
 CHANGED = _object({'at': schemas.TIME, 'status': STATUS,
                    'reason': schemas.STRING})
 _LISTED = {
@@ -102,7 +102,7 @@ _LISTED = {
 LISTED = _object(_LISTED, section='request')
 REQUEST = _object(
     {**_LISTED, 'body': {'type': 'object'}, 'history': schemas.array(CHANGED)},
-    {'availability': class_handlers.CLOCKS,
-     'promised_availability': class_handlers.SHARE}, 'request')
+    {'availability': service_class_handlers.CLOCKS,
+     'promised_availability': service_class_handlers.SHARE}, 'request')
 REQUEST_ANSWER = _object({'request': REQUEST})
 REQUESTS_ANSWER = schemas.listing('requests', LISTED, 'requests_list')

@@ -28,7 +28,7 @@ class Services:
     engine: Any
     schedule: Any
     figures: Any      # a nova_preempt.power.figure_cache.FigureCache
-    submissions: Any  # a nova_preempt.backlog.request_intake.Submission
+    submissions: Any  # a nova_preempt.backlog.request_intake.RequestIntake
     #: What nova_preempt.handover.eviction_policy.load_classes() returned.
     classes: Any = None
 

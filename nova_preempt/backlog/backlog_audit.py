@@ -4,7 +4,7 @@
 import collections
 import datetime
 
-from nova_preempt.backlog import backlog_policy
+from nova_preempt.backlog import backlog_options_from_conf
 from nova_preempt.backlog import orphan_trusts
 from nova_preempt.cloud import instances
 from nova_preempt.core.backlog import audit_rules
@@ -72,7 +72,7 @@ class BacklogAudit:
 
     def _states(self, requests, now):
         seen = self._reader.look(requests, now)
-        options = backlog_policy.boot_options(self._options)
+        options = backlog_options_from_conf.boot_options(self._options)
         for request in requests:
             # A request that has just changed is being worked on.
             if self._before.get(request.uuid, request.updated_at) != (

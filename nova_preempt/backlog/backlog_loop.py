@@ -7,7 +7,7 @@ import traceback
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt.backlog import backlog_policy
+from nova_preempt.backlog import backlog_options_from_conf
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
 from nova_preempt.core import times
@@ -25,8 +25,8 @@ class BacklogLoop:
 
     :param options: [backlog] of the configuration
     :param database: a nova_preempt.db.Database
-    :param tracker: a nova_preempt.backlog.tracker.Tracker
-    :param cloud: a nova_preempt.backlog.pass_reader.CloudReader
+    :param tracker: a nova_preempt.backlog.request_tracker.RequestTracker
+    :param cloud: a nova_preempt.backlog.cloud_observer.CloudObserver
     :param launcher: a nova_preempt.backlog.launcher.Launcher
     :ivar trusts_left: number of closed requests whose trust still exists
     :ivar coming_back: the uuids of evicted servers that open requests want
@@ -102,7 +102,7 @@ class BacklogLoop:
     def _follow(self, requests, closed, seen, now):
         return core.follow(
             requests, closed, seen, times.microseconds(now),
-            backlog_policy.boot_options(self._options))
+            backlog_options_from_conf.boot_options(self._options))
 
     def _step(self, followed, waiting, cloud, turns, now):
         """Run a pass over waiting requests.
@@ -114,7 +114,7 @@ class BacklogLoop:
             ranked = self._cloud.ranking().rank(
                 waiting, now,
                 queue_order.shares(followed.requests, cloud.rooms))
-        options = backlog_policy.controller_options(self._options)
+        options = backlog_options_from_conf.controller_options(self._options)
         return core.step(
             core.Observed(options, ranked, followed.requests, cloud),
             dataclasses.replace(self._memory, turns=turns),

@@ -10,9 +10,9 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt.backlog import backlog_policy
+from nova_preempt.backlog import backlog_options_from_conf
 from nova_preempt.backlog import secret_encryption
-from nova_preempt.backlog import user_sessions
+from nova_preempt.backlog import user_nova_clients
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import nova_as_user
@@ -33,7 +33,7 @@ class Launcher:
     """Boots the servers that a pass has decided on.
 
     :param options: [backlog] of the configuration
-    :param acting: a nova_preempt.backlog.user_sessions.UserSessions
+    :param acting: a nova_preempt.backlog.user_nova_clients.UserNovaClients
     :param records: a transition_recorder.TransitionRecorder
     :param clock: returns now, naive and in UTC
     """
@@ -93,7 +93,7 @@ class Launcher:
             self._records.record(request, boot_outcome.refuse(
                 request, str(exc), now, self._lifecycle()), now)
             return True
-        except (user_sessions.UserUnavailable,
+        except (user_nova_clients.UserUnavailable,
                 keystone_trusts.KeystoneUnavailable) as exc:
             LOG.warning('Request %(uuid)s cannot be started yet: %(exc)s',
                         {'uuid': request.uuid, 'exc': exc})
@@ -114,7 +114,7 @@ class Launcher:
         return True
 
     def _lifecycle(self):
-        return backlog_policy.boot_options(self._options)
+        return backlog_options_from_conf.boot_options(self._options)
 
     def _wait(self, request, code, text):
         """Let other requests go first for a while."""

@@ -9,7 +9,7 @@ import functools
 
 from oslo_log import log as logging
 
-from nova_preempt.backlog import user_sessions
+from nova_preempt.backlog import user_nova_clients
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.db import backlog_store
 from nova_preempt.db import backlog_submissions
@@ -36,7 +36,7 @@ class OrphanTrusts:
     def __init__(self, database, acting):
         self._db = database
         self._trusts = acting
-        self._turns = user_sessions.FailureBackoff()
+        self._turns = user_nova_clients.FailureBackoff()
 
     def clear(self, now):
         """Clear submissions that began long ago, some at a time.
@@ -60,7 +60,7 @@ class OrphanTrusts:
             if trust_id in used:
                 # A request has it that expires in the same second.
                 continue
-            with user_sessions.as_user(self._trusts):
+            with user_nova_clients.as_user(self._trusts):
                 self._trusts.delete(trust_id)
             LOG.info(
                 'Orphaned trust %(trust)s of user %(user)s was deleted; its '

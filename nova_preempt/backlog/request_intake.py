@@ -34,7 +34,7 @@ LOG = logging.getLogger(__name__)
 _TRIES = 3
 
 
-class Submission:
+class RequestIntake:
     """Accepts, changes and cancels requests. Safe for many threads.
 
     :param conf: a ConfigOpts on which nova_preempt.conf is registered

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads Nova's quotas of users whose requests wait for long."""
 
-from nova_preempt.backlog import user_sessions
+from nova_preempt.backlog import user_nova_clients
 from nova_preempt.cloud import keystone_trusts
 
 # For how many seconds quotas are cached. Nova enforces them in any case.
@@ -24,7 +24,7 @@ _LEAST_S = 0.1
 class UserQuotas:
     """Reads quotas in the names of users, at a bounded rate.
 
-    :param acting: a nova_preempt.backlog.user_sessions.UserSessions
+    :param acting: a nova_preempt.backlog.user_nova_clients.UserNovaClients
     :param monotonic: returns seconds of a clock that is never set
     """
 
@@ -73,12 +73,12 @@ class UserQuotas:
         except keystone_trusts.KeystoneUnavailable:
             self._be_quiet()
             return {}, _QUIET_S
-        except user_sessions.NoAnswer:
+        except user_nova_clients.NoAnswer:
             self._unanswered.add(request.project_id)
             if len(self._unanswered) >= _SILENT:
                 self._be_quiet()
             return {}, _QUIET_S
-        except user_sessions.UserUnavailable:
+        except user_nova_clients.UserUnavailable:
             return {}, _QUIET_S
         except keystone_trusts.TrustGone:
             return {}, _BELIEVED_S

@@ -9,8 +9,8 @@ upgrade check" checks all rules.
 from nova_preempt import exceptions
 from nova_preempt import headroom
 from nova_preempt import rpc
-from nova_preempt.backlog import batch_dispatch
-from nova_preempt.backlog import pass_reader
+from nova_preempt.backlog import batch_planners
+from nova_preempt.backlog import cloud_observer
 from nova_preempt.backlog import secret_encryption
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import connection
@@ -40,7 +40,7 @@ def _lease_service(conf):
 def _order(conf):
     found = eviction_policy.load_classes(conf)
     if conf.backlog.enabled:
-        pass_reader.load_order(conf.backlog, found and found.claims(None))
+        cloud_observer.load_order(conf.backlog, found and found.claims(None))
 
 
 def _power(conf):
@@ -68,4 +68,4 @@ SCHEDULER = (
 ENGINE = (
     *_SHARED, nova_api.check, secret_encryption.check,
     lambda conf: reservation_schedule.load_ranking(conf.reservation.ranking),
-    _order, lambda conf: batch_dispatch.load(conf.backlog), _power)
+    _order, lambda conf: batch_planners.load(conf.backlog), _power)

@@ -26,7 +26,7 @@ from nova_preempt import exceptions
 from nova_preempt import garbage_collection
 from nova_preempt import metrics
 from nova_preempt import rpc
-from nova_preempt.backlog import backlog_service
+from nova_preempt.backlog import backlog_engine_tasks
 from nova_preempt.cloud import nova_conf
 from nova_preempt.cmd import check_options
 import nova_preempt.conf
@@ -65,7 +65,8 @@ def make_engine(conf, cells=get_cells, clock=service_context.utcnow,
     :param sight: returns why the engine cannot tell whether hosts are up
     :param trusts: by default keystone_trusts.Trusts
     :param monotonic: returns seconds of a monotonic clock
-    :param backlog: see nova_preempt.backlog.backlog_service.BacklogService
+    :param backlog: see
+        nova_preempt.backlog.backlog_engine_tasks.BacklogEngineTasks
     """
     found = service_context.ServiceContext(conf, conf.host,
                                   report.report_client_singleton, cells, clock)
@@ -83,7 +84,7 @@ def make_engine(conf, cells=get_cells, clock=service_context.utcnow,
         found, options, inventory, leadership,
         lambda ends: reservation_service.ReservationService(
             conf, process, clients, found.known, ends, inventory, sight),
-        power, backlog_service.BacklogService(
+        power, backlog_engine_tasks.BacklogEngineTasks(
             conf, process, found.known, inventory, trusts,
             classes=qos, nova=clients.nova, **backlog),
         works=(qos.works(process.db, cells, found.known.promised) if qos

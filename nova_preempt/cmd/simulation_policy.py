@@ -7,8 +7,8 @@ from nova.conf import rpc
 from oslo_config import cfg
 
 from nova_preempt import exceptions
-from nova_preempt.backlog import backlog_policy
-from nova_preempt.backlog import pass_reader
+from nova_preempt.backlog import backlog_options_from_conf
+from nova_preempt.backlog import cloud_observer
 from nova_preempt.conf import backlog
 from nova_preempt.conf import classes
 from nova_preempt.conf import energy
@@ -124,7 +124,7 @@ def _backlog(ours, promised):
     """Return the options of [backlog], None if it is off."""
     if not ours.enabled:
         return None
-    placing = backlog_policy.batch_options(ours)
+    placing = backlog_options_from_conf.batch_options(ours)
     planner = None
     if placing is not None:
         placer = solver_choice.make(placing)
@@ -134,8 +134,8 @@ def _backlog(ours, promised):
         # Not a lambda, which cannot be pickled for other processes.
         planner = backlog_batch.Planner(functools.partial(_always, placer))
     return simulation_settings.BacklogOptions(
-        pass_reader.load_order(ours, promised and promised.claims),
-        backlog_policy.controller_options(ours), planner)
+        cloud_observer.load_order(ours, promised and promised.claims),
+        backlog_options_from_conf.controller_options(ours), planner)
 
 
 def _always(value):

@@ -87,7 +87,8 @@ class Engine:
         of this engine, returns a
         nova_preempt.reservation.reservation_service.ReservationService
     :param power: a nova_preempt.power.power_service.PowerService
-    :param backlog: a nova_preempt.backlog.backlog_service.BacklogService
+    :param backlog: a
+        nova_preempt.backlog.backlog_engine_tasks.BacklogEngineTasks
     :param works: [(name, function)] of further tasks, see periodic_tasks
     """
 

@@ -3,7 +3,7 @@
 
 import webob
 
-from nova_preempt.api import app
+from nova_preempt.api import middleware_pipeline
 from nova_preempt.cmd import engine as cmd_engine
 from nova_preempt.db import decisions
 from tests.functional import base
@@ -14,7 +14,7 @@ class ApiTestCase(base.PreemptionTestCase):
     def setUp(self):
         super().setUp()
         self.flags(auth_strategy='noauth', group='preemption_api')
-        self.app = app.make_app(cmd_engine.CONF)
+        self.app = middleware_pipeline.make_app(cmd_engine.CONF)
         self.project = self.api_fixture.project_id
         self.add_hosts('host1')
         self.engine = self.start_engine()

@@ -10,7 +10,7 @@ from cryptography import fernet
 import fixtures
 import webob
 
-from nova_preempt.api import app
+from nova_preempt.api import middleware_pipeline
 from nova_preempt.backlog import request_intake
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.cmd import engine as cmd_engine
@@ -33,9 +33,9 @@ class TestApi(test_backlog.BacklogTestCase):
         pathlib.Path(keys).write_bytes(fernet.Fernet.generate_key())
         self.flags(secret_key_file=keys, group='backlog')
         conf = cmd_engine.CONF
-        services = app.make_services(conf)
-        self.app = app.make_app(conf, dataclasses.replace(
-            services, submissions=request_intake.Submission(
+        services = middleware_pipeline.make_services(conf)
+        self.app = middleware_pipeline.make_app(conf, dataclasses.replace(
+            services, submissions=request_intake.RequestIntake(
                 conf, services.database, self.trusts,
                 nova_as_user.UserLookup(conf), clock=self.at)))
 

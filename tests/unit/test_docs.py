@@ -7,7 +7,7 @@ import xml.etree.ElementTree
 
 from docutils import core
 
-from nova_preempt.api import operations
+from nova_preempt.api import operation_table
 from tests import documents
 
 DOC = pathlib.Path(__file__).parents[2] / 'doc'
@@ -26,7 +26,7 @@ class TestApiReference(unittest.TestCase):
     def setUp(self):
         super().setUp()
         self.extension = documents.extension('api_reference')
-        self.document = operations.make_document('/')
+        self.document = operation_table.make_document('/')
 
     def test_all_is_there(self):
         tree = core.publish_doctree(
@@ -35,7 +35,8 @@ class TestApiReference(unittest.TestCase):
         sections = {}
         for section in tree.findall(lambda node: node.tagname == 'section'):
             sections[section[0].astext()] = section.astext()
-        for operation in (*operations.PUBLIC, *operations.OPERATIONS):
+        for operation in (*operation_table.PUBLIC,
+                          *operation_table.OPERATIONS):
             text = sections[f'{operation.method} {operation.path}']
             self.assertIn(operation.summary, text)
             self.assertIn(operation.rule or 'Needs no token', text)

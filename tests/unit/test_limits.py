@@ -53,7 +53,7 @@ ABOVE_FILE_LINES = {
 }
 ABOVE_FUNCTION_LINES = {}
 ABOVE_ATTRIBUTES = {
-    'nova_preempt.backlog.backlog_service.BacklogService': 11,
+    'nova_preempt.backlog.backlog_engine_tasks.BacklogEngineTasks': 11,
     'nova_preempt.classes.clock_keeper.ClockKeeper': 11,
     'nova_preempt.cloud.provider_cache.ProviderCache': 11,
     'nova_preempt.core.backlog.dispatch._Pass': 12,

@@ -17,7 +17,7 @@ from unittest import mock
 from oslo_config import cfg
 
 from nova_preempt import db
-from nova_preempt.backlog import backlog_service
+from nova_preempt.backlog import backlog_engine_tasks
 from nova_preempt.backlog import server_reader
 from nova_preempt.cloud import instances
 from nova_preempt.cloud import nova_as_user
@@ -102,13 +102,13 @@ class Engine:
             options=conf.preemption, clock=lambda: self.now.replace(
                 tzinfo=datetime.timezone.utc),
             pauses=types.SimpleNamespace(why=lambda what: ''))
-        with (mock.patch.object(backlog_service.transition_recorder,
+        with (mock.patch.object(backlog_engine_tasks.transition_recorder,
                                 'RequestNotifications'),
               mock.patch.object(
-                  backlog_service.server_reader, 'ServerReader',
+                  backlog_engine_tasks.server_reader, 'ServerReader',
                   functools.partial(
                       server_reader.ServerReader, find=self.find))):
-            self.backlog = backlog_service.BacklogService(
+            self.backlog = backlog_engine_tasks.BacklogEngineTasks(
                 conf, process, known, inventory, mock.Mock(list=list),
                 lambda *_: self, nova=mock.Mock())
 

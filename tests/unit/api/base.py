@@ -21,7 +21,7 @@ import webob
 from nova_preempt import db
 from nova_preempt import exceptions
 from nova_preempt import rpc
-from nova_preempt.api import app
+from nova_preempt.api import middleware_pipeline
 from nova_preempt.backlog import request_intake
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
@@ -383,14 +383,14 @@ class ApiTestCase(DatabaseTestCase):
              'open': 'true'},
             {'name': 'silver', 'importance': '2', 'availability': '0.9'}],
             'classes')
-        made = app.make_services(self.conf)
+        made = middleware_pipeline.make_services(self.conf)
         self.services = services = dataclasses.replace(
-            made, submissions=request_intake.Submission(
+            made, submissions=request_intake.RequestIntake(
                 self.conf, made.database, self.trusts, self.reading,
                 made.classes, tell=self.tell))
         self.transport = services.scheduler.transport
         self.addCleanup(self.transport.cleanup)
-        self.app = app.make_app(self.conf, services)
+        self.app = middleware_pipeline.make_app(self.conf, services)
 
     def tell(self, request, old_state):
         """What is told on the bus of requests that wait."""

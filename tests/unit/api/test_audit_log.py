@@ -7,7 +7,7 @@ import json
 import logging
 from unittest import mock
 
-from nova_preempt.api import operations
+from nova_preempt.api import operation_table
 from nova_preempt.db import reservable_hosts
 from tests.unit.api import base
 
@@ -181,7 +181,7 @@ class TestAudit(base.AnsweringTestCase):
         audit_map.read('etc/nova-preempt/preemption_api_audit_map.conf')
         named = {*audit_map['custom_actions'], *audit_map['path_keywords']}
         self.assertEqual(set(), {
-            part for operation in operations.OPERATIONS
+            part for operation in operation_table.OPERATIONS
             if operation.method != 'GET'
             for part in operation.path.split('/')[2:]
             if '{' not in part} - named)

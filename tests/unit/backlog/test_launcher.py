@@ -12,7 +12,7 @@ from oslo_db import exception as db_exc
 
 from nova_preempt.backlog import launcher
 from nova_preempt.backlog import secret_encryption
-from nova_preempt.backlog import user_sessions
+from nova_preempt.backlog import user_nova_clients
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import parallel_calls
 from nova_preempt.core.backlog import backlog_controller
@@ -68,7 +68,7 @@ class TestAway(unittest.TestCase):
 
         def ask(request):
             if request.uuid == '0':
-                raise user_sessions.UserUnavailable('no endpoint')
+                raise user_nova_clients.UserUnavailable('no endpoint')
             return nova
 
         self.users.nova.side_effect = ask

@@ -8,7 +8,7 @@ from unittest import mock
 from oslo_config import cfg
 
 from nova_preempt import exceptions
-from nova_preempt.backlog import pass_reader
+from nova_preempt.backlog import cloud_observer
 from nova_preempt.classes import class_orders
 from nova_preempt.conf import backlog as conf_backlog
 from nova_preempt.core.backlog import fair_share
@@ -27,7 +27,7 @@ class OrdersTestCase(unittest.TestCase):
     def load(self, **options):
         for name, value in options.items():
             self.conf.set_override(name, value, conf_backlog.GROUP)
-        return pass_reader.load_order(self.conf.backlog)
+        return cloud_observer.load_order(self.conf.backlog)
 
 
 class TestOrders(OrdersTestCase):
@@ -58,8 +58,8 @@ class TestOrders(OrdersTestCase):
                 exceptions.InvalidConfiguration,
                 r'\[backlog\]order is qos, but \[classes\]enabled is false'):
             self.load(order='qos')
-        self.assertIsInstance(pass_reader.load_order(self.conf.backlog,
-                                                     object()),
+        self.assertIsInstance(cloud_observer.load_order(self.conf.backlog,
+                                                        object()),
                               class_orders.Qos)
 
     def test_what_is_not_installed(self):

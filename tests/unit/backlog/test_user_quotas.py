@@ -4,8 +4,8 @@
 import types
 import unittest
 
+from nova_preempt.backlog import user_nova_clients
 from nova_preempt.backlog import user_quotas
-from nova_preempt.backlog import user_sessions
 from nova_preempt.cloud import keystone_trusts
 from tests.unit.core.backlog import base
 
@@ -60,14 +60,15 @@ class TestLimits(unittest.TestCase):
         self.assertEqual({'p2'}, self.ask('p2'))
 
     def test_nobody_is_asked_while_nova_does_not_answer(self):
-        self.away = {'all': user_sessions.NoAnswer}
+        self.away = {'all': user_nova_clients.NoAnswer}
         self.assertEqual(set(), self.ask('p1', 'p1', 'p2', 'p3'))
         self.assertEqual(['p1', 'p2'], self.asked)
         self.away, self.now = {}, 60
         self.assertEqual({'p3'}, self.ask('p3'))
 
     def test_a_user_of_whom_nothing_is_known_silences_nobody_else(self):
-        for error in (user_sessions.UserUnavailable, user_sessions.NoAnswer,
+        for error in (user_nova_clients.UserUnavailable,
+                      user_nova_clients.NoAnswer,
                       keystone_trusts.TrustGone):
             with self.subTest(error):
                 self.setUp()
@@ -77,7 +78,7 @@ class TestLimits(unittest.TestCase):
                 self.assertEqual(1, self.asked.count('p1'))
 
     def test_whose_answer_is_slow_is_asked_again_after_a_while(self):
-        self.away = {'p1': user_sessions.NoAnswer}
+        self.away = {'p1': user_nova_clients.NoAnswer}
         for now, asked in ((0, 1), (59, 1), (60, 2)):
             self.now = now
             self.assertEqual(set(), self.ask('p1'))
@@ -105,7 +106,7 @@ class TestLimits(unittest.TestCase):
         self.assertGreater(asking_s, 0.2 * 300 - 2)
 
     def test_a_silent_nova_is_left_alone(self):
-        self.away, self.takes_s = {'all': user_sessions.NoAnswer}, 5
+        self.away, self.takes_s = {'all': user_nova_clients.NoAnswer}, 5
         for number in range(300):
             self.now = max(self.now, number)
             self.ask(f'p{number}')

@@ -3,7 +3,7 @@
 import unittest
 
 from nova_preempt.api import backlog_schemas
-from nova_preempt.api import backlog_statistics
+from nova_preempt.api import backlog_statistics_handlers
 from nova_preempt.api import energy_schemas
 from nova_preempt.api import pause_handlers
 from nova_preempt.api import reservation_schemas
@@ -32,10 +32,10 @@ RESOURCES = (
      reservation_schemas.LIMITS_ANSWER, None),
     (backlog.BacklogRequest, backlog_schemas.REQUEST,
      backlog_schemas.LIST_QUERY),
-    (backlog.BacklogStatistics, backlog_statistics.STATISTICS_ANSWER,
-     backlog_statistics.STATISTICS_QUERY),
-    (backlog.BacklogReport, backlog_statistics.REPORT_ANSWER,
-     backlog_statistics.REPORT_QUERY),
+    (backlog.BacklogStatistics, backlog_statistics_handlers.STATISTICS_ANSWER,
+     backlog_statistics_handlers.STATISTICS_QUERY),
+    (backlog.BacklogReport, backlog_statistics_handlers.REPORT_ANSWER,
+     backlog_statistics_handlers.REPORT_QUERY),
     (energy.Energy, energy_schemas.ENERGY_ANSWER, None),
     (energy.EnergyReport, energy_schemas.REPORT_ANSWER, None),
     (energy.EnergyHost, energy_schemas.HOSTS_ANSWER, None),

@@ -11,7 +11,7 @@ import time
 from oslo_log import log as logging
 
 from nova_preempt import exceptions
-from nova_preempt.backlog import backlog_policy
+from nova_preempt.backlog import backlog_options_from_conf
 from nova_preempt.core.batch import solver_choice
 
 LOG = logging.getLogger(__name__)
@@ -20,12 +20,12 @@ _LEAST_S = 0.001
 
 
 def load(options, monotonic=time.monotonic):
-    """Return a BatchDispatch, None where requests are placed one by one.
+    """Return a BatchPlannerFactory, None where requests are placed one by one.
 
     :param options: [backlog] of the configuration
     :raises InvalidConfiguration: its requirements are not installed
     """
-    found = backlog_policy.batch_options(options)
+    found = backlog_options_from_conf.batch_options(options)
     if found is None:
         return None
     try:
@@ -33,10 +33,10 @@ def load(options, monotonic=time.monotonic):
     except solver_choice.NotInstalled as exc:
         raise exceptions.InvalidConfiguration(
             f'[backlog]batch_mode is {options.batch_mode}: {exc}') from exc
-    return BatchDispatch(found, monotonic)
+    return BatchPlannerFactory(found, monotonic)
 
 
-class BatchDispatch:
+class BatchPlannerFactory:
     """Makes the planners of batches.
 
     :param options: a core.batch.batch_model.Options

@@ -11,9 +11,9 @@ import fixtures
 import sqlalchemy as sa
 
 from nova_preempt.backlog import backlog_loop
-from nova_preempt.backlog import tracker
+from nova_preempt.backlog import request_tracker
 from nova_preempt.backlog import transition_recorder
-from nova_preempt.backlog import user_sessions
+from nova_preempt.backlog import user_nova_clients
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.observed_server import ObservedServer
@@ -26,7 +26,7 @@ class TestBodies(base.DatabaseTestCase):
 
     def setUp(self):
         super().setUp()
-        self.tracker = tracker.Tracker(
+        self.tracker = request_tracker.RequestTracker(
             self.db, mock.Mock(**{'look.return_value': {}}), mock.Mock(),
             mock.Mock())
         self.read = []
@@ -87,7 +87,7 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
         self.loop = backlog_loop.BacklogLoop(
             types.SimpleNamespace(
                 ask_timeout_s=60, pass_interval_s=10, hold_after_s=0),
-            self.db, tracker.Tracker(
+            self.db, request_tracker.RequestTracker(
                 self.db, mock.Mock(look=lambda requests, now: {
                     'r1': request_servers.FoundServers(
                         self.servers)} if requests
@@ -112,7 +112,7 @@ class TestNobodyMayDelete(base.DatabaseTestCase):
         def delete(request, uuids):
             if uuids:
                 self.asked += 1
-                raise user_sessions.NotDeleted('policy', is_final)
+                raise user_nova_clients.ServersNotDeleted('policy', is_final)
         self.users.delete = delete
 
     def test_it_is_said_once(self):

@@ -6,8 +6,8 @@ import unittest
 from unittest import mock
 
 from nova_preempt.backlog import orphan_trusts
-from nova_preempt.backlog import tracker
-from nova_preempt.backlog import user_sessions
+from nova_preempt.backlog import request_tracker
+from nova_preempt.backlog import user_nova_clients
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_api
 from nova_preempt.core.backlog import backlog_controller
@@ -47,7 +47,7 @@ class UsersTestCase(unittest.TestCase):
         super().setUp()
         self.keystone, self.nova = Keystone(), mock.Mock()
         self.admin = mock.Mock()
-        self.users = user_sessions.UserSessions(
+        self.users = user_nova_clients.UserNovaClients(
             types.SimpleNamespace(
                 backlog=types.SimpleNamespace(ask_timeout_s=60)),
             self.keystone, self.make_nova, self.admin)
@@ -66,19 +66,22 @@ class TestWhose(UsersTestCase):
         for call in (lambda: self.users.nova(base.request()),
                      lambda: self.users.delete(base.request(), ['s']),
                      lambda: self.users.forget(base.request())):
-            self.assertRaisesRegex(user_sessions.UserUnavailable, '500', call)
+            self.assertRaisesRegex(user_nova_clients.UserUnavailable, '500',
+                                   call)
 
     def test_one_without_an_endpoint(self):
         self.nova.check.side_effect = nova_api.NovaError('no endpoint')
-        self.assertRaisesRegex(user_sessions.UserUnavailable, 'no endpoint',
+        self.assertRaisesRegex(user_nova_clients.UserUnavailable,
+                               'no endpoint',
                                self.users.nova, base.request())
 
     def test_no_answer_is_told_from_a_refusal(self):
         for error, expected in (
-                (nova_api.NovaError, user_sessions.UserUnavailable),
-                (nova_api.NoAnswer, user_sessions.NoAnswer)):
+                (nova_api.NovaError, user_nova_clients.UserUnavailable),
+                (nova_api.NoAnswer, user_nova_clients.NoAnswer)):
             self.nova.limits.side_effect = error('GET /limits')
-            with self.assertRaises(user_sessions.UserUnavailable) as caught:
+            with self.assertRaises(
+                    user_nova_clients.UserUnavailable) as caught:
                 self.users.limits(base.request())
             self.assertIs(expected, type(caught.exception))
 
@@ -104,7 +107,8 @@ class TestWhose(UsersTestCase):
         for error, is_final in ((nova_api.NotAllowed('policy'), True),
                                 (nova_api.NovaError('away'), False)):
             self.admin.delete.side_effect = error
-            with self.assertRaises(user_sessions.NotDeleted) as caught:
+            with self.assertRaises(
+                    user_nova_clients.ServersNotDeleted) as caught:
                 self.users.delete(base.request(), ['s'])
             self.assertEqual(is_final, caught.exception.is_final)
 
@@ -116,7 +120,8 @@ class TestClosing(UsersTestCase):
         self.requests = [
             base.request(f'r{number}', trust_id=f't{number}',
                          state=backlog_model.DONE) for number in range(20)]
-        self.tracker = tracker.Tracker(None, None, self.users, mock.Mock())
+        self.tracker = request_tracker.RequestTracker(None, None, self.users,
+                                                      mock.Mock())
 
     def close(self):
         """The trusts for which Keystone was asked."""

@@ -4,9 +4,8 @@
 import http
 
 from nova_preempt.api import backlog_handlers
-from nova_preempt.api import backlog_plan
-from nova_preempt.api import backlog_statistics
-from nova_preempt.api import class_handlers
+from nova_preempt.api import backlog_plan_handler
+from nova_preempt.api import backlog_statistics_handlers
 from nova_preempt.api import energy_handlers
 from nova_preempt.api import http_errors
 from nova_preempt.api import microversion
@@ -16,10 +15,12 @@ from nova_preempt.api import preemption_handlers
 from nova_preempt.api import reservable_host_handlers
 from nova_preempt.api import reservation_handlers
 from nova_preempt.api import schemas
+from nova_preempt.api import service_class_handlers
 
 _MODULES = (preemption_handlers, reservable_host_handlers,
             reservation_handlers, pause_handlers, energy_handlers,
-            backlog_handlers, backlog_statistics, backlog_plan, class_handlers)
+            backlog_handlers, backlog_statistics_handlers,
+            backlog_plan_handler, service_class_handlers)
 
 
 @operation.serves('GET', '/v1/openapi.json', None, {'type': 'object'})
@@ -47,8 +48,7 @@ def make_document(url):
     """
     paths = {}
     for item in (*PUBLIC, *OPERATIONS):
-        paths.setdefault(item.path, {})[item.method.lower()] = (
-            _describe(item, item in PUBLIC))
+        paths.setdefault(item.path, {})[item.method.lower()] = _describe(item)
     return {
         'openapi': '3.1.0',
         'info': {'title': 'Preemption API',
@@ -65,7 +65,7 @@ def make_document(url):
     }
 
 
-def _describe(item, public):
+def _describe(item):
     parameters = [
         {'name': name, 'in': 'path', 'required': True, 'schema': schema}
         for name, schema in item.path_parameters.items()]
@@ -76,7 +76,7 @@ def _describe(item, public):
     codes = {400, *item.errors}
     if item.since:
         codes.add(404)
-    if not public:
+    if item not in PUBLIC:
         parameters.append(_version_header(item.since))
         codes |= {401, 403, 406}
     entry = {
@@ -94,7 +94,7 @@ def _describe(item, public):
     entry['responses'].update({str(code): _response(
         code, {'$ref': '#/components/schemas/Error'})
         for code in sorted(codes)})
-    if not public:
+    if item not in PUBLIC:
         entry['security'] = [{'token': []}]
     return entry
 

@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt import exceptions
-from nova_preempt.backlog import batch_dispatch
+from nova_preempt.backlog import batch_planners
 from nova_preempt.conf import backlog as conf_backlog
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.batch import backlog_batch
@@ -26,7 +26,7 @@ class TestBatch(test_orders.OrdersTestCase):
     def make(self, **options):
         for name, value in options.items():
             self.conf.set_override(name, value, conf_backlog.GROUP)
-        return batch_dispatch.load(self.conf.backlog, lambda: self.now_s)
+        return batch_planners.load(self.conf.backlog, lambda: self.now_s)
 
     def decide(self, requests, rooms, **options):
         found = base.decide(
@@ -73,7 +73,7 @@ class TestBatch(test_orders.OrdersTestCase):
 
     def test_numbers_that_cannot_be_added_up(self):
         """Sizes of hosts that nobody has, by a mistake of somebody."""
-        with self.assertLogs(batch_dispatch.__name__, 'WARNING') as logs:
+        with self.assertLogs(batch_planners.__name__, 'WARNING') as logs:
             found = self.decide(
                 [base.request(f'r{number}', vcpus(2 ** 61 + number))
                  for number in range(20)],

@@ -6,7 +6,7 @@ import dataclasses
 from oslo_log import log as logging
 
 from nova_preempt import metrics
-from nova_preempt.backlog import user_sessions
+from nova_preempt.backlog import user_nova_clients
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import redaction
@@ -16,12 +16,12 @@ from nova_preempt.db import backlog_store
 LOG = logging.getLogger(__name__)
 
 
-class Tracker:
+class RequestTracker:
     """Reads requests and their servers, and records verdicts on them.
 
     :param database: a nova_preempt.db.Database
     :param reader: a nova_preempt.backlog.server_reader.ServerReader
-    :param acting: a nova_preempt.backlog.user_sessions.UserSessions
+    :param acting: a nova_preempt.backlog.user_nova_clients.UserNovaClients
     :param records: a transition_recorder.TransitionRecorder
     """
 
@@ -30,8 +30,8 @@ class Tracker:
         self._reader = reader
         self._users = acting
         self._records = records
-        self._deleting, self._closing = user_sessions.FailureBackoff(
-            ), user_sessions.FailureBackoff()
+        self._deleting, self._closing = user_nova_clients.FailureBackoff(
+            ), user_nova_clients.FailureBackoff()
         self._bodies = {}         # uuid: see redaction.for_pass()
         # {uuid of an open request: uuids of servers that cannot be deleted}
         self._left = {}
@@ -113,7 +113,7 @@ class Tracker:
         """Delete servers; return False once that is given up."""
         try:
             self._users.delete(request, uuids)
-        except user_sessions.NotDeleted as exc:
+        except user_nova_clients.ServersNotDeleted as exc:
             if not (exc.is_final or request_servers.is_late(request, now)):
                 raise
             self._left.setdefault(request.uuid, set()).update(uuids)

@@ -9,16 +9,16 @@ import oslo_messaging as messaging
 from nova_preempt import metrics
 from nova_preempt import rpc
 from nova_preempt.backlog import backlog_loop
-from nova_preempt.backlog import batch_dispatch
+from nova_preempt.backlog import batch_planners
 from nova_preempt.backlog import capacity_reader
+from nova_preempt.backlog import cloud_observer
 from nova_preempt.backlog import launcher
 from nova_preempt.backlog import orphan_trusts
-from nova_preempt.backlog import pass_reader
+from nova_preempt.backlog import request_tracker
 from nova_preempt.backlog import server_reader
-from nova_preempt.backlog import tracker
 from nova_preempt.backlog import transition_recorder
+from nova_preempt.backlog import user_nova_clients
 from nova_preempt.backlog import user_quotas
-from nova_preempt.backlog import user_sessions
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.conf import backlog as conf_backlog
@@ -33,7 +33,7 @@ class BacklogEndpoint:
     """RPC endpoint of the backlog, see rpc.EngineClient; in every engine.
 
 
-    :param backlog: a BacklogService
+    :param backlog: a BacklogEngineTasks
     """
 
     target = messaging.Target(namespace=rpc.BACKLOG, version='1.0')
@@ -45,7 +45,7 @@ class BacklogEndpoint:
         return self._backlog.plan()
 
 
-class BacklogService:
+class BacklogEngineTasks:
     """Assembles the tasks and the endpoint of the backlog.
 
     :param conf: nova.conf.CONF
@@ -53,7 +53,7 @@ class BacklogService:
     :param known: a nova_preempt.handover.service_context.ClusterState
     :param inventory: a nova_preempt.reservation.host_inventory.HostInventory
     :param trusts: Keystone's by default
-    :param make_nova: see user_sessions.UserSessions
+    :param make_nova: see user_nova_clients.UserNovaClients
     :param nova: a nova_preempt.cloud.nova_api.NovaAPI
     :param classes: see nova_preempt.handover.eviction_policy.load_classes()
     :ivar works: [(name, function)], see nova_preempt.engine.periodic_tasks
@@ -73,21 +73,22 @@ class BacklogService:
         written = transition_recorder.TransitionRecorder(
             process.db, tell.changed)
         trusts = trusts or keystone_trusts.Trusts(conf)
-        acting = user_sessions.UserSessions(conf, trusts, make_nova, nova)
+        acting = user_nova_clients.UserNovaClients(conf, trusts, make_nova,
+                                                   nova)
         self._orphans = orphan_trusts.OrphanTrusts(process.db, trusts)
         self._db = process.db
-        cloud = pass_reader.CloudReader(
+        cloud = cloud_observer.CloudObserver(
             options, process.db,
             capacity_reader.CapacityReader(process.options, inventory, known,
                                   process.clock, process.pauses,
                                   lambda: conf.energy.demand_wakes),
-            functools.cache(lambda: pass_reader.load_order(
+            functools.cache(lambda: cloud_observer.load_order(
                 options, classes and classes.claims(process.db))),
             inventory.occupancy.get,
             user_quotas.UserQuotas(acting, time.monotonic),
-            batch_dispatch.load(options), capacity_reader.load_places(conf))
+            batch_planners.load(options), capacity_reader.load_places(conf))
         self._loop = backlog_loop.BacklogLoop(
-            options, process.db, tracker.Tracker(
+            options, process.db, request_tracker.RequestTracker(
                 process.db, server_reader.ServerReader(process.decisions),
                 acting, written), cloud,
             launcher.Launcher(options, acting, written, self._now))

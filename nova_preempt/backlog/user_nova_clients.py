@@ -29,7 +29,7 @@ class NoAnswer(UserUnavailable):
     """Nova did not answer, for this user or for all."""
 
 
-class NotDeleted(UserUnavailable):
+class ServersNotDeleted(UserUnavailable):
     """Neither the user nor the service user can delete the servers.
 
     :ivar is_final: whether Nova's policy forbids it
@@ -106,7 +106,7 @@ class FailureBackoff:
                     return
 
 
-class UserSessions:
+class UserNovaClients:
     """Makes clients of Nova's API that act as a user.
 
     :param conf: with [preemption] and [backlog]
@@ -151,7 +151,7 @@ class UserSessions:
 
         The service user deletes them where the trust is no longer valid.
 
-        :raises NotDeleted:
+        :raises ServersNotDeleted:
         :raises UserUnavailable, KeystoneUnavailable: as nova() does
         """
         if not uuids:
@@ -174,7 +174,7 @@ class UserSessions:
             for uuid in uuids:
                 self._admin.delete(uuid)
         except nova_api.NovaError as exc:
-            raise NotDeleted(
+            raise ServersNotDeleted(
                 str(exc), isinstance(exc, nova_api.NotAllowed)) from exc
 
     def forget(self, request):

@@ -13,7 +13,7 @@ from nova_preempt import rpc
 from nova_preempt.api import authentication
 from nova_preempt.api import http_errors
 from nova_preempt.api import microversion
-from nova_preempt.api import operations
+from nova_preempt.api import operation_table
 from nova_preempt.api import policy
 from nova_preempt.api import router
 from nova_preempt.backlog import request_intake
@@ -39,7 +39,7 @@ def make_services(conf):
         scheduler=rpc.SchedulerClient(transport, timeout_s), engine=engine,
         schedule=reservation_schedule.Schedule(conf, database, engine),
         figures=figure_cache.FigureCache(conf.energy, lambda: database),
-        classes=known_classes, submissions=request_intake.Submission(
+        classes=known_classes, submissions=request_intake.RequestIntake(
             conf, database, keystone_trusts.Trusts(conf),
             nova_as_user.UserLookup(conf),
             known_classes, tell=transition_recorder.RequestNotifications(
@@ -56,9 +56,9 @@ def make_app(conf, services=None):
     services = services or make_services(conf)
     app = _PathSwitch(
         healthcheck.Healthcheck(None, conf),
-        router.Router(services, operations.PUBLIC),
+        router.Router(services, operation_table.PUBLIC),
         authentication.authenticated(microversion.middleware(
-            router.Router(services, operations.OPERATIONS)), conf))
+            router.Router(services, operation_table.OPERATIONS)), conf))
     app = sizelimit.RequestBodySizeLimiter(app, conf)
     app = http_proxy_to_wsgi.HTTPProxyToWSGI(app, conf)
     return request_id.RequestId(http_errors.middleware(app), conf)

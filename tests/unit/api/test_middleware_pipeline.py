@@ -11,8 +11,8 @@ from oslo_db import exception as db_exc
 import webob
 
 from nova_preempt import exceptions
-from nova_preempt.api import app
 from nova_preempt.api import application_factory
+from nova_preempt.api import middleware_pipeline
 from nova_preempt.conf import energy
 from nova_preempt.db import connection
 from nova_preempt.db import queries
@@ -248,7 +248,7 @@ class TestKeystone(base.AnsweringTestCase):
         self.conf.set_override('auth_type', None, 'keystone_authtoken')
         with self.assertRaisesRegex(exceptions.InvalidConfiguration,
                                     r'\[keystone_authtoken\]auth_type'):
-            app.make_app(self.conf, self.services)
+            middleware_pipeline.make_app(self.conf, self.services)
 
     def test_without_a_good_token(self):
         for token in (None, 'bad'):

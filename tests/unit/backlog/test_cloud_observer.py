@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt.backlog import backlog_loop
-from nova_preempt.backlog import pass_reader
+from nova_preempt.backlog import cloud_observer
 from nova_preempt.backlog import user_quotas
 from nova_preempt.cloud import nova_api
 from nova_preempt.core.backlog import backlog_model
@@ -52,7 +52,7 @@ class PassesTestCase(unittest.TestCase):
             pass_interval_s=5, hold_after_s=3600, ask_timeout_s=60)
         self.tracker = mock.Mock(**{
             'clear.return_value': 0, 'record.return_value': set()})
-        cloud = pass_reader.CloudReader(
+        cloud = cloud_observer.CloudObserver(
             self.options, None, types.SimpleNamespace(
                 all=lambda places: [host('h', 1)],
                 departures=lambda: expected_departures.DEFAULT_DEPARTURES),

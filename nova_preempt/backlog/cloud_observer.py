@@ -6,7 +6,7 @@ import time
 
 from nova_preempt import exceptions
 from nova_preempt import plugins
-from nova_preempt.backlog import backlog_policy
+from nova_preempt.backlog import backlog_options_from_conf
 from nova_preempt.backlog import capacity_reader
 from nova_preempt.core.backlog import host_capacity
 from nova_preempt.core.backlog import pass_values
@@ -20,7 +20,7 @@ ORDERS = 'nova_preempt.order'
 _PACE_S = 6 * 3600
 
 
-class CloudReader:
+class CloudObserver:
     """Reads capacity and the other observations of a pass.
 
     :param options: [backlog] of the configuration
@@ -28,7 +28,8 @@ class CloudReader:
     :param rooms: a nova_preempt.backlog.capacity_reader.CapacityReader
     :param ranking: returns the core.backlog.queue_order.Order
     :param resident: see nova_preempt.backlog.capacity_reader.known_groups
-    :param batch: a nova_preempt.backlog.batch_dispatch.BatchDispatch, or None
+    :param batch: a nova_preempt.backlog.batch_planners.BatchPlannerFactory, or
+        None
     :param places: returns the core ReservationRules of now, or
         None
     :param quotas: a nova_preempt.backlog.user_quotas.UserQuotas
@@ -91,6 +92,6 @@ def load_order(options, claims=None):
     order = plugins.load(ORDERS, options.order, '[backlog]order is',
                          '; it comes with nova-preempt[classes]')
     try:
-        return order(backlog_policy.order_options(options, claims))
+        return order(backlog_options_from_conf.order_options(options, claims))
     except ValueError as exc:
         raise exceptions.InvalidConfiguration(str(exc)) from exc
