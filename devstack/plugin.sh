@@ -5,7 +5,7 @@
 # plugin.sh - DevStack plugin of nova-preempt
 #
 # Follows the steps of doc/source/install.rst in their order: installs the
-# package where Nova is, makes a user, a database and a service of the catalog,
+# package, creates a user, a database and a service of the catalog,
 # extends placement.conf and nova.conf, and replaces the scheduler.
 # devstack/settings has the settings.
 
@@ -54,7 +54,7 @@ function configure_nova_preempt {
     local ours=nova_preempt.scheduler.filters.all_filters
     local filters
     filters=$(iniget_multiline "$NOVA_CONF" filter_scheduler available_filters)
-        # Not if it is there: a new value goes to the top of its section.
+        # Only if it is missing: a new value goes to the top of its section.
     if [[ " $filters " != *" $ours "* ]]; then
         filters=${filters:-nova.scheduler.filters.all_filters}
         # shellcheck disable=SC2086  # each word is a value
@@ -108,7 +108,7 @@ function create_nova_preempt_accounts {
     fi
 }
 
-# init_nova_preempt() - Make the database anew, as DevStack does with Nova's
+# init_nova_preempt() - Recreate the database, as DevStack does with Nova's
 function init_nova_preempt {
     # shellcheck disable=SC2086  # a list of services
     if is_service_enabled $DATABASE_BACKENDS; then
@@ -123,9 +123,8 @@ function start_nova_preempt {
     # Threads share free memory, see Memory in doc/source/runbook.rst. This
     # replaces the PATH that DevStack would set.
     local environment="\"PATH=$PATH\" MALLOC_ARENA_MAX=2"
-    # lib/nova has started Nova's scheduler as n-sch. Ours registers by the
-    # same name in Nova and runs as the same unit, so that other scripts find
-    # it.
+    # lib/nova has started Nova's scheduler as n-sch. The new scheduler has the
+    # same name in Nova and the same unit, so that other scripts find it.
     for service in n-sch np-eng np-api; do
         stop_process "$service"
     done
@@ -159,7 +158,7 @@ function check_nova_preempt {
     fi
 }
 
-# create_nova_preempt_flavor() - A preemptible flavor to begin with
+# create_nova_preempt_flavor() - Create a preemptible flavor
 function create_nova_preempt_flavor {
     local client="openstack --os-region-name=$REGION_NAME"
     if [[ -z "$NOVA_PREEMPT_FLAVOR" ]]; then
@@ -173,7 +172,7 @@ function create_nova_preempt_flavor {
         --vcpus 1 --property preemptible:enabled=true "$NOVA_PREEMPT_FLAVOR"
 }
 
-# configure_nova_preempt_tempest() - Install and configure our tempest plugin
+# configure_nova_preempt_tempest() - Install and configure the tempest plugin
 function configure_nova_preempt_tempest {
     # The plugin needs only tempest, not the packages of the services.
     (cd "$TEMPEST_DIR" && tox -evenv-tempest -- \
