@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients of Nova and Placement that a service shares."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import dataclasses
 

@@ -5,8 +5,6 @@
 The search for victims and their eviction use the same rules.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import dataclasses
 from typing import Any, ClassVar, Protocol, TypeVar

@@ -9,8 +9,6 @@ amount <= (total - reserved) * allocation_ratio``.
 This is the only module that compares amounts with capacity.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 

@@ -6,8 +6,6 @@ answered, so a client may overdraw its bucket and then waits until the bucket
 is positive again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 

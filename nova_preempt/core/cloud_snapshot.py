@@ -2,8 +2,6 @@
 
 """The whole cloud at a moment, as its records show it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 import dataclasses
 

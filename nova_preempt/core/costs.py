@@ -6,8 +6,6 @@ A cost function maps a server and the options to a whole number >= 0. The cost
 of a set of victims is the sum of their costs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 import dataclasses
 from typing import TypeAlias

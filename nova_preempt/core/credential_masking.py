@@ -5,8 +5,6 @@ Errors of libraries quote URLs, which may hold a password: in the user part, as
 operators write them, or as a parameter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 import re
 import urllib.parse

@@ -8,8 +8,6 @@ server is resumed. Only a task state of Nova, and the locks that the operator
 respects, protect a server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 import dataclasses
 from typing import Protocol

@@ -8,8 +8,6 @@ headroom, returns that are too eager, or a controller that replaces evicted
 servers at once.
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Iterable
 import dataclasses

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tracks spare capacity of host groups above their headroom."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 

@@ -7,8 +7,6 @@ serves most requests (core.capacity, core.victims); else the whole tree is
 (core.nested).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 import dataclasses
 

@@ -7,8 +7,6 @@ out is not checked. Tests, exploration, ``nova-preempt-manage verify`` and the
 load on a real cloud call the same functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 import dataclasses
 import inspect

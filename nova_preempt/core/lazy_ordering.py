@@ -2,8 +2,6 @@
 
 """Lazy ordering by an expensive key, guided by a cheap lower bound."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 import heapq
 import itertools

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Length of the notice that a preemptible server gets before its eviction."""
 
-from __future__ import annotations
-
 import dataclasses
 
 

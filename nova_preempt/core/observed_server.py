@@ -2,8 +2,6 @@
 
 """A server as read from Nova."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 import dataclasses
 import datetime

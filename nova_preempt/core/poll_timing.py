@@ -5,8 +5,6 @@ Controllers that follow many objects have their own intervals:
 eviction_controller.py for victims, return_controller.py for shelved victims.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math

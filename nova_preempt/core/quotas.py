@@ -5,8 +5,6 @@ A server counts by its flavor, as in Nova's own quota: memory in MiB. A
 negative limit is unlimited.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
 

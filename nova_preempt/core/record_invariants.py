@@ -2,8 +2,6 @@
 
 """Invariants of what is recorded, and of what the engine does."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

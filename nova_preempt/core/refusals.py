@@ -6,8 +6,6 @@ errors of other projects. The decision record, which operators see, has the
 exact cause.
 """
 
-from __future__ import annotations
-
 import enum
 
 

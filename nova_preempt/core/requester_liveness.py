@@ -6,8 +6,6 @@ new server or cancel the reservation, a host of a reservation may be replaced,
 or capacity may become free: then nobody is evicted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 import dataclasses
 import datetime

@@ -2,8 +2,6 @@
 
 """Invariants of space, and of the calls that end servers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times as whole microseconds, the unit of all costs and clocks."""
 
-from __future__ import annotations
-
 import datetime
 
 _MICROSECOND = datetime.timedelta(microseconds=1)

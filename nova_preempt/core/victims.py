@@ -8,8 +8,6 @@ that free enough, the one of least total cost; made exact where the paper is
 silent (ties), and fast where the paper enumerates.
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Callable, Iterable, Iterator, Sequence
 import dataclasses

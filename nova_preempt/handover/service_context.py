@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assembles the objects of a service that evicts servers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 import datetime
 import os

@@ -7,8 +7,6 @@ would remain until the server is deleted, in addition to those that it claims
 when it is unshelved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@
 Also, for the core, which requests of a simulation still exist.
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import dataclasses

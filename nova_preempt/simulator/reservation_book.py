@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reservations of a simulation and their hosts, as they are now."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 import datetime
 import functools

@@ -5,8 +5,6 @@ The core's controller decides, as it does for the engine; here it is told what
 became of the servers that it started.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 import dataclasses
 import datetime

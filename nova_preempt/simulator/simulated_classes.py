@@ -5,8 +5,6 @@ As nova_preempt.classes has it for the scheduler and the engine, but that
 what happens is known at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 import datetime

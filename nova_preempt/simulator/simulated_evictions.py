@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evictions: notices, ends of servers, and requests that wait for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ As nova_preempt.headroom has it for schedulers, and nova_preempt.engine.
 headroom for the engine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 import functools
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts and ends reservations, and cleans up their hosts afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 import dataclasses
 

@@ -5,8 +5,6 @@ One that is moved takes its place on the other host at once, and gives up the
 old one once it is there; meanwhile it runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from nova_preempt.simulator import reservation_book

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers what a decision asks of the simulated cloud."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 import functools
 

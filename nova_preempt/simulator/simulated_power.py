@@ -3,8 +3,6 @@
 what its intents lead to, see core.energy.energy_controller.
 """
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses

@@ -6,8 +6,6 @@ core's to say, as it is where a request may go; see keeper for what is done
 so that hosts are empty in time, and cleanup for what follows.
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Callable
 import dataclasses

@@ -5,8 +5,6 @@ Time jumps from event to event. Equal settings, options, traces and seeds give
 equal results, to the microsecond.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 import dataclasses
 import math

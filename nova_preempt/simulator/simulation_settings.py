@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a simulation: a cloud, its flavors and its options."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 import dataclasses
 from typing import Any

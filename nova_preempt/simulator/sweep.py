@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many simulations that know nothing of one another, at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 import concurrent.futures
 from concurrent.futures import process

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds inconsistent requests that nothing repairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 import datetime
 

@@ -7,8 +7,6 @@ waiting requests: it decides which start, on which hosts, for which requests
 hosts are kept free, and the reason that each of the others waits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 import dataclasses
 import datetime

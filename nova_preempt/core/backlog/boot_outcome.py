@@ -2,8 +2,6 @@
 
 """State transitions of a request by Nova's answer to its boot."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 import dataclasses
 import datetime

@@ -7,8 +7,6 @@ then the hosts with the smallest shortfall are kept free for it, see
 ``kept_hosts.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import dataclasses
 import datetime

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimates when servers leave their hosts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 import dataclasses
 import math

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dominant resource fairness between projects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 import datetime
 import math

@@ -6,8 +6,6 @@ The number of cores follows from what is idle and from who else waits (see
 for some of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 from nova_preempt.core.backlog import backlog_model

@@ -8,8 +8,6 @@ other request with it is scheduled without these hosts, so the secret grants
 nothing that the boot itself would not get.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 import dataclasses
 import datetime

@@ -30,8 +30,6 @@ backfilling: Lifka, JSSPP 1995), within bounds, so that the rest goes on:
    every order, as long as it is chosen.
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import datetime

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans the hosts of many requests at once, in their order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 import dataclasses
 from typing import Any, Protocol

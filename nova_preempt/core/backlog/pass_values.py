@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Input and output of a pass over the backlog."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 import datetime

@@ -6,8 +6,6 @@ T. Menouer and P. Darmon, LNCS 11339 (doi 10.1007/978-3-030-10549-5_6), step
 starves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 import datetime
 

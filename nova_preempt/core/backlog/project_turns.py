@@ -9,8 +9,6 @@ the project rests for a third of that time. After its rest it may have another
 turn, behind projects whose last turn began earlier, or that never had one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 import dataclasses
 import datetime

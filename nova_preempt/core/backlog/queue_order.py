@@ -5,8 +5,6 @@ An order is a plugin of the group ``nova_preempt.order``. All numbers are
 exact, so the same requests come in the same order wherever it is asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 import dataclasses
 import datetime

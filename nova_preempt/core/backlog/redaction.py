@@ -2,8 +2,6 @@
 
 """Redacts and shortens a server's request body, and texts about it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 import json
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides whether a request that Nova refused waits or is retried."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 import dataclasses
 import datetime

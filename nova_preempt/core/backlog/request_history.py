@@ -7,8 +7,6 @@ Nova was asked meanwhile. Its run time is counted by the clocks of
 ``core/classes/server_clocks.py``.
 """
 
-from __future__ import annotations
-
 import bisect
 import collections
 from collections.abc import Iterable, Iterator, Mapping, Sequence

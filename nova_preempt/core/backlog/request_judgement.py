@@ -2,8 +2,6 @@
 
 """State transitions of a request by the states of its servers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 import dataclasses
 import datetime

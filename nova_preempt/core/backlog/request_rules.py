@@ -2,8 +2,6 @@
 
 """Validates new requests and their changes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
 import datetime

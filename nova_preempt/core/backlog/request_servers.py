@@ -7,8 +7,6 @@ its servers are found by the tag, even after a crash, and the time of the boot
 tells whether more may appear.
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Iterable, Mapping
 import dataclasses

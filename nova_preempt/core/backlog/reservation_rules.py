@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks which hosts reservations leave open to a waiting request."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 import dataclasses
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explains why a request does not fit in a pass, and holds hosts for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 import dataclasses
 from typing import Any

@@ -8,8 +8,6 @@ last time at which the trust can be needed to start servers; where there is no
 such time, so far ahead that the trust never expires in practice.
 """
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 

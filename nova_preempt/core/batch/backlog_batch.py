@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Places requests of the backlog as a batch."""
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import dataclasses

@@ -5,8 +5,6 @@ Amounts are whole numbers in the unit of their resource class. Scores are
 whole too, in millionths, so that each solver finds the same best sum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 import dataclasses
 

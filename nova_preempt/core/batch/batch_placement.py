@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Places a batch: bundles its requests, cuts it into parts, places these."""
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import dataclasses

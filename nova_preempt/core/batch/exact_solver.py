@@ -11,8 +11,6 @@
 The best of all placements is returned, so none is worse than the baseline.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 import dataclasses
 

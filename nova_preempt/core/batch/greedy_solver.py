@@ -5,8 +5,6 @@ A request for ``count`` servers of which ``least`` start together is one unit
 of that size, and one of size 1 for each further server. Units come in order.
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Mapping, Sequence
 import dataclasses

@@ -6,8 +6,6 @@ of hosts, each as a share of the capacity of the largest host. Larger is
 better; costs of the arcs of a flow are negative scores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 import dataclasses
 from typing import Any, TypeAlias

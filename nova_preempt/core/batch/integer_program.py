@@ -14,8 +14,6 @@ Several servers share a host, in all resources at once, which no flow can
 express. HiGHS solves it by way of scipy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 import dataclasses
 from typing import Any, TypeAlias

@@ -5,8 +5,6 @@ Requests that must be on one host become one bundle that asks for all of it.
 Bundles with equal demands and constraints are of one kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 import dataclasses
 import operator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the placer of a batch, and places identical servers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 import importlib
 from typing import Protocol

@@ -12,8 +12,6 @@ The module only decides: equal requests, hosts and time give equal placements,
 in whatever order they come.
 """
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses

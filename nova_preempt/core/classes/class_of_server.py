@@ -2,8 +2,6 @@
 
 """Determines the class of a server."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 

@@ -8,8 +8,6 @@ preempt all they need anyway, and preemptible ones come last, since nothing is
 promised to them; the oldest first each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 import operator
 from typing import Any, NamedTuple, TypeAlias

@@ -6,8 +6,6 @@ chooses the servers to unshelve; the scheduler chooses their hosts and victims
 as for any request of a class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import dataclasses
 

@@ -6,8 +6,6 @@ Each class is {field: text}. Defaults follow from the overhead of getting a
 server back to a host, see availability_margin.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 import dataclasses
 import fractions

@@ -13,8 +13,6 @@ counts until it is wanted again. Any action by others, above all a preemption,
 makes it wait.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 import dataclasses
 import datetime

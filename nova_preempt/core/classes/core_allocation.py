@@ -14,8 +14,6 @@ smallest host; a share is cut to the bounds for best-effort requests too, which
 their example forgets; and all copies start, or none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 import dataclasses
 import enum

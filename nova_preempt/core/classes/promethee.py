@@ -13,8 +13,6 @@ alternatives with each value, O(n log n) for a criterion. All numbers are
 whole, so that no rounding can decide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 import dataclasses
 import itertools

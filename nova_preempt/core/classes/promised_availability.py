@@ -7,8 +7,6 @@ class may be evicted for which request of a class, and at what cost. A normal
 request may evict any server, but chooses by promises first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from nova_preempt.core.classes import victim_harm

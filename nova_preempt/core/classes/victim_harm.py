@@ -22,8 +22,6 @@ Two ways to choose victims on a host:
   the sums of the levels do, one after the other, on a host and between hosts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 

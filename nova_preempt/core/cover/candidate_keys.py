@@ -13,8 +13,6 @@ input, can matter; and that a key names its set (``decode``), so that no
 search needs to remember how it came to a sum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import dataclasses
 

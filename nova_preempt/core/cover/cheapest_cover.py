@@ -2,8 +2,6 @@
 
 """Finds the cheapest cover: several methods in turn, each with a budget."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import dataclasses
 

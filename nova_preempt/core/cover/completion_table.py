@@ -8,8 +8,6 @@ the entries that fit, and its lowest bit is the cheapest: thousands of
 combinations are searched in about a microsecond.
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from nova_preempt.core.cover.linear_relaxation import Layout

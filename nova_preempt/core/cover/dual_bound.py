@@ -14,8 +14,6 @@ Floats are good enough here: the bound holds for whatever multipliers come
 out, and is evaluated in integers by ``reduced``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 _TINY = 1e-9

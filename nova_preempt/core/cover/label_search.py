@@ -18,8 +18,6 @@ enough to pay (few flavors, or few classes): the search is then a dynamic
 program over the residual need.
 """
 
-from __future__ import annotations
-
 from nova_preempt.core.cover.completion_table import COMPLETION
 from nova_preempt.core.cover.completion_table import Table
 from nova_preempt.core.cover.linear_relaxation import Layout

@@ -24,8 +24,6 @@ the cheapest few can be in the optimum: one group is one choice (how many),
 here a *unit*: the list of its deviations, ascending.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import dataclasses
 import math

@@ -12,8 +12,6 @@ each of which comes from exactly one before it, by adding the next item or
 by taking it in the last one's stead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 import dataclasses
 import heapq

@@ -11,8 +11,6 @@ reads, and then carries out the other intents. An intent that fails because too
 much has changed is left to the next round.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 import dataclasses
 

@@ -8,8 +8,6 @@ owner shelves, resizes or deletes it, an administrator migrates it. A victim
 that is off its host and holds nothing there has ended, by whatever cause.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import dataclasses
 import enum

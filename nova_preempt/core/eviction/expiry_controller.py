@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controller of maximum run times: evicts servers that have reached theirs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 import dataclasses
 from typing import Protocol

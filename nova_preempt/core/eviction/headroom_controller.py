@@ -2,8 +2,6 @@
 
 """Controller of headroom: evicts servers ahead of demand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 import dataclasses
 import datetime

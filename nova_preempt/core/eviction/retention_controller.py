@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controller of stopped victims: deletes each at the end of its retention."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 

@@ -9,8 +9,6 @@ Servers of a class of service come before all others, without a timeout; the
 scheduler may preempt other servers of a class for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import dataclasses
 import datetime

@@ -6,8 +6,6 @@ Victims that still exist keep running with their allocations. Victims that Nova
 is deleting or shelving are polled until their state is known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from nova_preempt.core import actions

@@ -7,8 +7,6 @@ alone, if servers were divisible; and the cost of all providers together, if
 each server shared its cost evenly among the providers that it holds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 import dataclasses
 

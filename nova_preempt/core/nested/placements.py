@@ -2,8 +2,6 @@
 
 """Lists the placements of a request on a host with some servers gone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 import itertools
 

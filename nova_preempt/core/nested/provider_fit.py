@@ -8,8 +8,6 @@ class is served by one provider, and those providers have its traits together.
 Sharing providers serve like those of the tree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 import dataclasses
 import functools

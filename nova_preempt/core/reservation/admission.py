@@ -2,8 +2,6 @@
 
 """Rules by which reservations are granted, changed and cancelled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 import dataclasses
 import enum

@@ -7,8 +7,6 @@ After F. Rossigneux et al., "A resource reservation system to improve the
 support for HPC clouds" (the scheduler of "Climate").
 """
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Callable, Iterable, Sequence
 import dataclasses

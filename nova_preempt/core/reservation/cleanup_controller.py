@@ -2,8 +2,6 @@
 
 """Controller of an ended reservation: removes its servers from its hosts."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 import dataclasses
 from typing import Protocol, TypeAlias

@@ -6,8 +6,6 @@ database, a switch, or an operator who disables a rack. Then a brake holds, and
 no host is replaced.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import dataclasses
 

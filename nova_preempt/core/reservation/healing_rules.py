@@ -4,8 +4,6 @@
 A lost host returns to the reservation whose servers still run on it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 import dataclasses
 import datetime

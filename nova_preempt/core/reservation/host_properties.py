@@ -5,8 +5,6 @@ They are those of the hypervisor in Nova's API, and of its provider in
 Placement.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 

@@ -2,8 +2,6 @@
 
 """Controller of lease events: starts, warnings before the end, and ends."""
 
-from __future__ import annotations
-
 import bisect
 from collections.abc import Iterator, Mapping, Sequence
 import dataclasses

@@ -6,8 +6,6 @@ hosts that are down or cannot be emptied are replaced, and servers of others
 are removed afterwards. lease_event_controller decides when it ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 import dataclasses
 import enum

@@ -2,8 +2,6 @@
 
 """Limits on the reservations of a project."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 
 from nova_preempt.core.reservation import reservation_model

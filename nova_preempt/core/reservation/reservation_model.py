@@ -2,8 +2,6 @@
 
 """Data model of reservations, shared by all modules that handle them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 import dataclasses
 import datetime

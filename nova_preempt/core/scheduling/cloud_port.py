@@ -10,8 +10,6 @@ costs next to nothing. A call that is not answered takes as long as its
 timeout, with Placement 60 s by default, so that the total time is bounded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 import dataclasses
 from typing import Protocol

@@ -15,8 +15,6 @@ Cycle.place() is a plain loop that calls them elsewhere:
 The cycle only decides; it changes nothing in the cloud.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import datetime
 import functools

@@ -2,8 +2,6 @@
 
 """Limits on simultaneous evictions in a project or server group."""
 
-from __future__ import annotations
-
 import collections
 from collections.abc import Iterable, Mapping
 import dataclasses

@@ -2,8 +2,6 @@
 
 """Filters plans, and confirms a plan before its claim."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 
 from nova_preempt.core import victims

@@ -6,8 +6,6 @@ figures are kept as long as the records that they were computed from are the
 same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 import dataclasses
 import operator

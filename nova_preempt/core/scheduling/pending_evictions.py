@@ -6,8 +6,6 @@ server that fits there needs no victims of its own. Such a host is planned like
 any other, with victims that cost nothing, so that all filters apply.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 import dataclasses
 

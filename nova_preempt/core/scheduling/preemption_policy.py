@@ -2,8 +2,6 @@
 
 """Policy of preemption: eligible victims, and their cost."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping
 import dataclasses
 import datetime

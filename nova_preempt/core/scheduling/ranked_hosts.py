@@ -2,8 +2,6 @@
 
 """Ranks the hosts for a server, and explains the choice of the best."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 import dataclasses
 

@@ -5,8 +5,6 @@
 Reading hosts has a fixed cost per call: batches double in size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 import itertools
 

@@ -9,8 +9,6 @@ of victims. (Adding up all preemptible servers of a host, as the text of
 Algorithm 4 has it, would contradict the paper's own Tables 5 and 6.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import datetime
 import functools
