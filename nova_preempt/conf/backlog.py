@@ -110,8 +110,9 @@ File with the keys that encrypt the password, user data and files of servers
 waits; they are deleted when it is closed. The API and the engine need the same
 keys, one per line: the first encrypts, all decrypt. A key is 32 random bytes
 as URL-safe base64; ``head -c 32 /dev/urandom | base64 | tr +/ -_`` prints one.
-A new key goes first; an old one may go after ``nova-preempt-manage backlog
-rotate-keys``. The file is read each time that a key is needed.
+To rotate keys, insert a new key as the first line, run ``nova-preempt-manage
+backlog rotate-keys``, and remove the old key. The file is read each time that
+a key is needed.
 
 Empty, the default, refuses requests with such secrets: they are never stored
 in clear text.

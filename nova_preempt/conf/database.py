@@ -21,10 +21,10 @@ def list_opts():
 URL of the database of nova_preempt.
 
 The default, a SQLite file under ``[DEFAULT]state_path``, is created at the
-first start and serves one scheduler host. Where several hosts run
-``nova-preempt-scheduler``, all of them must name the same MariaDB, MySQL or
-PostgreSQL database, whose tables ``nova-preempt-manage db sync`` makes:
-what a scheduler leaves behind in a crash is then repaired by another.
+first start and serves one scheduler host. If several hosts run
+``nova-preempt-scheduler``, set the same MariaDB, MySQL or PostgreSQL database
+for all, and create its tables by ``nova-preempt-manage db sync``. If a
+scheduler crashes, another one then finishes or rolls back its preemptions.
 """
     return opts
 

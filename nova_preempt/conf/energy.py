@@ -62,8 +62,8 @@ CONTROL_OPTS = [
         help='Whether ``nova-preempt-engine`` powers idle hosts off and on. '
              'Off by default: it needs a ``driver`` for each host. Readings, '
              'figures and the ranking of hosts do not depend on it. It can '
-             'be turned off while the engine runs; turning it on needs a '
-             'restart, unless it was on when the engine started.'),
+             'be switched off while the engine runs; switching it on needs '
+             'a restart, unless it was on when the engine started.'),
     cfg.IntOpt(
         'switch_interval_s', default=300, min=1,
         help='Seconds between two decisions on which hosts are powered off '
@@ -75,9 +75,9 @@ CONTROL_OPTS = [
              'idle before it may be powered off. Five, as published.'),
     cfg.IntOpt(
         'spare_hosts', mutable=True, default=1, min=0,
-        help='The number of hosts that are on beyond the forecast and '
-             'reservations; at least as many have neither servers nor a '
-             'reservation. One, so that the next server need not wait for a '
+        help='The number of hosts that are on in addition to the forecast '
+             'and reservations; at least as many are idle and not reserved. '
+             'One, the default, so that the next server need not wait for a '
              'boot.'),
     cfg.IntOpt(
         'minimum_hosts', mutable=True, default=1, min=0,
@@ -92,35 +92,36 @@ CONTROL_OPTS = [
     cfg.ListOpt(
         'excluded_hosts', mutable=True, default=[],
         help='Node names of hosts that are never powered off or on, with '
-             '``*`` and ``?`` as in a shell. A host whose compute service an '
-             'operator has disabled is never touched in any case. Empty by '
-             'default.'),
+             '``*`` and ``?`` as in a shell. Hosts whose compute service an '
+             'operator has disabled are always excluded. Empty, the '
+             'default, excludes no other host.'),
     cfg.IntOpt(
         'max_wakes_per_minute', mutable=True, default=10, min=1,
-        help='The most hosts that are powered on within a minute. Booting '
-             'hosts draw most, and many at once may trip a breaker.'),
+        help='The most hosts that are powered on within a minute. Ten, the '
+             'default, bounds the power draw, which is highest during a '
+             'boot: many at once may trip a breaker.'),
     cfg.IntOpt(
         'max_sleeps_per_minute', mutable=True, default=5, min=1,
-        help='The most hosts that are powered off within a minute. Fewer '
-             'than powered on, so that an error is noticed before all hosts '
-             'are off.'),
+        help='The most hosts that are powered off within a minute. Five, the '
+             'default, is less than ``max_wakes_per_minute``, so that an '
+             'error is noticed before all hosts are off.'),
     cfg.IntOpt(
         'boot_timeout_s', mutable=True, default=900, min=1,
         help='The longest boot of a host, in seconds. A host that takes '
              'longer is marked as failed and reported, and another is '
-             'woken. The default leaves time for the memory test of a large '
-             'host.'),
+             'woken. 15 minutes, the default, leave time for the memory '
+             'test of a large host.'),
     cfg.StrOpt(
         'forecast', default='ewma',
         help="""
-How many hosts will be needed: the name of an entry point in the group
+Forecast of the number of hosts needed: the name of an entry point in the group
 ``nova_preempt.forecast``.
 
-* ``ewma``: those in use, and the smoothed number of hosts that come into use
-  in an interval;
-* ``max_window``: the most that were in use within the last hour;
-* ``seasonal``: the mean of what the same hour of earlier weeks needed, and
-  not fewer than are in use.
+* ``ewma``, the default as published: the hosts in use, plus the smoothed
+  number of hosts that came into use per interval;
+* ``max_window``: the most hosts in use within the last hour;
+* ``seasonal``: the mean of hosts in use in the same hour of earlier weeks, at
+  least the hosts in use now.
 """),
     cfg.BoolOpt(
         'demand_wakes', mutable=True, default=True,
@@ -146,97 +147,106 @@ _DRIVER_OPTS = [
     cfg.StrOpt(
         'driver', default='redfish',
         help="""
-How hosts are powered off and on: the name of an entry point in the group
-``nova_preempt.power_driver``; ``hosts_file`` may name another for a host.
+Driver that powers hosts off and on: the name of an entry point in the group
+``nova_preempt.power_driver``. ``hosts_file`` can select another driver for a
+host.
 
-* ``redfish``: the host's own controller, by Redfish;
-* ``ironic``: through the Bare Metal service that knows the host as a node;
-* ``command``: commands of yours, for IPMI, wake-on-LAN, hosts that are
-  suspended, and all else.
+* ``redfish``, the default, since most controllers support it: the host's
+  controller (BMC), by Redfish;
+* ``ironic``: the Bare Metal service, in which the host is a node;
+* ``command``: commands of the operator, for IPMI, wake-on-LAN, suspended hosts
+  and anything else.
 """),
     cfg.StrOpt(
         'redfish_address', default='',
-        help='The address of a host\'s controller, with ``{host}`` for the '
-             'node name and ``{short}`` for its part before the first dot, '
-             'such as ``https://{short}-bmc.example.org``. Empty, the '
+        help='URL of a host\'s controller, where ``{host}`` is replaced by '
+             'the node name and ``{short}`` by its part before the first '
+             'dot, such as ``https://{short}-bmc.example.org``. Empty, the '
              'default, leaves it to ``hosts_file``.'),
     cfg.StrOpt(
         'redfish_username', default='',
-        help='The user at the controllers, where ``hosts_file`` names none. '
-             'Empty, the default, sends no credentials.'),
+        help='User name at controllers, unless ``hosts_file`` has another '
+             'for a host. Empty, the default, sends no credentials.'),
     cfg.StrOpt(
         'redfish_password', default='', secret=True,
-        help='Its password. Empty by default.'),
+        help='Password of ``redfish_username``, unless ``hosts_file`` has '
+             'another for a host. Empty by default; without a user name '
+             'it is not used.'),
     cfg.StrOpt(
         'redfish_system', default='',
-        help='The path of the system at the controller, such as '
-             '``/redfish/v1/Systems/1``. Empty, the default, takes the only '
-             'one there is.'),
+        help='Path of the system at the controller, such as '
+             '``/redfish/v1/Systems/1``. Empty, the default, selects the '
+             'only system of the controller.'),
     cfg.StrOpt(
         'redfish_verify', default='true',
-        help='Whether the certificates of controllers are verified: '
-             '``true``, ``false``, or a file of the authorities to trust. '
-             'True by default: their passwords open every host.'),
+        help='Verification of the certificates of controllers: ``true``, '
+             '``false``, or the path of a file with trusted CA '
+             'certificates. True by default, since the passwords of '
+             'controllers give access to all hosts.'),
     cfg.StrOpt(
         'ironic_url', default='', secret=True,
-        help='Where the Bare Metal service is. Empty, the default, looks it '
-             'up in the catalog of services, as the user in '
+        help='URL of the Bare Metal service. Empty, the default, gets it '
+             'from the service catalog, with the credentials in '
              '``[preemption]``.'),
     cfg.StrOpt(
         'command_on', default='', secret=True,
-        help='The command of the driver ``command`` that powers a host on, '
-             'with ``{host}`` for the node name and ``{short}`` for its part '
-             'before the first dot; it is run without a shell, and 0 means '
-             'done. Empty, the default, leaves it to ``hosts_file``, where a '
-             'host may have a MAC address instead.'),
+        help='Command of the driver ``command`` that powers a host on. '
+             '``{host}`` is replaced by the node name and ``{short}`` by '
+             'its part before the first dot. It runs without a shell; the '
+             'exit status 0 is success. Empty, the default, leaves it to '
+             '``hosts_file``, which can have a MAC address for wake-on-LAN '
+             'instead.'),
     cfg.StrOpt(
         'command_off', default='', secret=True,
-        help='The command that lets a host shut down and power off, '
-             'likewise, or suspends it, such as '
-             '``ssh {host} systemctl suspend``.'),
+        help='Command of the driver ``command`` that shuts a host down and '
+             'powers it off, or suspends it, such as ``ssh {host} systemctl '
+             'suspend``. The rules of ``command_on`` apply. Empty, the '
+             'default, leaves it to ``hosts_file``.'),
     cfg.StrOpt(
         'command_force_off', default='', secret=True,
-        help='The command that switches a host off hard, likewise, where '
-             '``command_off`` did not within five minutes. Empty, '
-             'the default, leaves it to ``hosts_file``; without one a host '
-             'that does not shut down stays on and is reported.'),
+        help='Command of the driver ``command`` that powers a host off '
+             'without a shutdown, if ``command_off`` did not within five '
+             'minutes. The rules of ``command_on`` apply. Empty, the '
+             'default, leaves it to ``hosts_file``; without this command, a '
+             'host that does not shut down stays on and is reported.'),
     cfg.StrOpt(
         'command_status', default='', secret=True,
-        help='The command that tells whether a host is on, likewise: 0 is '
-             'on, 1 is off, all else is an error. Empty, the default, leaves '
-             'it to ``hosts_file``: the driver needs one.'),
+        help='Command of the driver ``command`` that returns whether a host '
+             'is on, by its exit status: 0 is on, 1 is off, any other is an '
+             'error. The rules of ``command_on`` apply. Empty, the default, '
+             'leaves it to ``hosts_file``; the driver requires it.'),
     cfg.StrOpt(
         'command_on_pattern', default='',
-        help='A regular expression that is found in what '
-             '``command_status`` prints if the host is on, such as ``is on`` '
-             'for ``ipmitool chassis power status``. Empty, the default, '
-             'goes by the exit status.'),
+        help='Regular expression that matches the output of '
+             '``command_status`` if and only if the host is on, such as '
+             '``is on`` for ``ipmitool chassis power status``. Empty, the '
+             'default, uses the exit status instead.'),
 ]
 
 _SOURCE_OPTS = [
     cfg.ListOpt(
         'sources', default=[],
         help="""
-Where the watts of hosts are read: names of entry points in the group
-``nova_preempt.power_source``. A host that the first one says nothing of is
-looked for in the next, and so on.
+Sources of the power draw of hosts, in order of precedence: names of entry
+points in the group ``nova_preempt.power_source``. A source is asked for the
+hosts that earlier sources do not have.
 
 * ``kwapi``: Kwapi's REST API, see ``kwapi_url``;
 * ``prometheus``: a query, see ``prometheus_query``;
-* ``gnocchi``: what Ceilometer collects by IPMI, see ``gnocchi_url``;
-* ``redfish``: each host's own controller, see ``hosts_file``;
+* ``gnocchi``: IPMI readings that Ceilometer stores, see ``gnocchi_url``;
+* ``redfish``: the controllers of hosts, see ``hosts_file``;
 * ``static``: a file, see ``static_file``.
 
-Empty, the default, reads nothing: what hosts draw at full load and idle is
-then known from ``figures_file`` or measurements only.
+Empty by default, since sources need configuration: the power of hosts is then
+known from ``figures_file`` and measurements only.
 """),
     cfg.StrOpt(
         'hosts_file', default='',
         help="""
-A YAML file of what belongs to single hosts, by node name: the address and
-credentials of a host's controller, its name in a source, its driver. What is
-not there comes from the other options of this group. It is read at the start,
-and what is wrong in it is told with its place::
+YAML file with settings of single hosts, by node name: the address and
+credentials of the controller, the name of the host in a source, and its
+driver. The other options of this group apply to all that the file does not
+set. It is read at the start; a service with an invalid file does not start::
 
     node1:
       driver: redfish
@@ -250,7 +260,7 @@ and what is wrong in it is told with its place::
         prometheus: node1-ipmi:9290
     node2:
       driver: command
-      command:      # a string is split, but not given to a shell
+      command:      # a string is split into arguments; there is no shell
         on: wakeonlan 52:54:00:12:34:56
         off: [ssh, '{host}', systemctl, poweroff]
         status: ping -c 1 -W 1 {host}
@@ -259,60 +269,59 @@ and what is wrong in it is told with its place::
       command:
         mac: 52:54:00:12:34:57
 
-Let only the service's user read it where it holds passwords. Empty by
-default.
+Make it readable by the user of the service only, if it has passwords. Empty by
+default, so that all hosts have the same settings.
 """),
     cfg.StrOpt(
         'static_file', default='',
-        help='The file of the source ``static``: YAML, watts by node name. '
-             'Its readings are as old as the last reading of the file. For '
-             'tests, and for hosts whose draw does not change. Empty by '
-             'default, which that source refuses.'),
+        help='YAML file of the source ``static``, with watts by node name, '
+             'for tests and for hosts of constant power draw. A reading is '
+             'as old as the last read of the file. Empty by default; the '
+             'source requires it.'),
     cfg.URIOpt(
         'kwapi_url', default='http://127.0.0.1:5000', secret=True,
         schemes=['http', 'https'],
-        help='Where Kwapi is, without ``/v1``. The default is the port that '
-             'it listens on.'),
+        help='URL of Kwapi, without ``/v1``. The default is its default '
+             'port on this host.'),
     cfg.URIOpt(
         'prometheus_url', default='http://127.0.0.1:9090', secret=True,
         schemes=['http', 'https'],
-        help='Where Prometheus is, without ``/api/v1``. The default is the '
-             'port that it listens on.'),
+        help='URL of Prometheus, without ``/api/v1``. The default is its '
+             'default port on this host.'),
     cfg.StrOpt(
         'prometheus_query', default='ipmi',
         help="""
-What Prometheus is asked: PromQL that gives watts, or the name of a query that
-comes with nova_preempt for an exporter.
+Query of the source ``prometheus``: PromQL whose result is watts, or the name
+of a query for an exporter that nova_preempt has.
 
-* ``ipmi``: ipmi_exporter;
+* ``ipmi``, the default, which needs no software on the hosts: ipmi_exporter;
 * ``redfish``: redfish_exporter;
 * ``idrac``: idrac_exporter, which reads iDRAC, iLO and XClarity;
 * ``scaphandre``: Scaphandre;
-* ``kepler``: Kepler since 0.10, the whole host; ``kepler_cpu`` only its
-  processors and memory; ``kepler_joules``: Kepler before 0.10.
-
-The default is the exporter that needs nothing on the hosts.
+* ``kepler``: Kepler 0.10 or newer, the whole host;
+* ``kepler_cpu``: Kepler 0.10 or newer, CPUs and memory only;
+* ``kepler_joules``: Kepler before 0.10.
 """),
     cfg.StrOpt(
         'prometheus_host_label', default='instance',
-        help='The label of the result that names the host. A port at its end '
-             'is left out, and ``source_names`` in ``hosts_file`` may say '
-             'what it is for a host. By default the one that every scraped '
-             'series has.'),
+        help='Label of the query\'s result that names the host; a port at '
+             'the end of its value is ignored. ``source_names`` in '
+             '``hosts_file`` can set the value for a host. The default is '
+             'the label that all scraped series have.'),
     cfg.StrOpt(
         'prometheus_token_file', default='',
-        help='A file with a bearer token for Prometheus. Empty, the default, '
-             'sends none: Prometheus itself asks for none.'),
+        help='File with a bearer token for Prometheus. Empty, the default, '
+             'sends no token, since Prometheus itself requires none.'),
     cfg.StrOpt(
         'gnocchi_url', default='', secret=True,
-        help='Where Gnocchi is. Empty, the default, looks it up in the '
-             'catalog of services, as the user in ``[preemption]``.'),
+        help='URL of Gnocchi. Empty, the default, gets it from the service '
+             'catalog, with the credentials in ``[preemption]``.'),
 ]
 
 OPTS = _RANKING_OPTS + CONTROL_OPTS + _DRIVER_OPTS + _SOURCE_OPTS
 
-#: What nova-preempt-api reads: neither how hosts are switched and watched, nor
-#: with which credentials.
+#: The options that nova-preempt-api reads: without those of drivers and
+#: sources, which have credentials.
 API_OPTS = _RANKING_OPTS + CONTROL_OPTS
 
 

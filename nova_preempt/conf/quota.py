@@ -15,95 +15,99 @@ OPTS = [
             ('oslo_limit', 'limits that are registered in Keystone'),
         ],
         help="""
-The source of the limits of projects that the scheduler enforces in addition to
-Nova's quota.
+Source of project limits that the scheduler enforces in addition to Nova's
+quota.
 
-``none``, the default, leaves it all to Nova, whose quota counts preemptible
-servers like others. With ``options`` the options below are the limits. With
-``oslo_limit`` they are those in Keystone of the names ``preemptible_servers``,
-``preemptible_vcpus`` and ``preemptible_memory_mb``, and with
-``enforce_normal`` also ``normal_servers``, ``normal_vcpus`` and
-``normal_memory_mb``; as in Nova, a name that has no registered limit has the
-limit 0. ``[oslo_limit]`` has the credentials and the endpoint, as for Nova's
-unified limits.
+* ``none``, the default, leaves quota to Nova, which counts preemptible servers
+  like normal ones;
+* ``options``: the options below;
+* ``oslo_limit``: the limits in Keystone with the names
+  ``preemptible_servers``, ``preemptible_vcpus`` and
+  ``preemptible_memory_mb``, and with ``enforce_normal`` also
+  ``normal_servers``, ``normal_vcpus`` and ``normal_memory_mb``. As in Nova, a
+  limit that is not registered is 0. ``[oslo_limit]`` has the credentials and
+  the endpoint, as for Nova's unified limits.
 """),
     cfg.IntOpt(
         'servers', default=-1, min=-1,
-        help='How many preemptible servers a project may have. -1, the '
-             'default, is no limit, since they only take what is idle.'),
+        help='The most preemptible servers of a project. -1, the default, is '
+             'no limit, since they use idle capacity only.'),
     cfg.IntOpt(
         'vcpus', default=-1, min=-1,
-        help='How many vCPUs the flavors of the preemptible servers of a '
-             'project may have together. -1, the default, is no limit.'),
+        help='The most vCPUs of all preemptible servers of a project, by '
+             'their flavors. -1, the default, is no limit, since they use '
+             'idle capacity only.'),
     cfg.IntOpt(
         'memory_mb', default=-1, min=-1,
-        help='How much RAM the flavors of the preemptible servers of a '
-             'project may have together, in MiB. -1, the default, is no '
-             'limit.'),
+        help='The most RAM of all preemptible servers of a project, by their '
+             'flavors, in MiB. -1, the default, is no limit, since they use '
+             'idle capacity only.'),
     cfg.BoolOpt(
         'enforce_normal', default=False,
         help="""
-Whether the normal servers of a project are bounded here too.
+Whether the scheduler limits normal servers, too.
 
-Nova's API checks its quota before anybody is scheduled and cannot tell the
-two kinds apart: to let preemptible servers in beyond a project's normal quota
-its limits must be raised, and with this they still are not open to normal
-servers. False, the default, leaves normal servers to Nova's quota alone and
-costs their requests nothing.
+Nova's API checks its quota before scheduling and counts both kinds of servers
+together. To allow preemptible servers beyond the quota of normal servers,
+raise Nova's quota and set limits of normal servers here. False, the default,
+leaves normal servers to Nova's quota, so that their requests cost nothing
+more.
 """),
     cfg.IntOpt(
         'normal_servers', default=-1, min=-1,
-        help='With ``enforce_normal``: how many normal servers a project may '
-             'have. -1, the default, is no limit but Nova\'s own.'),
+        help='The most normal servers of a project, with '
+             '``enforce_normal``. -1, the default, leaves it to Nova\'s '
+             'quota.'),
     cfg.IntOpt(
         'normal_vcpus', default=-1, min=-1,
-        help='With ``enforce_normal``: how many vCPUs the flavors of the '
-             'normal servers of a project may have together. -1, the '
-             'default, is no limit but Nova\'s own.'),
+        help='The most vCPUs of all normal servers of a project, by their '
+             'flavors, with ``enforce_normal``. -1, the default, leaves it '
+             'to Nova\'s quota.'),
     cfg.IntOpt(
         'normal_memory_mb', default=-1, min=-1,
-        help='With ``enforce_normal``: how much RAM the flavors of the '
-             'normal servers of a project may have together, in MiB. -1, the '
-             'default, is no limit but Nova\'s own.'),
+        help='The most RAM of all normal servers of a project, by their '
+             'flavors, in MiB, with ``enforce_normal``. -1, the default, '
+             'leaves it to Nova\'s quota.'),
     cfg.MultiOpt(
         'project_limits', item_type=types.Dict(),
         help="""
-With ``driver = options``: limits of a single project, in place of those
-above. One line a project, such as
-``project_limits = project_id:0f3b7c...,servers:50,vcpus:100``; the names are
-``project_id`` and those of the six limits above, in their units. What a line
-does not name is as above. Empty by default: all projects are alike.
+Limits of a single project, with ``driver = options``. One line per project,
+such as ``project_limits = project_id:0f3b7c...,servers:50,vcpus:100``: the
+fields are ``project_id`` and the six limits above, in their units. Limits that
+a line does not name are as above. Empty by default, so that all projects have
+the same limits.
 """),
     cfg.StrOpt(
         'allocation_project_id', default='', max_length=255,
         help="""
-The id of the project under which the allocations of preemptible servers stand
-in Placement, in place of the project that they belong to.
+The id of the project that owns the allocations of preemptible servers in
+Placement, instead of the project of the server. If Nova counts cores and RAM
+from Placement (``[quota]count_usage_from_placement``, or unified limits),
+preemptible servers then do not use up the quota of their projects. Create a
+project for this in which nobody boots servers. Outside of Placement servers
+keep their project.
 
-Where Nova counts cores and RAM from Placement
-(``[quota]count_usage_from_placement``, or unified limits) preemptible servers
-then do not use up these quotas of their projects. It should be a project of
-its own in which nobody boots servers. It takes ``enforce_normal``, and with
-``driver = options`` also ``normal_vcpus`` and ``normal_memory_mb``, without
-which a scheduler does not start: to Nova, who resizes such a server to a
-normal flavor of the same size asks for nothing more.
+It needs ``enforce_normal``, and with ``driver = options`` also
+``normal_vcpus`` and ``normal_memory_mb``; without them the scheduler does not
+start. Otherwise users could resize preemptible servers to normal flavors
+beyond Nova's quota, which does not see such a resize as an increase.
 
-Empty, the default, leaves allocations with the project that the server
-belongs to. Which project it belongs to, for everybody but Placement, never
-changes.
+Empty, the default, leaves allocations with the project of the server, as in
+Nova.
 """),
     cfg.ListOpt(
         'restored_resources', default=[],
         item_type=types.String(choices=('VCPU', 'MEMORY_MB', 'DISK_GB')),
         help="""
-The resource classes that the scheduler claims as a preemptible flavor's size
-says although its extra specs ask for none (``resources:VCPU=0``).
+Resource classes that the scheduler claims for preemptible flavors by their
+size (vCPUs, RAM, disk), although their extra specs set the class to 0, such as
+``resources:VCPU=0``.
 
-With unified limits Nova's API checks what the extra specs ask for, so that
-such a flavor is not held against the limits of normal servers. Never name a
-class here while a ``nova-scheduler`` may still run: it would place servers of
-such a flavor without any space of that class. Empty by default: extra specs
-mean what they say.
+With unified limits Nova's API checks the extra specs, so that servers of such
+a flavor do not count towards Nova's limits. List a class only when no
+``nova-scheduler`` runs any more: it would place servers of such a flavor
+without allocating the class. Empty by default, so that extra specs have the
+same meaning as in Nova.
 """),
 ]
 
