@@ -19,60 +19,71 @@ class BacklogMixin(_base.Proxy):
 
     def backlog_requests(self, *, max_items: int | None = None, **query: Any
                          ) -> Iterator[_backlog.BacklogRequest]:
-        """Iterate over BacklogRequests, newest first.
+        """Return a generator of waiting requests, newest first.
 
-        :param max_items: as of preemptions
+        :param max_items: the most items in total
         :param query: status, user_id; for administrators project_id,
             all_projects=True
-        :raises InvalidResourceQuery: another parameter is given
+        :returns: a generator of BacklogRequest
+        :raises InvalidResourceQuery: query has another parameter
         """
         return self._all(_backlog.BacklogRequest, max_items, query)
 
     def get_backlog_request(self, request: _backlog.BacklogRequest | str
                             ) -> _backlog.BacklogRequest:
-        """A BacklogRequest with its history.
+        """Get a waiting request with its history.
 
-        :param request: id, or BacklogRequest
+        :param request: id of the request
+        :returns: one BacklogRequest
+        :raises NotFoundException: there is none of this id
         """
         return self._show(_backlog.BacklogRequest, request)
 
     def find_backlog_request(self, name_or_id: str, ignore_missing: bool = True
                              ) -> _backlog.BacklogRequest | None:
-        """A BacklogRequest of the project; None if there is none.
+        """Find a waiting request of the project.
 
+        :param name_or_id: name or id of the request
         :param ignore_missing: return None instead of raising NotFoundException
-        :raises DuplicateResource: there are several of the name
+        :returns: one BacklogRequest, or None
+        :raises DuplicateResource: several requests have the name
         """
         return self._named(_backlog.BacklogRequest, name_or_id, ignore_missing)
 
     def create_backlog_request(self, **values: Any) -> _backlog.BacklogRequest:
-        """Create a request for servers; return the BacklogRequest.
+        """Create a request for servers that waits for capacity.
 
         :param values: body (of Nova's POST /servers), compute_version,
             flavors (ids, in order of preference), count, least_count (or a
             ladder in place of these three), name, class_name, priorities,
             not_before, not_after, longest_wait_s, comes_back, back_until,
             most_returns
-        :raises ForbiddenException: the project has too many, or no trust can
-            be made of the token
+        :returns: the new BacklogRequest
+        :raises ForbiddenException: the project has too many requests, or the
+            token does not allow the creation of a trust
         """
         return self._create(_backlog.BacklogRequest, **values)
 
     def update_backlog_request(self, request: _backlog.BacklogRequest | str,
                                **values: Any) -> _backlog.BacklogRequest:
-        """The changed BacklogRequest.
+        """Update a waiting request.
 
-        :param values: those of the above that are neither body, version nor
-            flavors; counts only while no server was started
+        :param request: id of the request
+        :param values: as for create_backlog_request, except body,
+            compute_version, flavors and ladder; counts only before the first
+            server was started
+        :returns: the updated BacklogRequest
         """
         return self._change(_backlog.BacklogRequest, request, values)
 
     def cancel_backlog_request(self, request: _backlog.BacklogRequest | str, *,
                                servers: bool = False,
                                ignore_missing: bool = True) -> None:
-        """Cancel a request.
+        """Cancel a waiting request.
 
-        :param servers: whether its servers are deleted as well
+        :param request: id of the request
+        :param servers: whether its servers are deleted, too
+        :param ignore_missing: do not raise NotFoundException
         """
         try:
             self._get_resource(_backlog.BacklogRequest, request).cancel(
@@ -85,32 +96,40 @@ class BacklogMixin(_base.Proxy):
                                  status: str = 'active', *,
                                  interval: float = 10, wait: float | None = 600
                                  ) -> _backlog.BacklogRequest:
-        """The BacklogRequest when it has this status.
+        """Wait until a request has a status; see wait_for_preemption.
 
-        As wait_for_preemption.
+        :returns: the BacklogRequest
         """
         return self._wait(_backlog.BacklogRequest, request, status, _OVER,
                           interval, wait)
 
     def get_backlog_statistics(self, **query: Any
                                ) -> _backlog.BacklogStatistics:
-        """BacklogStatistics.
+        """Get numbers of requests and the statistics of their waits.
 
-        :param query: hours, for which waits count; 24 by default
+        :param query: hours, the period of the waits; 24 by default
+        :returns: one BacklogStatistics
         """
         return self._single(_backlog.BacklogStatistics, **query)
 
     def get_backlog_report(self, **query: Any) -> _backlog.BacklogReport:
-        """A BacklogReport.
+        """Get run times of requests over time, by class.
 
-        :param query: since, until; the last week by default
+        :param query: since and until, by default the last week
+        :returns: one BacklogReport
         """
         return self._single(_backlog.BacklogReport, **query)
 
     def get_backlog_plan(self) -> _backlog.BacklogPlan:
-        """Return a BacklogPlan of requests to start (administrators)."""
+        """Get the plan of the next pass over requests, as administrator.
+
+        :returns: one BacklogPlan
+        """
         return self._single(_backlog.BacklogPlan)
 
     def backlog_classes(self) -> Iterator[_backlog.BacklogClass]:
-        """Iterate over BacklogClasses, the most important first."""
+        """Return a generator of classes of service, most important first.
+
+        :returns: a generator of BacklogClass
+        """
         return self._all(_backlog.BacklogClass)

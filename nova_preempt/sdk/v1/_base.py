@@ -23,15 +23,15 @@ ResourceT = TypeVar('ResourceT', bound=resource.Resource)
 
 
 def flag(value: object, _kind: object = None) -> str:
-    """Return a boolean as the API expects it in a query."""
+    """Return a boolean in the format of the API's queries."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Resource(resource.Resource):
     """A resource of the Preemption API.
 
-    Values of a request are sent under their names, so that the service refuses
-    unknown values. Afterwards a resource has the values of the response only.
+    Unknown values of a request are sent as well, so that the service refuses
+    them. Afterwards a resource has the values of the response only.
 
     _max_microversion is the version that introduced the resource or extended
     it last; _least_microversion is then the version that introduced it.
@@ -53,7 +53,7 @@ class Resource(resource.Resource):
 
     def _ask(self, session: adapter.Adapter, path: str, body: dict[str, Any]
              ) -> Self:
-        """Post a question, and update this resource from the response."""
+        """Send a POST request, and update this resource from the response."""
         self._translate_response(session.post(
             path, json=body, microversion=self._get_microversion(session)))
         return self
@@ -75,8 +75,8 @@ class Resource(resource.Resource):
         if (discover.normalize_version_number(version) <
                 discover.normalize_version_number(needed)):
             raise exceptions.NotSupported(
-                f'{cls.__name__} needs version {needed} of the Preemption '
-                f'API, and not {version}.')
+                f'{cls.__name__} needs microversion {needed} of the '
+                f'Preemption API, but {version} is used.')
         return version
 
     @classmethod
@@ -97,7 +97,7 @@ class Resource(resource.Resource):
         if self.requires_id and requires_id is not False:
             if self.id is None:
                 raise exceptions.InvalidRequest(
-                    f'Which {type(self).__name__} is meant?')
+                    f'The id of the {type(self).__name__} is missing.')
             # Names of hosts may be unfit for a path.
             try:
                 name = url_segments.segment(self.id)
@@ -125,7 +125,7 @@ class Single(Resource):
 
 
 class Proxy(proxy.Proxy):
-    """Base of "conn.preemption": how its methods ask the API."""
+    """Base of "conn.preemption": requests of its methods to the API."""
 
     def _all(self, kind: type[ResourceT], max_items: int | None = None,
              query: Mapping[str, Any] | None = None) -> Iterator[ResourceT]:
@@ -135,8 +135,8 @@ class Proxy(proxy.Proxy):
         known = kind._query_mapping._mapping
         if unknown := sorted(query.keys() - known.keys()):
             raise exceptions.InvalidResourceQuery(
-                f'{", ".join(unknown)}: there is no such parameter for '
-                f'{kind.__name__}; there are: {", ".join(sorted(known))}.')
+                f'Unknown query parameters of {kind.__name__}: '
+                f'{", ".join(unknown)}; known are {", ".join(sorted(known))}.')
         if max_items is not None:
             query.setdefault('limit', max_items)
         return itertools.islice(self._list(kind, **query), max_items)
@@ -146,7 +146,7 @@ class Proxy(proxy.Proxy):
 
     def _named(self, kind: type[ResourceT], name_or_id: str,
                ignore_missing: bool) -> ResourceT | None:
-        # openstacksdk warns of ignore_missing=True, which is going to go.
+        # openstacksdk deprecates ignore_missing=True.
         try:
             return self._find(kind, name_or_id, ignore_missing=False)
         except exceptions.NotFoundException:

@@ -5,7 +5,8 @@ They raise openstack.exceptions: BadRequestException for an invalid request,
 with the name of the field, ForbiddenException, NotFoundException,
 ConflictException for a conflict with the current state, HttpException for
 other errors, and NotSupported if the service is too old. Times are
-ISO 8601, UTC if they have no offset.
+ISO 8601, UTC if they have no offset. A parameter that takes a name or id takes
+the resource, too.
 """
 
 from collections.abc import Iterable, Iterator
@@ -41,21 +42,24 @@ class Proxy(_backlog.BacklogMixin):
 
     def preemptions(self, *, max_items: int | None = None, **query: Any
                     ) -> Iterator[_preemption.Preemption]:
-        """Iterate over Preemptions, newest first.
+        """Return a generator of preemptions, newest first.
 
         :param max_items: the most items in total; "limit" is the size of a
             page
         :param query: server_id, victim_id, flavor, status, since, until; for
             administrators host, project_id, all_projects=True
-        :raises InvalidResourceQuery: another parameter is given
+        :returns: a generator of Preemption
+        :raises InvalidResourceQuery: query has another parameter
         """
         return self._all(_preemption.Preemption, max_items, query)
 
     def get_preemption(self, preemption: _preemption.Preemption | str
                        ) -> _preemption.Preemption:
-        """A Preemption with its record.
+        """Get a preemption with its decision record.
 
-        :param preemption: id, or Preemption
+        :param preemption: id of the preemption
+        :returns: one Preemption
+        :raises NotFoundException: there is none of this id
         """
         return self._show(_preemption.Preemption, preemption)
 
@@ -63,11 +67,15 @@ class Proxy(_backlog.BacklogMixin):
                             status: str = 'done', *, interval: float = 2,
                             wait: float | None = 600
                             ) -> _preemption.Preemption:
-        """The Preemption when it has this status.
+        """Wait until a preemption has a status.
 
-        :param interval: seconds between two looks
-        :param wait: seconds until there is a ResourceTimeout; None for ever
-        :raises ResourceFailure: it will not get there
+        :param preemption: id of the preemption
+        :param status: the status to wait for
+        :param interval: seconds between two polls
+        :param wait: the most seconds to wait, None for no limit
+        :returns: the Preemption
+        :raises ResourceTimeout: it does not have the status in time
+        :raises ResourceFailure: it has another final status
         """
         return self._wait(_preemption.Preemption, preemption, status,
                           _PREEMPTIONS_OVER, interval, wait)
@@ -75,11 +83,11 @@ class Proxy(_backlog.BacklogMixin):
     def simulate_preemption(self, server: resource.Resource | str,
                             reason: str | None = None
                             ) -> _preemption.Preemption:
-        """Evict a preemptible server as a preemption would.
+        """Evict a preemptible server as a preemption would; not a dry run.
 
-        This is no dry run. The Preemption that is returned has an id only.
-
-        :param server: id, or openstack.compute.v2.server.Server
+        :param server: id of the server
+        :param reason: a text for the record of the preemption
+        :returns: one Preemption, which has an id only
         """
         values = {'server_id': resource.Resource._get_id(server)}
         if reason is not None:
@@ -89,161 +97,201 @@ class Proxy(_backlog.BacklogMixin):
 
     def explain_preemption(self, flavor: str, **where: Any
                            ) -> _preemption.Explanation:
-        """Return an Explanation of whom a new server would preempt.
+        """Explain which servers a new server would preempt.
 
-        :param flavor: id or name
+        :param flavor: id or name of the flavor
         :param where: availability_zone; for administrators host
+        :returns: one Explanation
         """
         return self._create(_preemption.Explanation, flavor=flavor, **where)
 
     def placement_chances(self, flavors: Iterable[str],
                           availability_zone: str | None = None
                           ) -> Iterator[_preemption.PlacementChance]:
-        """Iterate over PlacementChances, one a flavor and zone.
+        """Return a generator of the number of servers that fit now.
 
-        :param flavors: ids or names
+        :param flavors: ids or names of flavors
+        :param availability_zone: name of a zone, None for all zones
+        :returns: a generator of PlacementChance, one per flavor and zone
         """
         return self._all(_preemption.PlacementChance, None, {
             'flavor': list(flavors), 'availability_zone': availability_zone})
 
     def get_preemption_statistics(self, **query: Any
                                   ) -> _preemption.Statistics:
-        """Statistics of preemptions.
+        """Get numbers of preemptions, in total and by flavor.
 
         :param query: since, until
+        :returns: one Statistics
         """
         return self._single(_preemption.Statistics, **query)
 
     def pauses(self) -> Iterator[_preemption.Pause]:
-        """Iterate over Pauses: what is stopped for now."""
+        """Return a generator of paused subsystems.
+
+        :returns: a generator of Pause
+        """
         return self._all(_preemption.Pause)
 
     def pause(self, what: str, reason: str) -> _preemption.Pause:
-        """Pause a subsystem; return the Pause.
+        """Pause a subsystem.
 
         :param what: preemption, reservations, power or backlog
         :param reason: a text for users and operators
+        :returns: the new Pause
         """
         return self._change(_preemption.Pause, what, {'reason': reason})
 
     def resume(self, what: _preemption.Pause | str, ignore_missing: bool = True
                ) -> None:
-        """Resume a subsystem.
+        """Resume a paused subsystem.
 
-        :param what: as above, or a Pause
+        :param what: preemption, reservations, power or backlog
+        :param ignore_missing: do not raise NotFoundException if the
+            subsystem is not paused
         """
         self._delete(_preemption.Pause, what, ignore_missing)
 
     def reservations(self, *, max_items: int | None = None, **query: Any
                      ) -> Iterator[_reservation.Reservation]:
-        """Iterate over Reservations, newest first.
+        """Return a generator of reservations, newest first.
 
-        :param max_items: as of preemptions
+        :param max_items: the most items in total
         :param query: status, name, since, until; for administrators host,
             project_id, all_projects=True
-        :raises InvalidResourceQuery: another parameter is given
+        :returns: a generator of Reservation
+        :raises InvalidResourceQuery: query has another parameter
         """
         return self._all(_reservation.Reservation, max_items, query)
 
     def get_reservation(self, reservation: _reservation.Reservation | str
                         ) -> _reservation.Reservation:
-        """A Reservation.
+        """Get a reservation.
 
-        :param reservation: id, or Reservation
+        :param reservation: id of the reservation
+        :returns: one Reservation
+        :raises NotFoundException: there is none of this id
         """
         return self._show(_reservation.Reservation, reservation)
 
     def find_reservation(self, name_or_id: str, ignore_missing: bool = True
                          ) -> _reservation.Reservation | None:
-        """A Reservation of the project; None if there is none.
+        """Find a reservation of the project.
 
+        :param name_or_id: name or id of the reservation
         :param ignore_missing: return None instead of raising NotFoundException
-        :raises DuplicateResource: there are several of the name
+        :returns: one Reservation, or None
+        :raises DuplicateResource: several reservations have the name
         """
         return self._named(_reservation.Reservation, name_or_id,
                            ignore_missing)
 
     def create_reservation(self, **values: Any) -> _reservation.Reservation:
-        """Reserve hosts; the Reservation.
+        """Create a reservation of hosts.
 
         :param values: host_properties (a filter as a list), quantity,
             duration (seconds), start_time, end_time, name, end_action
             (shelve or delete), before_end_s
-        :raises ConflictException: so many are not free; it says when they
-            are
+        :returns: the new Reservation
+        :raises ConflictException: not enough hosts are free; the message has
+            the time when they are
         """
         return self._create(_reservation.Reservation, **values)
 
     def preview_reservation(self, **values: Any) -> _reservation.Preview:
-        """A Preview of that; nothing is reserved."""
+        """Preview a reservation without creating it.
+
+        :param values: as for create_reservation
+        :returns: one Preview
+        """
         return self._get_resource(_reservation.Preview, None).ask(
             self, **values)
 
     def update_reservation(self, reservation: _reservation.Reservation | str,
                            **values: Any) -> _reservation.Reservation:
-        """The changed Reservation.
+        """Update a reservation.
 
+        :param reservation: id of the reservation
         :param values: name, end_action, before_end_s, end_at
+        :returns: the updated Reservation
         """
         return self._change(_reservation.Reservation, reservation, values)
 
     def delete_reservation(self, reservation: _reservation.Reservation | str,
                            ignore_missing: bool = True) -> None:
-        """Cancel a reservation; an active reservation ends now."""
+        """Cancel a reservation; an active reservation ends immediately.
+
+        :param reservation: id of the reservation
+        :param ignore_missing: do not raise NotFoundException
+        """
         self._delete(_reservation.Reservation, reservation, ignore_missing)
 
     def wait_for_reservation(self, reservation: _reservation.Reservation | str,
                              status: str = 'active', *, interval: float = 10,
                              wait: float | None = 600
                              ) -> _reservation.Reservation:
-        """The Reservation when it has this status; as wait_for_preemption."""
+        """Wait until a reservation has a status; see wait_for_preemption.
+
+        :returns: the Reservation
+        """
         return self._wait(_reservation.Reservation, reservation, status,
                           _RESERVATIONS_OVER, interval, wait)
 
     def hosts(self, *, max_items: int | None = None, **query: Any
               ) -> Iterator[_reservation.Host]:
-        """Iterate over Hosts, by name.
+        """Return a generator of hosts, by name.
 
-        :param query: limit and marker, a name
+        :param max_items: the most items in total
+        :param query: limit and marker, the name of a host
+        :returns: a generator of Host
         """
         return self._all(_reservation.Host, max_items, query)
 
     def get_host(self, host: _reservation.Host | str) -> _reservation.Host:
-        """A Host.
+        """Get a host with its reservations.
 
-        :param host: name, or Host
+        :param host: name of the host
+        :returns: one Host
+        :raises NotFoundException: there is none of this name
         """
         return self._show(_reservation.Host, host)
 
     def update_host(self, host: _reservation.Host | str, **values: Any
                     ) -> _reservation.Host:
-        """The changed Host.
+        """Update a host.
 
-        :param values: reservable (None: as is configured), extra: a dict of
-            properties, None for those that go
+        :param host: name of the host
+        :param values: reservable (None for the default of the service), and
+            extra: a dict of properties, where None deletes a property
+        :returns: the updated Host
         """
         return self._change(_reservation.Host, host, values)
 
     def properties(self) -> Iterator[_reservation.Property]:
-        """Iterate over Properties that can be asked for."""
+        """Return a generator of host properties for filters.
+
+        :returns: a generator of Property
+        """
         return self._all(_reservation.Property)
 
     def update_property(self, name: _reservation.Property | str, *,
                         hidden: bool) -> _reservation.Property:
-        """The changed Property.
+        """Update a host property.
 
-        :param hidden: whether only administrators see it
+        :param name: name of the property
+        :param hidden: whether only administrators can read and request it
+        :returns: the updated Property
         """
         return self._change(_reservation.Property, name, {'hidden': hidden})
 
     def get_reservation_limits(self,
                                project: resource.Resource | str | None = None
                                ) -> _reservation.ReservationLimits:
-        """ReservationLimits of a project.
+        """Get the reservation limits of a project.
 
-        :param project: id, or openstack.identity.v3.project.Project; that of
-            the token if it is None
-        :raises InvalidRequest: that is not known
+        :param project: id of the project, None for the project of the token
+        :returns: one ReservationLimits
+        :raises InvalidRequest: project is None, and the token has no project
         """
         return self._show(_reservation.ReservationLimits,
                           project or self.get_project_id())
@@ -251,67 +299,91 @@ class Proxy(_backlog.BacklogMixin):
     def set_reservation_limits(self, project: resource.Resource | str,
                                **limits: int
                                ) -> _reservation.ReservationLimits:
-        """Give a project these limits of its own, and no others.
+        """Replace the own limits of a project; the others are the defaults.
 
+        :param project: id of the project
         :param limits: max_reservations, max_hosts, max_duration_s,
             max_advance_s, max_created_per_day; -1 is no limit
+        :returns: the updated ReservationLimits
         """
         return self._change(_reservation.ReservationLimits, project, limits)
 
     def delete_reservation_limits(self, project: resource.Resource | str,
                                   ignore_missing: bool = True) -> None:
-        """Delete the own limits of a project."""
+        """Delete the own limits of a project; the defaults apply again.
+
+        :param project: id of the project
+        :param ignore_missing: do not raise NotFoundException
+        """
         self._delete(_reservation.ReservationLimits,
                      resource.Resource._get_id(project), ignore_missing)
 
     def get_energy(self, **query: Any) -> _energy.Energy:
-        """Energy: what is drawn, and was saved.
+        """Get the current power draw, and the energy saved.
 
-        :param query: since; a month ago by default
+        :param query: since, by default a month ago
+        :returns: one Energy
         """
         return self._single(_energy.Energy, **query)
 
     def get_energy_report(self, **query: Any) -> _energy.EnergyReport:
-        """An EnergyReport.
+        """Get power draw and energy saved over time.
 
-        :param query: since, until; the last week by default
+        :param query: since and until, by default the last week
+        :returns: one EnergyReport
         """
         return self._single(_energy.EnergyReport, **query)
 
     def energy_hosts(self) -> Iterator[_energy.EnergyHost]:
-        """Iterate over EnergyHosts, by name."""
+        """Return a generator of hosts with power states, by name.
+
+        :returns: a generator of EnergyHost
+        """
         return self._all(_energy.EnergyHost)
 
     def get_energy_host(self, host: _energy.EnergyHost | str
                         ) -> _energy.EnergyHost:
-        """An EnergyHost.
+        """Get a host with its power state.
 
-        :param host: name, or EnergyHost
+        :param host: name of the host
+        :returns: one EnergyHost
+        :raises NotFoundException: there is none of this name
         """
         return self._show(_energy.EnergyHost, host)
 
     def retry_energy_host(self, host: _energy.EnergyHost | str) -> None:
-        """Retry the boot of a failed host."""
+        """Retry the boot of a failed host.
+
+        :param host: name of the host
+        """
         self._get_resource(_energy.EnergyHost, host).retry(self)
 
     def wait_for_energy_host(self, host: _energy.EnergyHost | str,
                              state: str = 'on', *, interval: float = 10,
                              wait: float | None = 600) -> _energy.EnergyHost:
-        """The EnergyHost once it has this state; as wait_for_preemption."""
+        """Wait until a host has a power state; see wait_for_preemption.
+
+        :returns: the EnergyHost
+        """
         return self._wait(_energy.EnergyHost, host, state, {'failed'},
                           interval, wait, 'state')
 
     def set_energy_figures(self, host: _energy.EnergyHost | str, **figures: Any
                            ) -> _energy.EnergyFigures:
-        """Set speed and power of a host; return the EnergyFigures.
+        """Set speed and power of a host.
 
-        :param host: name, or EnergyHost
+        :param host: name of the host
         :param figures: flops, watts, idle_watts, source
+        :returns: the new EnergyFigures
         """
         return self._change(_energy.EnergyFigures, host, figures)
 
     def delete_energy_figures(self, host: _energy.EnergyHost | str,
                               ignore_missing: bool = True) -> None:
-        """Delete the measured figures of a host."""
+        """Delete the stored speed and power of a host.
+
+        :param host: name of the host
+        :param ignore_missing: do not raise NotFoundException
+        """
         self._delete(_energy.EnergyFigures, resource.Resource._get_id(host),
                      ignore_missing)

@@ -27,16 +27,16 @@ class BacklogRequest(_base.Resource):
     _query_mapping = resource.QueryParameters(
         'status', 'user_id', 'project_id', all_projects={'type': _base.flag})
 
-    #: Of Nova's POST /servers, and for which microversion of it.
+    #: Body of Nova's POST /servers, and the microversion of Nova for it.
     body = resource.Body('body', type=dict)
     compute_version = resource.Body('compute_version')
-    #: Ids as they are asked for; dicts in answers.
+    #: Ids in a request, dicts in an answer.
     flavors = resource.Body('flavors', type=list)
-    #: In place of flavors and counts: the name of a ladder of flavors.
+    #: Name of a ladder of flavors, in place of flavors and counts.
     ladder = resource.Body('ladder')
     count = resource.Body('count')
     least_count = resource.Body('least_count')
-    #: What can be changed while it is open.
+    #: These and the counts can be changed while the request is open.
     name = resource.Body('name')
     class_name = resource.Body('class')
     priorities = resource.Body('priorities', type=dict)
@@ -46,35 +46,35 @@ class BacklogRequest(_base.Resource):
     comes_back = resource.Body('comes_back')
     back_until = resource.Body('back_until')
     most_returns = resource.Body('most_returns')
-    #: What became of it.
+    #: The service sets these and the following.
     project_id = resource.Body('project_id')
     user_id = resource.Body('user_id')
     #: waiting, placing, active, partly_active, evicted, done, failed,
-    #: cancelled or expired, and why.
+    #: cancelled or expired, and the reason.
     status = resource.Body('status')
     reason = resource.Body('reason')
     created_at = resource.Body('created_at')
     updated_at = resource.Body('updated_at')
     returns = resource.Body('returns')
-    #: While it waits: since when, for what (a dict), in which place, and for
-    #: how much longer, None if nobody knows.
+    #: While it waits: the time since when, the reason as a dict, the position
+    #: in the queue, and the estimated rest of the wait, None if unknown.
     waits_since = resource.Body('waits_since')
     waits_for = resource.Body('waits_for', type=dict)
     position = resource.Body('position')
     estimate_s = resource.Body('estimate_s')
-    #: A dict for each.
+    #: A dict for each server.
     servers = resource.Body('servers', type=list)
     #: A dict for each change, the oldest first; not in lists.
     history = resource.Body('history', type=list)
-    #: How long it has run, waited and started, and what its class promises;
-    #: of services with 1.5, and not in lists.
+    #: Run, wait and start times as a dict, and the availability that its class
+    #: promises; from microversion 1.5, and not in lists.
     availability = resource.Body('availability', type=dict)
     promised_availability = resource.Body('promised_availability')
 
     def cancel(self, session: adapter.Adapter, servers: bool = False) -> None:
         """Cancel the request.
 
-        :param servers: whether its servers are deleted as well
+        :param servers: whether its servers are deleted, too
         """
         request = self._prepare_request()
         exceptions.raise_from_response(session.delete(
@@ -83,7 +83,7 @@ class BacklogRequest(_base.Resource):
 
 
 class BacklogStatistics(_base.Single):
-    """Numbers of requests and their waits."""
+    """Numbers of requests, and statistics of their waits."""
 
     resource_key = 'requests_statistics'
     base_path = '/requests-statistics'
@@ -94,7 +94,7 @@ class BacklogStatistics(_base.Single):
 
     hours = resource.Body('hours')
     since = resource.Body('since')
-    #: A dict, and one for each class.
+    #: Statistics of all requests as a dict, and a dict for each class.
     total = resource.Body('total', type=dict)
     classes = resource.Body('classes', type=list)
 
@@ -123,15 +123,15 @@ class BacklogPlan(_base.Single):
     _max_microversion = '1.6'
 
     at = resource.Body('at')
-    #: off, greedy or exact; off is one by one.
+    #: off, greedy or exact; off starts requests one by one.
     mode = resource.Body('mode')
-    #: Why nothing is started, '' if it is.
+    #: The reason that no request is started, '' if requests are started.
     stopped = resource.Body('stopped')
     requests_waiting = resource.Body('requests_waiting')
-    #: A dict for each request, with "hosts", [] where Nova is to choose, and
-    #: from services with 1.6 "reason": why it is.
+    #: A dict for each request, with "hosts", [] if Nova chooses them, and from
+    #: microversion 1.6 "reason", why Nova chooses them.
     starts = resource.Body('starts', type=list)
-    #: A dict for each host, by name, with what is used of it before and after.
+    #: A dict for each host, by name, with its use before and after the starts.
     hosts = resource.Body('hosts', type=list)
 
 

@@ -11,37 +11,37 @@ from nova_preempt.sdk.v1 import _base
 
 
 class _Totals(_base.Single):
-    """Power draw and savings in a period."""
+    """Power draw and energy saved in a period."""
 
     _max_microversion = '1.1'
     _query_mapping = resource.QueryParameters(
         'since', 'until', include_pagination_defaults=False)
 
     since = resource.Body('since')
-    #: In core-seconds: on and unused, and off.
+    #: Core-seconds that were on and unused, and core-seconds that were off.
     res_idle_core_s = resource.Body('res_idle_core_s')
     e_savings_core_s = resource.Body('e_savings_core_s')
-    #: Waits of servers, relative to their run times.
+    #: Waits of servers divided by their run times.
     delay_req = resource.Body('delay_req')
     used_kwh = resource.Body('used_kwh')
     saved_kwh = resource.Body('saved_kwh')
 
 
 class Energy(_Totals):
-    """Current power draw, and savings since."""
+    """Current power draw, and energy saved since a time."""
 
     resource_key = 'energy'
     base_path = '/energy'
 
-    #: None if it is not known.
+    #: None if unknown.
     watts = resource.Body('watts')
     sampled_at = resource.Body('sampled_at')
-    #: Numbers by state, as a dict.
+    #: Numbers of hosts by power state, as a dict.
     hosts = resource.Body('hosts', type=dict)
 
 
 class EnergyReport(_Totals):
-    """Power draw and savings over time."""
+    """Power draw and energy saved over time."""
 
     resource_key = 'report'
     base_path = '/energy/report'
@@ -65,15 +65,15 @@ class EnergyHost(_base.Resource):
         include_pagination_defaults=False)
 
     name = resource.Body('name', alternate_id=True)
-    #: Such as on, asleep, waking or failed, and since when, and why.
+    #: Such as on, asleep, waking or failed; since when, and the reason.
     state = resource.Body('state')
     since = resource.Body('since')
     reason = resource.Body('reason')
     idle_intervals = resource.Body('idle_intervals')
-    #: How many seconds its last boot took.
+    #: Seconds that its last boot took.
     boot_s = resource.Body('boot_s')
     watts_now = resource.Body('watts_now')
-    #: A dict, None if there are none.
+    #: Speed and power as a dict, None if unknown.
     figures = resource.Body('figures', type=dict)
 
     def fetch(self, session: adapter.Adapter, *args: Any, **values: Any
@@ -83,7 +83,8 @@ class EnergyHost(_base.Resource):
             if found.name == self.id:
                 return found
         raise exceptions.NotFoundException(
-            f'There is no host {self.id!r} with a power state.')
+            f'No host {self.id!r} with a power state, figures or readings '
+            'was found.')
 
     def retry(self, session: adapter.Adapter) -> None:
         """Retry the boot of the host."""

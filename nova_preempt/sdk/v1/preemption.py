@@ -29,10 +29,10 @@ class Preemption(_base.Resource):
     updated_at = resource.Body('updated_at')
     #: intent, claimed, rolling_back, done, rolled_back, aborted or refused.
     status = resource.Body('status')
-    #: Why: create, resize, ..., or maximum_runtime, simulate, ...
+    #: The purpose: create, resize, ..., or maximum_runtime, simulate, ...
     operation = resource.Body('operation')
-    #: A dict of the placed server; None if there is none, or it belongs to
-    #: another project.
+    #: A dict of the placed server; None if no server was placed, or it belongs
+    #: to another project.
     server = resource.Body('server', type=dict)
     #: A dict for each victim.
     victims = resource.Body('victims', type=list)
@@ -49,7 +49,7 @@ class Preemption(_base.Resource):
     def simulate(self, session: adapter.Adapter, **values: Any) -> Self:
         """Evict a server as a preemption would.
 
-        :param values: server_id and, if there is one, reason
+        :param values: server_id, and optionally reason
         """
         return self._ask(session, '/simulate', {'simulate': values})
 
@@ -88,11 +88,11 @@ class PlacementChance(_base.Resource):
     _query_mapping = resource.QueryParameters(
         'flavor', 'availability_zone', include_pagination_defaults=False)
 
-    #: As it was asked for.
+    #: The id or name of the request.
     flavor = resource.Body('flavor')
     availability_zone = resource.Body('availability_zone')
-    #: How many preemptible, and how many normal servers; None if what the
-    #: flavor asks for is not known.
+    #: Numbers of preemptible and of normal servers that fit; None if the
+    #: resources of the flavor are unknown.
     preemptible = resource.Body('preemptible')
     normal = resource.Body('normal')
 
@@ -109,9 +109,9 @@ class Statistics(_base.Single):
 
     since = resource.Body('since')
     until = resource.Body('until')
-    #: Numbers as a dict.
+    #: Numbers of all preemptions, as a dict.
     total = resource.Body('total', type=dict)
-    #: The same of each flavor.
+    #: A dict of the same numbers for each flavor.
     flavors = resource.Body('flavors', type=list)
 
 
@@ -132,7 +132,7 @@ class Pause(_base.Resource):
     what = resource.Body('what', alternate_id=True)
     since = resource.Body('since')
     reason = resource.Body('reason')
-    #: Who requested it.
+    #: The user who requested it, and the project and id of the API request.
     user_id = resource.Body('user_id')
     project_id = resource.Body('project_id')
     request_id = resource.Body('request_id')

@@ -10,7 +10,7 @@ from nova_preempt.sdk.v1 import _base
 
 
 class Reservation(_base.Resource):
-    """Hosts that are reserved for a project for some time."""
+    """A reservation of hosts for a project and a period."""
 
     resource_key = 'reservation'
     resources_key = 'reservations'
@@ -27,29 +27,30 @@ class Reservation(_base.Resource):
         'status', 'name', 'since', 'until', 'host', 'project_id',
         all_projects={'type': _base.flag})
 
-    #: What was asked for: a filter as a list, how many hosts, for how many
-    #: seconds, not before and not after.
+    #: The request: a filter of hosts as a list, the number of hosts, the
+    #: duration in seconds, the earliest start and the latest end.
     host_properties = resource.Body('host_properties')
     quantity = resource.Body('quantity')
     duration = resource.Body('duration')
     start_time = resource.Body('start_time')
     end_time = resource.Body('end_time')
-    #: What can be changed; the end of one that is granted, too.
+    #: These can be changed.
     name = resource.Body('name')
     end_action = resource.Body('end_action')
     before_end_s = resource.Body('before_end_s')
     end_at = resource.Body('end_at')
-    #: What became of it.
+    #: The service sets these and the following.
     start_at = resource.Body('start_at')
     project_id = resource.Body('project_id')
     user_id = resource.Body('user_id')
     #: pending, active, degraded, ended, cancelled or error.
     status = resource.Body('status')
-    #: Why it is degraded or in error.
+    #: The reason that it is degraded or in error.
     reason = resource.Body('reason')
     created_at = resource.Body('created_at')
     updated_at = resource.Body('updated_at')
-    #: When its hosts were empty, and its servers gone after its end.
+    #: The time when all hosts were free of other servers, and the time when
+    #: the servers of the ended reservation were gone.
     ready_at = resource.Body('ready_at')
     released_at = resource.Body('released_at')
     #: A dict for each host.
@@ -57,7 +58,7 @@ class Reservation(_base.Resource):
 
 
 class Preview(_base.Resource):
-    """When and where hosts could be reserved."""
+    """The times and hosts that a reservation would get."""
 
     resource_key = 'preview'
     base_path = '/reservations/preview'
@@ -66,16 +67,19 @@ class Preview(_base.Resource):
     possible = resource.Body('possible', type=bool)
     start_at = resource.Body('start_at')
     end_at = resource.Body('end_at')
-    #: Names.
+    #: Names of hosts.
     hosts = resource.Body('hosts', type=list)
 
     def ask(self, session: adapter.Adapter, **values: Any) -> Self:
-        """Ask when and where hosts could be reserved."""
+        """Get the times and hosts that a reservation would get.
+
+        :param values: of the request, see Reservation
+        """
         return self._ask(session, self.base_path, {'reservation': values})
 
 
 class Host(_base.Resource):
-    """A host with its reservations, and whether it is reservable."""
+    """A compute host with its reservations."""
 
     resource_key = 'host'
     resources_key = 'hosts'
@@ -91,14 +95,14 @@ class Host(_base.Resource):
     state = resource.Body('state')
     status = resource.Body('status')
     reservable = resource.Body('reservable')
-    #: Whether nothing but preemptible servers runs there.
+    #: Whether no servers but preemptible ones run on the host.
     vacant = resource.Body('vacant')
     running_servers = resource.Body('running_servers')
     flops_per_watt = resource.Body('flops_per_watt')
-    #: What can be asked for, as a dict, and what of it was set by hand.
+    #: All properties as a dict, and those that an administrator has set.
     properties = resource.Body('properties')
     extra = resource.Body('extra')
-    #: A dict for each one that is open.
+    #: A dict for each open reservation.
     reservations = resource.Body('reservations', type=list)
 
 
@@ -119,14 +123,14 @@ class Property(_base.Resource):
     name = resource.Body('name', alternate_id=True)
     #: number, text, boolean or list.
     type = resource.Body('type')
-    #: Some that hosts have. A resource is a dict, which has values().
+    #: Examples of values. Not "values", a method of resources.
     known_values = resource.Body('values')
-    #: From all but administrators.
+    #: Whether only administrators can read and request it.
     hidden = resource.Body('hidden')
 
 
 class ReservationLimits(_base.Resource):
-    """How much a project may reserve."""
+    """Limits of the reservations of a project."""
 
     resource_key = 'reservation_limits'
     base_path = '/reservation-limits'
@@ -138,6 +142,6 @@ class ReservationLimits(_base.Resource):
     commit_method = 'PUT'
 
     project_id = resource.Body('project_id', alternate_id=True)
-    #: Those that hold, and those that are the project's own, as dicts.
+    #: The limits in force, and the own limits of the project, as dicts.
     limits = resource.Body('limits', type=dict)
     own = resource.Body('own', type=dict)

@@ -56,7 +56,7 @@ class TestLists(base.SdkTestCase):
         self.assertEqual(5, len(self.listed(self.admin, all_projects=True)))
 
     def test_refusals(self):
-        self.assertIn('state: there is no such parameter', self.raised(
+        self.assertIn('Unknown query parameters', self.raised(
             exceptions.InvalidResourceQuery, self.listed, self.member,
             state='done'))
         self.assertIn("'marker'", self.raised(

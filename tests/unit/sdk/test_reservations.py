@@ -156,5 +156,5 @@ class TestLimits(ReservationTestCase):
                              self.admin.get_reservation_limits(who).answer())
         self.admin.delete_reservation_limits(limits)
         self.assertEqual({}, reservable_hosts.get_limits(self.db, 'q'))
-        self.assertIn('Which ReservationLimits', self.raised(
+        self.assertIn('id of the ReservationLimits is missing', self.raised(
             exceptions.InvalidRequest, self.member.get_reservation_limits))

@@ -58,7 +58,7 @@ class TestVersions(base.SdkTestCase):
             self.assertEqual([], list(service.preemptions()))
             for listed, needed in ((service.reservations, '1.1'),
                                    (service.pauses, '1.2')):
-                self.assertIn(f'needs version {needed}', self.raised(
+                self.assertIn(f'needs microversion {needed}', self.raised(
                     exceptions.NotSupported, next, listed()))
 
     def test_a_version_that_is_configured(self):
