@@ -85,6 +85,6 @@ def arguments(environ):
     for path in paths:
         if not os.access(path, os.R_OK):
             raise exceptions.InvalidConfiguration(
-                f'{path}, where {DIRECTORY} and {FILES} say that the '
-                'configuration is, cannot be read.')
+                f'The configuration file {path} cannot be read; {DIRECTORY} '
+                f'and {FILES} in the environment name it.')
     return [f'--config-file={path}' for path in paths]

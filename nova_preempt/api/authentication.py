@@ -28,8 +28,8 @@ def authenticated(app, conf):
     if conf.preemption_api.auth_strategy == 'keystone':
         _check(conf)
         return auth_token.AuthProtocol(app, {'oslo_config_config': conf})
-    LOG.warning('[preemption_api]auth_strategy is noauth: anybody may be '
-                'anybody')
+    LOG.warning('[preemption_api]auth_strategy is noauth: the API does not '
+                'authenticate users.')
     return _noauth(app)
 
 
@@ -38,11 +38,11 @@ def _check(conf):
     conf.register_opts(ks_loading.get_auth_common_conf_options(), _GROUP)
     if not (conf[_GROUP].auth_type or conf[_GROUP].auth_section):
         raise exceptions.InvalidConfiguration(
-            f'[{_GROUP}]auth_type is not set: tokens cannot be checked. It '
-            'takes what that section of nova-api has: auth_type, auth_url, '
-            'username, password, project_name, user_domain_name, '
-            'project_domain_name. ([preemption_api]auth_strategy = noauth is '
-            'for tests.)')
+            f'[{_GROUP}]auth_type is not set, so that tokens cannot be '
+            'validated. Set auth_type, auth_url, username, password, '
+            'project_name, user_domain_name and project_domain_name as in '
+            'that section of nova-api, or, for tests only, '
+            '[preemption_api]auth_strategy to noauth.')
 
 
 def check_audit_map(conf):

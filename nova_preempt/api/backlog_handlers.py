@@ -60,7 +60,8 @@ def _marker(call, project_id):
                               project_id)
     if found is None:
         raise webob.exc.HTTPBadRequest(
-            "Invalid query parameter 'marker': there is no such request.")
+            "Invalid query parameter 'marker': there is no request "
+            f'{call.query["marker"]!r:.80}.')
     return found
 
 
@@ -132,15 +133,15 @@ def _get(call):
     if not found or call.sees_all(
             policy.BACKLOG_ALL_PROJECTS,
             [(found.project_id, found.user_id)]) is None:
-        raise exceptions.RequestNotFound('There is no such request.')
+        raise exceptions.RequestNotFound(f'There is no request {uuid!r:.80}.')
     return found
 
 
 def _check_size(call):
     if len(call.request.body) > MOST_BODY_BYTES:
         raise webob.exc.HTTPRequestEntityTooLarge(
-            f'The body has {len(call.request.body)} bytes, which is more '
-            f'than {MOST_BODY_BYTES}, the most.')
+            f'The body has {len(call.request.body)} bytes; it must have at '
+            f'most {MOST_BODY_BYTES}.')
 
 
 def _version(call):

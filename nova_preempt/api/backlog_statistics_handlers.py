@@ -105,7 +105,7 @@ def requests_report(call):
     if not datetime.timedelta() < until - since <= _MOST_REPORT:
         raise webob.exc.HTTPBadRequest(
             "Invalid query parameter 'since': it must be before 'until' and "
-            f'now, by {_MOST_REPORT.days} days at most.')
+            f"now, and at most {_MOST_REPORT.days} days before 'until'.")
     found = request_history.run_times(
         backlog_history.between(call.services.database, since, until,
                                 project_id), since, until, _PARTS)

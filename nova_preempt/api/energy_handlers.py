@@ -124,7 +124,7 @@ def set_energy_figures(call):
 
 
 def _check(figures):
-    """Refuse what no host delivers or draws."""
+    """Refuse figures out of range."""
     wrong = efficiency_ranking.invalid_figures(figures)
     if wrong:
         raise webob.exc.HTTPBadRequest('; '.join(
@@ -138,16 +138,16 @@ def _check_host(call, name):
            call.services.engine.list_hosts(call.context)):
         raise webob.exc.HTTPNotFound(
             f'There is no host {name!r} in Nova; "openstack hypervisor list" '
-            'shows the names that hosts go by.')
+            'shows the names of hosts.')
 
 
 @operation.serves('DELETE', '/v1/energy/hosts/{name}/figures',
                   policy.ENERGY_FIGURES, since='1.1')
 def delete_energy_figures(call):
     """Delete the figures of a host."""
-    if not energy_store.delete_figures(call.services.database,
-                                       pagination.name(call, 'name', 'host')):
-        raise webob.exc.HTTPNotFound('There are no figures of this host.')
+    name = pagination.name(call, 'name', 'host')
+    if not energy_store.delete_figures(call.services.database, name):
+        raise webob.exc.HTTPNotFound(f'Host {name!r} has no stored figures.')
 
 
 @operation.serves('POST', '/v1/energy/hosts/{name}/retry', policy.ENERGY_RETRY,
@@ -157,12 +157,14 @@ def retry_energy_host(call):
     database = call.services.database
     name = pagination.name(call, 'name', 'host')
     if name not in energy_store.get_power(database):
-        raise webob.exc.HTTPNotFound('There is no such host.')
+        raise webob.exc.HTTPNotFound(
+            f'There is no host {name!r} with a power state.')
     if not energy_store.set_power(
             database, name, power_steps.WAKING, timeutils.utcnow(),
             from_states=(power_steps.FAILED,),
-            reason='an operator wants it to be tried again'):
-        raise webob.exc.HTTPConflict('The host has not failed.')
+            reason='an operator requested another try'):
+        raise webob.exc.HTTPConflict(
+            f'Host {name!r} is not in the state {power_steps.FAILED}.')
 
 
 @operation.serves('GET', '/v1/energy/report', policy.ENERGY,

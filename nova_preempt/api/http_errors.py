@@ -81,12 +81,13 @@ def middleware(request, app):
         answer = request.get_response(app)
     except (db_exc.DBConnectionError, db_exc.DBNonExistentTable,
             connection.PoolExhausted):
-        LOG.exception('The database cannot be read')
+        LOG.exception('The database cannot be read.')
         return response(503, 'The database cannot be read.')
     except Exception:
-        LOG.exception('%s %s failed', request.method, request.path_qs)
-        return response(500, 'An unexpected error occurred; the log of '
-                             'nova-preempt-api has it.')
+        LOG.exception('The API request %s %s failed.', request.method,
+                      request.path_qs)
+        return response(500, 'An unexpected error occurred; its cause is in '
+                             'the log of nova-preempt-api.')
     if answer.status_int >= 400 and answer.content_type != JSON:
         kept = {name: value for name, value in answer.headers.items()
                 if name.lower() not in ('content-type', 'content-length')}

@@ -21,7 +21,7 @@ def name(call, parameter, what):
         text = ''
     if not re.search(schemas.TEXT['pattern'][:-1] + r'\Z', text) or len(
             text) > schemas.TEXT['maxLength']:
-        raise webob.exc.HTTPNotFound(f'There is no such {what}.')
+        raise webob.exc.HTTPNotFound(f'There is no {what} {text!r:.80}.')
     return text
 
 

@@ -55,7 +55,7 @@ def _what(call):
     what = call.path['what']
     if what not in db.ALL:
         raise webob.exc.HTTPNotFound(
-            f'There is no {what} to pause; there are {", ".join(db.ALL)}.')
+            f'{what!r:.80} cannot be paused; {", ".join(db.ALL)} can.')
     return what
 
 

@@ -72,7 +72,8 @@ def _marker(call, viewer):
     marker = queries.get_preemption(call.services.database, uuid, viewer)
     if marker is None:
         raise webob.exc.HTTPBadRequest(
-            f"Invalid query parameter 'marker': there is no {uuid}.")
+            "Invalid query parameter 'marker': there is no preemption "
+            f'{uuid!r:.80}.')
     return marker
 
 
@@ -86,7 +87,7 @@ def show_preemption(call):
     sees_all = found and call.sees_all(policy.ALL_PROJECTS, _sides(found))
     if not found or sees_all is None or (
             found.status == decisions.REFUSED and not sees_all):
-        raise webob.exc.HTTPNotFound('There is no such preemption.')
+        raise webob.exc.HTTPNotFound(f'There is no preemption {uuid!r:.80}.')
     return {'preemption': views.preemption(
         found, None if sees_all else call.context.project_id, record=True)}
 
@@ -115,8 +116,8 @@ def explain(call):
             is_bounded=not call.allows(policy.EXPLAIN_DETAILS))
     except exceptions.FlavorNotFound:
         raise webob.exc.HTTPBadRequest(
-            "Invalid field 'explain.flavor': there is no such flavor."
-        ) from None
+            "Invalid field 'explain.flavor': there is no flavor "
+            f'{wanted["flavor"]!r:.80}.') from None
     return {'explain': views.explanation(
         answer, call.viewer(policy.EXPLAIN_DETAILS))}
 
@@ -127,18 +128,21 @@ def explain(call):
 def simulate(call):
     """Evict a preemptible server as a preemption would."""
     wanted = call.body['simulate']
+    server_id = wanted['server_id']
     try:
         uuid = call.services.engine.simulate(
-            call.context, wanted['server_id'],
+            call.context, server_id,
             call.viewer(policy.SIMULATE_ALL_PROJECTS),
             wanted.get('reason', ''))
     except exceptions.ServerNotFound:
-        raise webob.exc.HTTPNotFound('There is no such server.') from None
+        raise webob.exc.HTTPNotFound(
+            f'There is no server {server_id}.') from None
     except exceptions.NotPreemptible:
         raise webob.exc.HTTPConflict(
-            'The server is not preemptible.') from None
+            f'Server {server_id} is not preemptible.') from None
     except exceptions.AlreadyEnding:
-        raise webob.exc.HTTPConflict('The server is already ending.') from None
+        raise webob.exc.HTTPConflict(
+            f'Server {server_id} is already being evicted.') from None
     except exceptions.Paused:
         raise webob.exc.HTTPConflict(
             'The operator has paused preemption.') from None
@@ -157,8 +161,8 @@ def placement_chances(call):
             is_bounded=not call.allows(policy.EXPLAIN_DETAILS))
     except exceptions.FlavorNotFound:
         raise webob.exc.HTTPBadRequest(
-            "Invalid query parameter 'flavor': there is no such flavor."
-        ) from None
+            "Invalid query parameter 'flavor': a flavor does not exist, or "
+            'the project may not use it.') from None
     names = ('flavor', 'availability_zone', 'preemptible', 'normal')
     return {'placement_chances': [
         {name: item[name] for name in names} for item in answer]}

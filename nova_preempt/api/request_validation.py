@@ -100,7 +100,8 @@ def _parameters(query_string):
             max_num_fields=_MAX_PARAMETERS)
     except ValueError:
         raise _refusal(
-            f'More than {_MAX_PARAMETERS} query parameters.') from None
+            f'There are more than {_MAX_PARAMETERS} query parameters.'
+        ) from None
 
 
 def _converted(kind, text):
@@ -157,8 +158,8 @@ def _check_texts(value, path=()):
 
 
 def _too_deep():
-    return _refusal('The body is nested too deeply: more than '
-                    f'{_MAX_NESTING} objects and lists in one another.')
+    return _refusal('The body has objects and lists nested more than '
+                    f'{_MAX_NESTING} levels deep.')
 
 
 def _number(text):
@@ -192,7 +193,7 @@ def _validate(schema, value, what):
     elif error.validator == 'format':
         message = f'{error.instance!r} is not a {error.validator_value}'
     elif error.validator == 'maxLength':
-        message = f'it is longer than {error.validator_value}'
+        message = f'it is longer than {error.validator_value} characters'
     if not path:
         raise _refusal(f'Invalid body: {_cut(message)}.')
     raise _refusal(

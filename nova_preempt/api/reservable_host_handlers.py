@@ -45,12 +45,12 @@ def update_property(call):
              call.services.engine.list_properties(call.context)}
     # A hidden property may no longer exist on any host.
     if name not in found and name not in reservable_hosts.get_hidden(database):
-        raise webob.exc.HTTPNotFound('There is no such property.')
+        raise webob.exc.HTTPNotFound(f'There is no property {name!r}.')
     if not call.body['property']['hidden'] and (
             name in call.services.conf.reservation.hidden_properties):
         raise webob.exc.HTTPConflict(
-            'The property is hidden by [reservation]hidden_properties of '
-            'nova-preempt-api.')
+            f'The option [reservation]hidden_properties hides {name!r}; only '
+            'the operator can change it.')
     reservable_hosts.set_hidden(database, name,
                                 call.body['property']['hidden'])
     item = found.get(name, {'name': name, 'type': '', 'values': []})
@@ -99,7 +99,7 @@ def _get_host(call):
     for host in call.services.engine.list_hosts(call.context):
         if host['name'] == name:
             return host
-    raise webob.exc.HTTPNotFound('There is no such host.')
+    raise webob.exc.HTTPNotFound(f'There is no host {name!r}.')
 
 
 def _host_view(call, name=None):

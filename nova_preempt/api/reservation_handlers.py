@@ -53,8 +53,8 @@ def _marker(call):
             call.query['marker'], call.viewer(policy.RESERVATION_ALL_PROJECTS))
     except exceptions.ReservationNotFound:
         raise webob.exc.HTTPBadRequest(
-            "Invalid query parameter 'marker': there is no such "
-            'reservation.') from None
+            "Invalid query parameter 'marker': there is no reservation "
+            f'{call.query["marker"]!r:.80}.') from None
 
 
 @operation.serves('GET', '/v1/reservations/{reservation_id}',
@@ -72,7 +72,8 @@ def _get(call):
     """
     uuid = call.path['reservation_id']
     if not request_validation.is_uuid(uuid):
-        raise exceptions.ReservationNotFound('There is no such reservation.')
+        raise exceptions.ReservationNotFound(
+            f'There is no reservation {uuid!r:.80}.')
     item = call.services.schedule.reservations.get(uuid)
     if call.sees_all(policy.RESERVATION_ALL_PROJECTS,
                      [(item.project_id, item.user_id)]) is None:

@@ -121,7 +121,7 @@ class Router:
         """Respond, and log changes and refused changes."""
         found = self.match(request.environ)
         if found is None:
-            raise webob.exc.HTTPNotFound('There is no such resource.')
+            raise webob.exc.HTTPNotFound('The path is unknown.')
         operation = self._operation(request, self._methods(request, found[0]))
         call = Call(
             self._services, request, found[1],
@@ -157,8 +157,9 @@ class Router:
         if not known:
             since = min(operation.since for operation in methods.values())
             raise webob.exc.HTTPNotFound(
-                f'This needs {microversion.HEADER}: '
-                f'{microversion.SERVICE_TYPE} {since} or later.')
+                'This resource needs the header "'
+                f'{microversion.HEADER}: {microversion.SERVICE_TYPE} '
+                f'{since}" or a later microversion.')
         return known
 
     @staticmethod
@@ -167,7 +168,8 @@ class Router:
         if method not in methods:
             allowed = {*methods, *(['HEAD'] if 'GET' in methods else [])}
             raise webob.exc.HTTPMethodNotAllowed(
-                f'{request.method} is not possible here.',
+                f'The method {request.method} is not allowed; allowed are '
+                f'{", ".join(sorted(allowed))}.',
                 headers={'Allow': ', '.join(sorted(allowed))})
         return methods[method]
 
@@ -177,13 +179,13 @@ def _body(operation, request):
         return None
     if request.content_type != http_errors.JSON:
         raise webob.exc.HTTPUnsupportedMediaType(
-            f'The body must be {http_errors.JSON}.')
+            f'The Content-Type of the body must be {http_errors.JSON}.')
     try:
         raw = request.body
     except OSError:
         # The client disconnected, or announced a longer body.
         raise webob.exc.HTTPBadRequest(
-            'The body ended before its announced length.') from None
+            'The body is shorter than its Content-Length.') from None
     return request_validation.body(operation.body, raw)
 
 

@@ -116,6 +116,6 @@ class TestCommands(CommandsTestCase):
             env=self.environment(), capture_output=True, text=True,
             timeout=120, check=False)
         self.assertEqual(1, found.returncode)
-        self.assertIn('There is no such server.', found.stderr)
+        self.assertIn('There is no server', found.stderr)
         self.assertEqual(1, len(found.stderr.strip().splitlines()),
                          found.stderr)

@@ -51,7 +51,7 @@ class TestLog(base.AnsweringTestCase):
                      'preemption:reservation_limits:update'
                  }),
                 ('POST', 'simulate', others, 'u:p', 'simulate',
-                 {'status': 404, 'refused': 'There is no such server.'}),
+                 {'status': 404, 'refused': 'There is no server'}),
                 ('DELETE', f'reservations/{server_id}', None, 'u:p',
                  'delete_reservation', {
                      'status': 404, 'refused':

@@ -364,7 +364,7 @@ class TestRefused(BacklogTestCase):
     def test_size(self):
         with mock.patch('nova_preempt.api.backlog_handlers.MOST_BODY_BYTES',
                         1000):
-            self.assertIn('more than 1000', self.create(
+            self.assertIn('at most 1000', self.create(
                 code=413, server={'user_data': 'A' * 1000}))
         self.assert_nothing_is_kept()
 

@@ -118,8 +118,8 @@ class TestErrors(base.ApiTestCase):
         for error in (OSError('read'), ConnectionResetError(), TimeoutError(),
                       webob.request.DisconnectionError()):
             body = mock.Mock(read=mock.Mock(side_effect=error))
-            self.assertIn('ended', self.aborted(body))
-        self.assertIn('ended', self.aborted(io.BytesIO(b'{}')))
+            self.assertIn('Content-Length', self.aborted(body))
+        self.assertIn('Content-Length', self.aborted(io.BytesIO(b'{}')))
 
     def aborted(self, body):
         response = self.request(

@@ -157,15 +157,18 @@ class TestSimulate(base.AnsweringTestCase):
                          [call[1:] for call in self.engine.calls])
 
     def test_of_another_project(self):
-        self.assertEqual(self.simulate('p-spot', 'u:r', 404),
-                         self.simulate('unknown', 'u:r', 404))
+        for name in ('p-spot', 'unknown'):
+            self.assertEqual(
+                f'There is no server {make_uuid(name)}.',
+                self.simulate(name, 'u:r', 404)['error']['message'])
         self.simulate('p-spot', ADMIN)
         self.assertIsNone(self.engine.calls[-1][2])
 
     def test_conflicts(self):
         for name, why in (
-                ('p-normal', 'The server is not preemptible.'),
-                ('p-ending', 'The server is already ending.'),
+                ('p-normal', 'is not preemptible.'),
+                ('p-ending', 'is already being evicted.'),
                 ('p-locked', 'It is locked.')):
-            answer = self.simulate(name, code=409)
-            self.assertEqual(why, answer['error']['message'])
+            message = self.simulate(name, code=409)['error']['message']
+            self.assertEqual(why, message.removeprefix(
+                f'Server {make_uuid(name)} '))

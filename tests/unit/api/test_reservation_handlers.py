@@ -433,7 +433,7 @@ class TestMicroversion(ReservationTestCase):
         for path in (PATH, '/v1/hosts', '/v1/properties',
                      f'{PATH}/{make_uuid("x")}'):
             answer = self.get(path, ADMIN, 404)
-            self.assertIn('preemption 1.1 or later',
+            self.assertIn('preemption 1.1" or a later',
                           answer['error']['message'])
         self.get(PATH, headers={'OpenStack-API-Version': 'preemption 1.1'})
 

@@ -149,13 +149,13 @@ class TestCommands(ClientTestCase):
 
     def test_errors(self):
         for arguments, message in (
-                (('show', make_uuid('x')), 'There is no such preemption.'),
-                (('show', '../x?y=1'), 'There is no such resource.'),
+                (('show', make_uuid('x')), 'There is no preemption'),
+                (('show', '../x?y=1'), 'The path is unknown.'),
                 (('list', '--all-projects'), 'Policy does not allow'),
                 (('list', '--marker', 'x'), "'marker'"),
-                (('explain', 'unknown'), 'there is no such flavor'),
+                (('explain', 'unknown'), 'there is no flavor'),
                 (('simulate', make_uuid('p-normal')),
-                 'The server is not preemptible.')):
+                 'is not preemptible.')):
             text = self.openstack('preemption', *arguments, code=1)
             self.assertIn(message, text)
         for option, value in (('--limit', '0'), ('--limit', 'x'),

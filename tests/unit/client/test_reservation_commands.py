@@ -194,7 +194,7 @@ class TestHosts(ReservationTestCase):
                                                 token=ADMIN))
         self.refused('nothing to change', 'host', 'set', 'host0',
                      token=ADMIN)
-        self.refused('There is no such', 'host', 'show', 'a/b', token=ADMIN)
+        self.refused('The path is unknown', 'host', 'show', 'a/b', token=ADMIN)
 
 
 class TestProperties(ReservationTestCase):
