@@ -54,14 +54,12 @@ def list_requests(call):
 
 
 def _marker(call, project_id):
-    if 'marker' not in call.query:
+    marker = call.query.get('marker')
+    if marker is None:
         return None
-    found = backlog_store.get(call.services.database, call.query['marker'],
-                              project_id)
+    found = backlog_store.get(call.services.database, marker, project_id)
     if found is None:
-        raise webob.exc.HTTPBadRequest(
-            "Invalid query parameter 'marker': there is no request "
-            f'{call.query["marker"]!r:.80}.')
+        raise pagination.unknown_marker('request', marker)
     return found
 
 

@@ -18,6 +18,7 @@ LOG = logging.getLogger(__name__)
 JSON = 'application/json'
 
 _CODES = {
+    exceptions.AlreadyEnding: 409,
     exceptions.BacklogDisabled: 403,
     exceptions.CannotEnd: 409,
     exceptions.InvalidRequest: 400,
@@ -25,11 +26,14 @@ _CODES = {
     exceptions.NoAnswer: 503,
     exceptions.NoHostsForReservation: 409,
     exceptions.NoTrust: 403,
+    exceptions.NotPreemptible: 409,
+    exceptions.Paused: 409,
     exceptions.RequestLimit: 403,
     exceptions.RequestNotFound: 404,
     exceptions.ReservationLimit: 403,
     exceptions.ReservationNotFound: 404,
     exceptions.ReservationsDisabled: 403,
+    exceptions.ServerNotFound: 404,
     exceptions.TooManyQuestions: 429,
     exceptions.WrongState: 409,
 }

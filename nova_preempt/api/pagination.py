@@ -25,6 +25,12 @@ def name(call, parameter, what):
     return text
 
 
+def unknown_marker(what, marker):
+    """Return the error for a marker that is not the id of an object."""
+    return webob.exc.HTTPBadRequest("Invalid query parameter 'marker': there "
+                                    f'is no {what} {marker!r:.80}.')
+
+
 def listed_project(call, rule, *more):
     """Return the project whose objects are listed, None for all projects.
 

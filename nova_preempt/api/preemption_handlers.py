@@ -5,6 +5,8 @@ A handler takes a router.Call and returns the JSON of the response, None for an
 empty response, or raises an error of webob.exc.
 """
 
+import contextlib
+
 import webob.exc
 
 from nova_preempt import exceptions
@@ -71,9 +73,7 @@ def _marker(call, viewer):
         return None
     marker = queries.get_preemption(call.services.database, uuid, viewer)
     if marker is None:
-        raise webob.exc.HTTPBadRequest(
-            "Invalid query parameter 'marker': there is no preemption "
-            f'{uuid!r:.80}.')
+        raise pagination.unknown_marker('preemption', uuid)
     return marker
 
 
@@ -107,19 +107,25 @@ def explain(call):
     wanted = call.body['explain']
     if 'host' in wanted:
         call.require(policy.EXPLAIN_DETAILS)
-    try:
+    with _naming("field 'explain.flavor'"):
         answer = call.services.scheduler.explain(
             call.context, wanted['flavor'], call.context.project_id,
             call.context.user_id,
             availability_zone=wanted.get('availability_zone'),
             host=wanted.get('host'),
             is_bounded=not call.allows(policy.EXPLAIN_DETAILS))
-    except exceptions.FlavorNotFound:
-        raise webob.exc.HTTPBadRequest(
-            "Invalid field 'explain.flavor': there is no flavor "
-            f'{wanted["flavor"]!r:.80}.') from None
     return {'explain': views.explanation(
         answer, call.viewer(policy.EXPLAIN_DETAILS))}
+
+
+@contextlib.contextmanager
+def _naming(field):
+    """Name the field of an invalid flavor."""
+    try:
+        yield
+    except exceptions.FlavorNotFound as exc:
+        raise webob.exc.HTTPBadRequest(
+            f'Invalid {field}: {exc.args[0]}') from None
 
 
 @operation.serves('POST', '/v1/simulate', policy.SIMULATE,
@@ -128,25 +134,9 @@ def explain(call):
 def simulate(call):
     """Evict a preemptible server as a preemption would."""
     wanted = call.body['simulate']
-    server_id = wanted['server_id']
-    try:
-        uuid = call.services.engine.simulate(
-            call.context, server_id,
-            call.viewer(policy.SIMULATE_ALL_PROJECTS),
-            wanted.get('reason', ''))
-    except exceptions.ServerNotFound:
-        raise webob.exc.HTTPNotFound(
-            f'There is no server {server_id}.') from None
-    except exceptions.NotPreemptible:
-        raise webob.exc.HTTPConflict(
-            f'Server {server_id} is not preemptible.') from None
-    except exceptions.AlreadyEnding:
-        raise webob.exc.HTTPConflict(
-            f'Server {server_id} is already being evicted.') from None
-    except exceptions.Paused:
-        raise webob.exc.HTTPConflict(
-            'The operator has paused preemption.') from None
-    return {'preemption': {'id': uuid}}
+    return {'preemption': {'id': call.services.engine.simulate(
+        call.context, wanted['server_id'],
+        call.viewer(policy.SIMULATE_ALL_PROJECTS), wanted.get('reason', ''))}}
 
 
 @operation.serves('GET', '/v1/placement-chances', policy.CHANCES,
@@ -154,15 +144,11 @@ def simulate(call):
                   errors=(429, 503))
 def placement_chances(call):
     """Show how many servers of flavors would find space now."""
-    try:
+    with _naming("query parameter 'flavor'"):
         answer = call.services.scheduler.placement_chances(
             call.context, call.query['flavor'], call.context.project_id,
             availability_zone=call.query.get('availability_zone'),
             is_bounded=not call.allows(policy.EXPLAIN_DETAILS))
-    except exceptions.FlavorNotFound:
-        raise webob.exc.HTTPBadRequest(
-            "Invalid query parameter 'flavor': a flavor does not exist, or "
-            'the project may not use it.') from None
     names = ('flavor', 'availability_zone', 'preemptible', 'normal')
     return {'placement_chances': [
         {name: item[name] for name in names} for item in answer]}

@@ -4,8 +4,6 @@
 import contextlib
 import functools
 
-import webob.exc
-
 from nova_preempt import exceptions
 from nova_preempt.api import operation
 from nova_preempt.api import pagination
@@ -46,15 +44,14 @@ def _view(call):
 
 
 def _marker(call):
-    if 'marker' not in call.query:
+    marker = call.query.get('marker')
+    if marker is None:
         return None
     try:
         return call.services.schedule.reservations.get(
-            call.query['marker'], call.viewer(policy.RESERVATION_ALL_PROJECTS))
+            marker, call.viewer(policy.RESERVATION_ALL_PROJECTS))
     except exceptions.ReservationNotFound:
-        raise webob.exc.HTTPBadRequest(
-            "Invalid query parameter 'marker': there is no reservation "
-            f'{call.query["marker"]!r:.80}.') from None
+        raise pagination.unknown_marker('reservation', marker) from None
 
 
 @operation.serves('GET', '/v1/reservations/{reservation_id}',

@@ -275,17 +275,17 @@ class EvictionEndpoint:
         why_not = self._ends.why_not(server)
         if why_not:
             raise exceptions.CannotEnd(
-                f'Server {server_uuid} cannot end now: {why_not}.')
+                f'Server {server_uuid} cannot be evicted now: {why_not}.')
         try:
             return self._ends.begin(
                 server, SIMULATE,
-                reason or ('its owner asked for it' if context.project_id
+                reason or ('its owner requested it' if context.project_id
                            == server.project_id else
-                           'an administrator asked for it'),
+                           'an administrator requested it'),
                 asked_by=requester.describe(context))
         except decisions.AlreadyEnding:
             raise exceptions.AlreadyEnding(
-                f'Server {server_uuid} ends already.') from None
+                f'Server {server_uuid} is already being evicted.') from None
 
     def _refuse_unknown(self, uuid, project_id):
         """Raise the reason why no preemptible server has this uuid."""

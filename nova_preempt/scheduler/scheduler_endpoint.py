@@ -333,7 +333,7 @@ class QueryEndpoint:
             topology = hardware.numa_get_constraints(found, image)
         except exception.NovaException as exc:
             raise exceptions.FlavorNotFound(
-                f'Flavor {flavor} asks for what no server can have: '
+                f'Flavor {flavor!r} requests an invalid NUMA topology: '
                 f'{exc}') from exc
         devices, accelerators = self._get_devices(found, image)
         spec_obj = objects.RequestSpec.from_components(
@@ -355,8 +355,8 @@ class QueryEndpoint:
                 self._profiles.get_groups(profile) if profile else [])
         except exception.NovaException as exc:
             raise exceptions.NoAnswer(
-                f'The scheduler cannot tell which devices flavor '
-                f'{flavor.name} asks for: {exc}') from exc
+                f'The devices that flavor {flavor.name} requests cannot be '
+                f'determined: {exc}') from exc
 
 
 def _get_flavor(context, name, project_id):
@@ -368,7 +368,7 @@ def _get_flavor(context, name, project_id):
             continue
         if flavor.is_public or project_id in flavor.projects:
             return flavor
-    raise exceptions.FlavorNotFound(f'There is no flavor {name}.')
+    raise exceptions.FlavorNotFound(f'There is no flavor {name!r}.')
 
 
 def _considered(cycle):

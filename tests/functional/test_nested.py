@@ -309,7 +309,7 @@ class TestPCIDevices(PCITestCase):
             messaging.ExpectedException, questions.explain, context,
             self.normal[1], self.api.project_id, 'user')
         self.assertRegex(str(caught.exc_info[1]),
-                         'which devices flavor normal-pci-1 asks for')
+                         'devices that flavor normal-pci-1 requests')
         self.flags(group='pci', alias=[ALIAS])
 
     def test_the_rest_is_held_during_a_notice(self):

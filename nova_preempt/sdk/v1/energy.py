@@ -83,8 +83,7 @@ class EnergyHost(_base.Resource):
             if found.name == self.id:
                 return found
         raise exceptions.NotFoundException(
-            f'No host {self.id!r} with a power state, figures or readings '
-            'was found.')
+            f'There is no host {self.id!r} with energy data.')
 
     def retry(self, session: adapter.Adapter) -> None:
         """Retry the boot of the host."""

@@ -59,7 +59,7 @@ class SchedulerEndpoint:
         self.calls.append((context, flavor, project_id, user_id,
                            availability_zone, host))
         if flavor == 'unknown':
-            raise exceptions.FlavorNotFound('no flavor unknown')
+            raise exceptions.FlavorNotFound("There is no flavor 'unknown'.")
         if flavor == 'broken':
             raise ZeroDivisionError('secret')
         if flavor == 'huge':
@@ -85,7 +85,7 @@ class SchedulerEndpoint:
         self.bound(flavors[0])
         self.calls.append((context, flavors, project_id, availability_zone))
         if 'unknown' in flavors:
-            raise exceptions.FlavorNotFound('no flavor unknown')
+            raise exceptions.FlavorNotFound("There is no flavor 'unknown'.")
         return [{'flavor': flavor, 'availability_zone': zone,
                  'preemptible': 3, 'normal': 7} for flavor in flavors
                 for zone in ([availability_zone] if availability_zone else
@@ -107,14 +107,17 @@ class EngineEndpoint:
     def simulate(self, context, server_uuid, project_id, reason):
         self.calls.append((context, server_uuid, project_id, reason))
         if server_uuid == self.normal:
-            raise exceptions.NotPreemptible('normal')
+            raise exceptions.NotPreemptible(
+                f'Server {server_uuid} is not preemptible.')
         if server_uuid == self.ending:
-            raise exceptions.AlreadyEnding('ending')
+            raise exceptions.AlreadyEnding(
+                f'Server {server_uuid} is already being evicted.')
         if server_uuid == self.locked:
             raise exceptions.CannotEnd('It is locked.')
         if self.servers.get(server_uuid) not in (
                 {project_id} if project_id else set('pq')):
-            raise exceptions.ServerNotFound('unknown')
+            raise exceptions.ServerNotFound(
+                f'There is no server {server_uuid}.')
         return make_uuid('simulated')
 
 

@@ -153,7 +153,7 @@ class TestCommands(ClientTestCase):
                 (('show', '../x?y=1'), 'The path is unknown.'),
                 (('list', '--all-projects'), 'Policy does not allow'),
                 (('list', '--marker', 'x'), "'marker'"),
-                (('explain', 'unknown'), 'there is no flavor'),
+                (('explain', 'unknown'), 'There is no flavor'),
                 (('simulate', make_uuid('p-normal')),
                  'is not preemptible.')):
             text = self.openstack('preemption', *arguments, code=1)

@@ -62,11 +62,11 @@ class TestSimulate(unittest.TestCase):
             'roles': ['member'], 'is_admin': False},
             decision.record['asked_by'])
         self.assertEqual('req-1', decision.request_id)
-        self.assertEqual('its owner asked for it', decision.reason)
+        self.assertEqual('its owner requested it', decision.reason)
         # It is no side of an administrator's project.
         decision = self.simulate('root', 'ops', ('admin', 'member'))
         self.assertEqual('', decision.project_id)
-        self.assertEqual('an administrator asked for it', decision.reason)
+        self.assertEqual('an administrator requested it', decision.reason)
         self.assertTrue(decision.record['asked_by']['is_admin'])
 
     def test_the_log_does_too(self):

@@ -110,7 +110,7 @@ class TestDevices(DevicesTestCase):
 
     def test_what_cannot_be_told(self):
         with self.assertRaisesRegex(
-                exceptions.NoAnswer, 'which devices flavor f asks for'):
+                exceptions.NoAnswer, 'The devices that flavor f requests'):
             self.spec(**{'pci_passthrough:alias': 'unknown:2'})
 
     def test_who_asks_for_none(self):
@@ -181,7 +181,7 @@ class TestDeviceProfiles(DevicesTestCase):
             each.resources for each in wanted.groups if each.suffix])
 
     def test_a_profile_that_is_not_there(self):
-        self.assert_no_answer('which devices flavor f asks for.*slow', 'slow')
+        self.assert_no_answer('flavor f requests.*slow', 'slow')
 
     def test_credentials_that_are_refused(self):
         self.log_in('theirs')
