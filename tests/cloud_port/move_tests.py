@@ -33,11 +33,11 @@ class MoveTests(server_tests.ServerTestCase):
             self.nova.live_migrate(self.server)
             self.reach(self.server, 'active', 'migrating')
             self.wait_for(lambda: self.held_by(self.server) == {'host2': 1})
+            self.wait_for(lambda: self.migration().dest_compute == 'host2')
             move = self.migration()
             self.assertEqual({'host1': 1}, self.held_by(move.uuid))
-            self.assertEqual(
-                (self.server, 'host1', 'host2'),
-                (move.instance_uuid, move.source_compute, move.dest_compute))
+            self.assertEqual((self.server, 'host1'),
+                             (move.instance_uuid, move.source_compute))
             self.assertEqual('host1', self.read(self.server).host)
             self.refusals_of(self.server, [
                 'stop', 'shelve', 'live_migrate', 'confirm_resize'])

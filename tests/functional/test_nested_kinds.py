@@ -11,9 +11,9 @@ import unittest
 
 from nova import context as nova_context
 from nova import objects
+from nova.compute import pci_placement_translator
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.functional import test_servers_resource_request as qos
-import os_traits
 from oslo_utils.fixture import uuidsentinel as uuids
 
 from nova_preempt.embedded import embedded_cloud
@@ -185,8 +185,9 @@ class TestDevices(KindsTestCase):
             (bound['hostname'], bound['device_rp_uuid']))
 
 
-@unittest.skipUnless(hasattr(os_traits, 'HW_PCI_ONE_TIME_USE'),
-                     'Nova 2025.1 knows no such devices')
+@unittest.skipUnless(
+    hasattr(pci_placement_translator.PciResourceProvider,
+            '_handle_one_time_use'), 'Nova 2025.1 knows no such devices')
 class TestDevicesUsedOnce(test_nested.PCITestCase):
     """Host "once" has one device, which stays reserved after its use."""
 
