@@ -15,7 +15,7 @@ from nova_preempt.cloud import boot_schema
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.cloud import nova_conf
 import nova_preempt.conf
-from nova_preempt.conf import values
+from nova_preempt.conf import option_checks
 from nova_preempt.db import connection
 
 CONF = nova_conf.CONF
@@ -40,7 +40,7 @@ def make_application(arguments=()):
     nova_preempt.conf.register_api_opts(CONF)
     nova_conf.read(CONF, ['nova-preempt-api', *arguments], configure_db=False,
                    init_rpc=False)
-    values.check(CONF, RULES)
+    option_checks.check(CONF, RULES)
     name_log(CONF)
     logging.setup(CONF, 'nova')
     load(CONF)

@@ -84,7 +84,7 @@ def _id(client, name):
     return name_lookup.id_by(client.find_backlog_request, 'request', name)
 
 
-class CreateRequest(base.Show):
+class CreateRequest(base.ShowCommand):
     """Create a request for servers that start when there is capacity"""
 
     options = (
@@ -119,7 +119,7 @@ class CreateRequest(base.Show):
                 compute_version=args.compute_version), **_wishes(args))
 
 
-class ListRequests(base.ListOfProjects):
+class ListRequests(base.ProjectListCommand):
     """List requests for servers, newest first"""
 
     call = 'backlog_requests'
@@ -145,7 +145,7 @@ class ListRequests(base.ListOfProjects):
         return {'user_id': args.user}
 
 
-class ShowRequest(base.Show):
+class ShowRequest(base.ShowCommand):
     """Show a request with its servers, and why it waits"""
 
     options = (_request(),)
@@ -154,7 +154,7 @@ class ShowRequest(base.Show):
         return client.get_backlog_request(_id(client, args.request))
 
 
-class SetRequest(base.Show):
+class SetRequest(base.ShowCommand):
     """Change an open request"""
 
     options = (
@@ -174,7 +174,7 @@ class SetRequest(base.Show):
             _id(client, args.request), **changes)
 
 
-class CancelRequests(base.Command):
+class CancelRequests(base.ActionCommand):
     """Cancel requests; keep their servers unless --servers is given"""
 
     options = (_request(nargs='+'), base.option(
@@ -187,7 +187,7 @@ class CancelRequests(base.Command):
                 _id(client, name), servers=args.servers, ignore_missing=False))
 
 
-class ShowStatistics(base.List):
+class ShowStatistics(base.ListCommand):
     """Show numbers of requests by class, and how long they waited"""
 
     options = (base.option(
@@ -206,7 +206,7 @@ class ShowStatistics(base.List):
         return [{**found.total, 'class': '(all)'}, *found.classes]
 
 
-class Report(base.Report):
+class ReportRunTimes(base.ReportCommand):
     """Show how much the requests of each class ran over time"""
 
     draw = plot.draw_availability
@@ -218,7 +218,7 @@ class Report(base.Report):
         return found['classes']
 
 
-class ListClasses(base.List):
+class ListServiceClasses(base.ListCommand):
     """List the classes of service, the most important first"""
 
     columns = {
@@ -232,7 +232,7 @@ class ListClasses(base.List):
         return client.backlog_classes()
 
 
-class ShowPlan(base.List):
+class ShowDispatchPlan(base.ListCommand):
     """Show which requests would start now, and on which hosts"""
 
     options = (

@@ -19,14 +19,14 @@ LOG = logging.getLogger(__name__)
 TIME = 'ISO 8601, UTC without an offset'
 
 
-class Json(columns.FormattableColumn):
+class JsonColumn(columns.FormattableColumn):
     """A nested value, indented in tables."""
 
     def human_readable(self):
         return json.dumps(self._value, indent=2, sort_keys=True)
 
 
-class Maybe(columns.FormattableColumn):
+class OptionalColumn(columns.FormattableColumn):
     """A value that may be None: empty in tables, null in JSON."""
 
     def human_readable(self):
@@ -67,7 +67,7 @@ INTERVAL = (
            help=f'Time before which they are ({TIME})'))
 
 
-class Options:
+class CommandWithOptions:
     """A command with declared arguments.
 
     :cvar options: results of option() and one_of(), in the order of the help
@@ -82,7 +82,7 @@ class Options:
         return parser
 
 
-class Command(Options, command.Command):
+class ActionCommand(CommandWithOptions, command.Command):
     """A command without output."""
 
     def take_action(self, args):
@@ -105,7 +105,7 @@ class Command(Options, command.Command):
                 f'{failed} of {len(names)} {kind} were not cancelled.')
 
 
-class Show(Options, command.ShowOne):
+class ShowCommand(CommandWithOptions, command.ShowOne):
     """A command that shows the resource or dict that ask() returns.
 
     :cvar for_people: whether tables show costs in seconds, and hide None
@@ -118,7 +118,7 @@ class Show(Options, command.ShowOne):
                      args if self.for_people else None)
 
 
-class List(Options, command.Lister):
+class ListCommand(CommandWithOptions, command.Lister):
     """A command that lists the items that ask() returns.
 
     :cvar columns: {heading: name of a field, or function of an item}
@@ -145,7 +145,7 @@ class List(Options, command.Lister):
                   for field in columns.values()) for item in items]
 
 
-class ListOfProjects(List):
+class ProjectListCommand(ListCommand):
     """A command that lists objects of projects, page by page.
 
     :cvar call: the name of the method of the client
@@ -188,7 +188,7 @@ class ListOfProjects(List):
 
 
 def of_projects(kind, whose='Of'):
-    """Return the common options of a ListOfProjects."""
+    """Return the common options of a ProjectListCommand."""
     return (
         option('--project', metavar='<project>',
                help=f'{whose} this project (name or id; administrators)'),
@@ -205,7 +205,7 @@ PLOT = option('--plot', metavar='<file>', type=plot.path,
                    '(pip install nova-preempt[report])')
 
 
-class Report(Show):
+class ReportCommand(ShowCommand):
     """A command that shows a report over time, and can draw it.
 
     :cvar draw: a function of plot
@@ -234,13 +234,13 @@ def drawn(draw, found, file):
     """
     try:
         draw(found, file)
-    except (plot.NoPlot, OSError) as exc:
+    except (plot.CannotPlot, OSError) as exc:
         raise exceptions.CommandError(str(exc)) from None
 
 
 def maybe(name):
     """Return a column of a field that may be None."""
-    return lambda item: Maybe(item.get(name))
+    return lambda item: OptionalColumn(item.get(name))
 
 
 def each(name, key):
@@ -260,8 +260,8 @@ def shown(item, args=None):
     if getattr(args, 'formatter', '') == 'table':
         item = _for_people(item)
     return zip(*sorted(
-        (name, Json(value) if isinstance(value, dict | list) else
-         Maybe(value)) for name, value in item.items()), strict=True)
+        (name, JsonColumn(value) if isinstance(value, dict | list) else
+         OptionalColumn(value)) for name, value in item.items()), strict=True)
 
 
 def _for_people(value):

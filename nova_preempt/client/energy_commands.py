@@ -8,7 +8,7 @@ from nova_preempt.client import plot
 _HOST = base.option('host', metavar='<host>')
 
 
-class ShowEnergy(base.Show):
+class ShowEnergy(base.ShowCommand):
     """Show power draw, sleeping hosts and savings"""
 
     options = (base.option(
@@ -26,7 +26,7 @@ def _figure(name):
     return lambda item: (item['figures'] or {}).get(name)
 
 
-class ListHosts(base.List):
+class ListHosts(base.ListCommand):
     """List hosts with their speed, power and power state"""
 
     columns = {
@@ -50,7 +50,7 @@ def _rank(item):
     return efficiency is None, -(efficiency or 0), item['name']
 
 
-class Report(base.Report):
+class ReportEnergy(base.ReportCommand):
     """Show power draw and savings over time"""
 
     draw = plot.draw_energy
@@ -62,7 +62,7 @@ class Report(base.Report):
         return [found]
 
 
-class RetryHost(base.Command):
+class RetryHostBoot(base.ActionCommand):
     """Retry the boot of a failed host"""
 
     options = (_HOST,)
@@ -71,7 +71,7 @@ class RetryHost(base.Command):
         client.retry_energy_host(args.host)
 
 
-class SetFigures(base.Show):
+class SetHostEfficiency(base.ShowCommand):
     """Set the speed and power of a host, replacing measured figures"""
 
     options = (
@@ -91,7 +91,7 @@ class SetFigures(base.Show):
             source=args.source))
 
 
-class UnsetFigures(base.Command):
+class UnsetHostEfficiency(base.ActionCommand):
     """Delete the measured figures of a host"""
 
     options = (_HOST,)

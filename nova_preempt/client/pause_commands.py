@@ -19,7 +19,7 @@ def _chosen(args):
     return WHAT if args.what == ALL else (args.what,)
 
 
-class ListPauses(base.List):
+class ListPauses(base.ListCommand):
     """List pauses, with reason and user"""
 
     columns = {'What': 'what', 'Since': 'since', 'Reason': 'reason',
@@ -30,7 +30,7 @@ class ListPauses(base.List):
         return client.pauses()
 
 
-class Pause(ListPauses):
+class PauseSubsystem(ListPauses):
     """Pause preemption, reservations, power control or the backlog at once
 
     Victims with notice keep running. Evictions that Nova was asked for go on.
@@ -44,7 +44,7 @@ class Pause(ListPauses):
         return [client.pause(what, args.reason) for what in _chosen(args)]
 
 
-class Resume(base.Command):
+class ResumeSubsystem(base.ActionCommand):
     """Resume what was paused"""
 
     options = (_WHAT,)

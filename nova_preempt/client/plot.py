@@ -13,7 +13,7 @@ _MOST_NAMES = 60
 _NOTHING = {'capacity': 0, 'used': 0, 'used_after': 0}
 
 
-class NoPlot(Exception):
+class CannotPlot(Exception):
     """A report cannot be drawn; the text has the reason."""
 
 
@@ -28,7 +28,8 @@ def path(text):
 def draw_energy(report, file):
     """Draw a report of energy into a file.
 
-    :raises NoPlot: matplotlib is not installed, or there is nothing to draw
+    :raises CannotPlot: matplotlib is not installed, or there is nothing to
+        draw
     :raises OSError: the file cannot be written
     """
     series = report['series']
@@ -124,10 +125,10 @@ def _empty_figure(found, why_none):
         import matplotlib.dates
         import matplotlib.figure
     except ImportError as exc:
-        raise NoPlot('To plot, matplotlib is needed: pip install '
-                     f'nova-preempt[report] ({exc})') from exc
+        raise CannotPlot('To plot, matplotlib is needed: pip install '
+                         f'nova-preempt[report] ({exc})') from exc
     if not found:
-        raise NoPlot(why_none)
+        raise CannotPlot(why_none)
     # Without pyplot, which needs a display.
     return matplotlib.figure.Figure(figsize=(10, 7), layout='constrained')
 

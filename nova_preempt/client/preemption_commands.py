@@ -15,15 +15,15 @@ _ZONE = base.option('--availability-zone', metavar='<zone>')
 
 def _of_server(name):
     """Return a column of the placed server, empty if it is unknown."""
-    return lambda item: base.Maybe((item['server'] or {}).get(name))
+    return lambda item: base.OptionalColumn((item['server'] or {}).get(name))
 
 
 def _cost_s(item):
     cost_us = item.get('cost_us')
-    return base.Maybe(None if cost_us is None else cost_us / 1e6)
+    return base.OptionalColumn(None if cost_us is None else cost_us / 1e6)
 
 
-class ListPreemptions(base.ListOfProjects):
+class ListPreemptions(base.ProjectListCommand):
     """List preemptions, newest first"""
 
     call = 'preemptions'
@@ -61,7 +61,7 @@ class ListPreemptions(base.ListOfProjects):
                 and name_lookup.server_id(self, args.victim)}
 
 
-class ShowPreemption(base.Show):
+class ShowPreemption(base.ShowCommand):
     """Show a preemption with its decision record"""
 
     options = (base.option('preemption', metavar='<preemption-id>'),)
@@ -70,7 +70,7 @@ class ShowPreemption(base.Show):
         return client.get_preemption(args.preemption)
 
 
-class Explain(base.Show):
+class PreviewPreemption(base.ShowCommand):
     """Show whom a new server of a flavor would preempt; none is evicted"""
 
     options = (
@@ -86,7 +86,7 @@ class Explain(base.Show):
             availability_zone=args.availability_zone, host=args.host))
 
 
-class Simulate(base.Show):
+class TriggerEviction(base.ShowCommand):
     """Evict a preemptible server as a preemption would, for tests
 
     The server gets its notice, and then the action of its flavor. This is no
@@ -107,7 +107,7 @@ def _by_status(name):
     return lambda item: format_columns.DictColumn(item[name])
 
 
-class ShowStatistics(base.List):
+class ShowStatistics(base.ListCommand):
     """Show numbers of preemptions by the flavor of the victims"""
 
     options = base.INTERVAL
@@ -125,7 +125,7 @@ class ShowStatistics(base.List):
         return [*found.flavors, {'flavor': 'total', **found.total}]
 
 
-class ShowChances(base.List):
+class ShowCapacityByFlavor(base.ListCommand):
     """Show how many servers of flavors would find capacity now"""
 
     options = (

@@ -63,7 +63,7 @@ def _id(client, name):
     return name_lookup.id_by(client.find_reservation, 'reservation', name)
 
 
-class CreateReservation(base.Show):
+class CreateReservation(base.ShowCommand):
     """Reserve whole hosts, at the earliest time that is possible"""
 
     options = (*_REQUEST, *_CHANGES)
@@ -72,7 +72,7 @@ class CreateReservation(base.Show):
         return client.create_reservation(**_requested(args), **_changes(args))
 
 
-class PreviewReservation(base.Show):
+class PreviewReservation(base.ShowCommand):
     """Show when and where hosts could be reserved; none is reserved"""
 
     options = _REQUEST
@@ -81,7 +81,7 @@ class PreviewReservation(base.Show):
         return client.preview_reservation(**_requested(args))
 
 
-class ListReservations(base.ListOfProjects):
+class ListReservations(base.ProjectListCommand):
     """List reservations, newest first"""
 
     call = 'reservations'
@@ -89,8 +89,7 @@ class ListReservations(base.ListOfProjects):
     options = (
         base.option('--status', metavar='<status>',
                     choices=argtypes.RESERVATION_STATUSES,
-                    help='pending, active, degraded, ended, cancelled or '
-                         'error'),
+                    help=', '.join(argtypes.RESERVATION_STATUSES)),
         base.option('--name', metavar='<name>'),
         base.option('--since', metavar='<time>', type=argtypes.time,
                     help=f'That end after this ({base.TIME})'),
@@ -103,12 +102,13 @@ class ListReservations(base.ListOfProjects):
                'Start': 'start_at', 'End': 'end_at', 'Quantity': 'quantity'}
     more_columns = {
         'Hosts': base.each('hosts', 'name'),
-        'Host Properties': lambda item: base.Json(item['host_properties']),
+        'Host Properties': lambda item: base.JsonColumn(
+            item['host_properties']),
         'End Action': 'end_action', 'Project': 'project_id',
         'Reason': 'reason'}
 
 
-class ShowReservation(base.Show):
+class ShowReservation(base.ShowCommand):
     """Show a reservation with its hosts"""
 
     options = (_reservation(),)
@@ -117,7 +117,7 @@ class ShowReservation(base.Show):
         return client.get_reservation(_id(client, args.reservation))
 
 
-class SetReservation(base.Show):
+class SetReservation(base.ShowCommand):
     """Change a reservation or its end"""
 
     options = (
@@ -133,7 +133,7 @@ class SetReservation(base.Show):
             _id(client, args.reservation), **changes)
 
 
-class DeleteReservations(base.Command):
+class DeleteReservations(base.ActionCommand):
     """Cancel reservations; an active reservation ends now"""
 
     options = (_reservation(nargs='+'),)

@@ -28,10 +28,10 @@ from nova_preempt import metrics
 from nova_preempt import rpc
 from nova_preempt.backlog import backlog_engine_tasks
 from nova_preempt.cloud import nova_conf
-from nova_preempt.cmd import check_options
+from nova_preempt.cmd import startup_option_rules
 import nova_preempt.conf
 from nova_preempt.conf import engine_tasks
-from nova_preempt.conf import values
+from nova_preempt.conf import option_checks
 from nova_preempt.engine import evictions
 from nova_preempt.engine import service
 from nova_preempt.handover import service_context
@@ -112,7 +112,7 @@ def reload(conf, good):
     In a thread: the code that the signal has interrupted may hold a lock that
     is needed here.
 
-    :param good: a nova_preempt.conf.values.LastValidValues
+    :param good: a nova_preempt.conf.option_checks.LastValidValues
     """
     threading.Thread(target=_reload, args=(conf, good), name='reload').start()
 
@@ -135,9 +135,9 @@ def main():
     nova_preempt.conf.register_opts(CONF)
     try:
         nova_conf.read(CONF, sys.argv, init_rpc=False)
-        values.check(CONF, check_options.ENGINE)
+        option_checks.check(CONF, startup_option_rules.ENGINE)
         nova_rpc.init(CONF)
-        good = values.LastValidValues(CONF)
+        good = option_checks.LastValidValues(CONF)
         logging.setup(CONF, 'nova')
         objects.register_all()
         engine = make_engine(CONF, sight=functools.partial(

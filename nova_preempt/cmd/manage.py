@@ -27,13 +27,13 @@ from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_conf
 from nova_preempt.cloud import placement_api
 from nova_preempt.cmd import arguments
-from nova_preempt.cmd import hand_back
+from nova_preempt.cmd import hand_back_to_nova
 from nova_preempt.cmd import purge
 from nova_preempt.cmd import rotate_keys
 from nova_preempt.cmd import trace_export
-from nova_preempt.cmd import verify_database
+from nova_preempt.cmd import verify_consistency
 import nova_preempt.conf
-from nova_preempt.conf import values
+from nova_preempt.conf import option_checks
 from nova_preempt.db import connection
 from nova_preempt.db import decisions as db_decisions
 from nova_preempt.db import pauses
@@ -174,9 +174,9 @@ def _parser():
                       help='print JSON with --open, too')
     show.set_defaults(run=_show)
 
-    verify_database.add_parser(groups)
+    verify_consistency.add_parser(groups)
     _add_pauses(groups)
-    hand_back.add_parser(groups)
+    hand_back_to_nova.add_parser(groups)
     rotate_keys.add_parsers(groups)
     trace_export.add_parsers(groups)
     return parser
@@ -190,7 +190,7 @@ def main(argv=None):
                     *(f'--config-dir={path}' for path in args.config_dir)]
     try:
         nova_conf.read(CONF, command_line, init_rpc=False)
-        values.check(CONF, _NOVA_RULES if args.needs_nova else _RULES)
+        option_checks.check(CONF, _NOVA_RULES if args.needs_nova else _RULES)
         if args.needs_tables:
             schema.check(db.Database(CONF))
         if args.needs_nova:

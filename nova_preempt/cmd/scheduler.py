@@ -23,9 +23,9 @@ import nova.conf
 
 from nova_preempt import exceptions
 from nova_preempt.cloud import nova_conf
-from nova_preempt.cmd import check_options
+from nova_preempt.cmd import startup_option_rules
 import nova_preempt.conf
-from nova_preempt.conf import values
+from nova_preempt.conf import option_checks
 
 CONF = nova.conf.CONF
 
@@ -36,8 +36,8 @@ def main():
     nova_preempt.conf.register_opts(CONF)
     try:
         nova_conf.read(CONF, sys.argv, configure_db=False, init_rpc=False)
-        values.check(CONF, check_options.SCHEDULER)
-        values.LastValidValues(CONF)
+        option_checks.check(CONF, startup_option_rules.SCHEDULER)
+        option_checks.LastValidValues(CONF)
     except exceptions.InvalidConfiguration as exc:
         print(f'nova-preempt-scheduler: {exc}', file=sys.stderr)
         return 1

@@ -10,7 +10,7 @@ import time
 
 from nova_preempt.cmd import arguments
 from nova_preempt.cmd import output_files
-from nova_preempt.cmd import simulation_files
+from nova_preempt.cmd import simulation_cloud_file
 from nova_preempt.cmd import simulation_policy
 from nova_preempt.cmd import simulation_sweep
 from nova_preempt.cmd.simulation_sweep import warn
@@ -228,7 +228,7 @@ def _generate(args):
 # -- simulations -------------------------------------------------------------
 
 def _run(args):
-    setup, workers = simulation_files.read_cloud(args.cloud)
+    setup, workers = simulation_cloud_file.read_cloud(args.cloud)
     policies = simulation_sweep.read_policies(
         [args.policy, *(args.compare or ())], workers)
     titles = [title for title, _ in policies]

@@ -13,7 +13,7 @@ import time
 
 from nova_preempt.cmd import arguments
 from nova_preempt.cmd import output_files
-from nova_preempt.cmd import simulation_files
+from nova_preempt.cmd import simulation_cloud_file
 from nova_preempt.cmd import simulation_policy
 from nova_preempt.simulator import summary_tables
 from nova_preempt.simulator import sweep
@@ -96,7 +96,7 @@ def read_policies(paths, workers):
 
 def run(args, trace_format, scale):
     """Run the sweep, and print the results."""
-    setup, workers = simulation_files.read_cloud(args.cloud)
+    setup, workers = simulation_cloud_file.read_cloud(args.cloud)
     # A worker may have another working directory.
     jobs = [
         sweep.Job({'trace': path, 'policy': title, 'seed': seed}, setup,

@@ -28,11 +28,11 @@ from nova_preempt.api import application_factory
 from nova_preempt.api import policy
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cloud import nova_conf
-from nova_preempt.cmd import check_options
 from nova_preempt.cmd import rotate_keys
+from nova_preempt.cmd import startup_option_rules
 from nova_preempt.cmd import status_flavors
 import nova_preempt.conf
-from nova_preempt.conf import values
+from nova_preempt.conf import option_checks
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import reservable_hosts as reservable
 from nova_preempt.db import reservations
@@ -85,9 +85,9 @@ class Checks(upgradecheck.UpgradeCommands):
     def _check_options(self):
         if not nova_conf.is_there(self._conf):
             return _failure(nova_conf.MISSING)
-        faults = values.find_faults(
-            self._conf, (*check_options.SCHEDULER, *check_options.ENGINE,
-                         *application_factory.RULES))
+        faults = option_checks.find_faults(self._conf, (
+            *startup_option_rules.SCHEDULER, *startup_option_rules.ENGINE,
+            *application_factory.RULES))
         return _failure('; '.join(faults)) if faults else None
 
     def _check_database(self):
@@ -249,7 +249,7 @@ class Checks(upgradecheck.UpgradeCommands):
     @property
     def _upgrade_checks(self):
         first = ('Options', functools.partial(_run, Checks._check_options)),
-        if not nova_conf.is_there(self._conf) or values.find_faults(
+        if not nova_conf.is_there(self._conf) or option_checks.find_faults(
                 self._conf, (our_rpc.check_transport,)):
             # The other checks would fail for the same reason.
             return first

@@ -55,7 +55,7 @@ def add_parsers(groups):
 
 def _export(args):
     cells = engine.get_cells()
-    export = Export(args.since, args.until, _hinted())
+    export = TraceExporter(args.since, args.until, _hinted())
     with contextlib.ExitStack() as stack:
         stream = sys.stdout
         if args.output:
@@ -75,7 +75,7 @@ def _hinted():
     return frozenset(preemptible_hints.get(db.Database(CONF)))
 
 
-class Export:
+class TraceExporter:
     """Makes the events of a trace.
 
     :param hinted: uuids of servers that are preemptible by a hint

@@ -20,7 +20,7 @@ from nova_preempt.conf import quota
 from nova_preempt.conf import reservation
 from nova_preempt.conf import reservation_blazar
 from nova_preempt.conf import rest_api
-from nova_preempt.conf import weights
+from nova_preempt.conf import weigher_multipliers
 
 
 def register_opts(conf):
@@ -43,7 +43,7 @@ def _register_others(conf):
     for module in (rest_api, backlog, benchmark_credentials, classes, database,
                    engine_tasks,
                    preemption, quota, reservation, reservation_blazar,
-                   weights):
+                   weigher_multipliers):
         module.register_opts(conf)
     # Nova's groups, if this process has them: by default keystoneauth waits
     # for a silent server for ever.

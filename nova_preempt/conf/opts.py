@@ -13,7 +13,7 @@ from nova_preempt.conf import quota
 from nova_preempt.conf import reservation
 from nova_preempt.conf import reservation_blazar
 from nova_preempt.conf import rest_api
-from nova_preempt.conf import weights
+from nova_preempt.conf import weigher_multipliers
 
 
 def list_opts():
@@ -30,5 +30,5 @@ def list_opts():
         (quota.GROUP, quota.OPTS),
         (reservation.GROUP, reservation.OPTS),
         (reservation_blazar.GROUP, reservation_blazar.list_opts()),
-        (weights.GROUP, weights.OPTS),
+        (weigher_multipliers.GROUP, weigher_multipliers.OPTS),
     ]

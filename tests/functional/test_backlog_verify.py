@@ -26,11 +26,11 @@ class TestVerify(test_backlog.BacklogTestCase):
         # Nova's fixtures have read the options and opened the databases.
         for name, value in (
                 ('nova_preempt.cloud.nova_conf.read', mock.Mock()),
-                ('nova_preempt.cmd.verify_database.keystone_trusts.Trusts',
+                ('nova_preempt.cmd.verify_consistency.keystone_trusts.Trusts',
                  lambda conf: self.trusts),
-                ('nova_preempt.cmd.verify_database.timeutils',
+                ('nova_preempt.cmd.verify_consistency.timeutils',
                  mock.Mock(utcnow=self.at)),
-                ('nova_preempt.cmd.verify_database.time', mock.Mock())):
+                ('nova_preempt.cmd.verify_consistency.time', mock.Mock())):
             self.useFixture(fixtures.MonkeyPatch(name, value))
 
     def verify(self):
@@ -108,7 +108,7 @@ class TestVerify(test_backlog.BacklogTestCase):
             backlog_store.change(self.db, uuid, backlog_model.OPEN, self.at(),
                                  tries=1)
 
-        with mock.patch('nova_preempt.cmd.verify_database.time') as time:
+        with mock.patch('nova_preempt.cmd.verify_consistency.time') as time:
             time.sleep.side_effect = work
             self.assertEqual(set(), self.verify())
 

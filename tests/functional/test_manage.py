@@ -115,7 +115,7 @@ class TestVerify(ManageTestCase):
                 server, consumer.allocations, None, consumer.project_id,
                 consumer.user_id)])
 
-        with mock.patch('nova_preempt.cmd.verify_database.time') as time:
+        with mock.patch('nova_preempt.cmd.verify_consistency.time') as time:
             time.sleep.side_effect = repair
             self.assert_clean()
 

@@ -34,8 +34,8 @@ class TestMain(unittest.TestCase):
                 scheduler.scheduler, 'main') as main, mock.patch.object(
                     scheduler, 'nova_conf'), mock.patch.object(
                         scheduler, 'CONF'), mock.patch.object(
-                            scheduler, 'check_options'), mock.patch.object(
-                                scheduler, 'values'):
+                            scheduler, 'startup_option_rules'
+                            ), mock.patch.object(scheduler, 'option_checks'):
             scheduler.main()
             name = service.SERVICE_MANAGERS['nova-scheduler']
         main.assert_called_once_with()

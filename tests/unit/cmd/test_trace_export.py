@@ -10,7 +10,7 @@ import unittest
 from unittest import mock
 
 from nova_preempt.cloud import placement_api
-from nova_preempt.cmd import simulation_files
+from nova_preempt.cmd import simulation_cloud_file
 from nova_preempt.cmd import trace_export
 from nova_preempt.core import model
 from nova_preempt.core import observed_server
@@ -38,7 +38,7 @@ def server(uuid, created_s, launched_s, ended_s, project='secret',
 class TestEvents(unittest.TestCase):
 
     def lines(self, *servers, **kwargs):
-        self.export = trace_export.Export(**kwargs)
+        self.export = trace_export.TraceExporter(**kwargs)
         stream = io.StringIO()
         native_format.write(stream, self.export.events(servers))
         return [json.loads(line) for line in stream.getvalue().splitlines()]
@@ -104,7 +104,7 @@ class TestCloud(unittest.TestCase):
             path = os.path.join(directory, 'cloud.yaml')
             with open(path, 'w', encoding='utf-8') as stream:
                 json.dump(found, stream)
-            setup, _ = simulation_files.read_cloud(path)
+            setup, _ = simulation_cloud_file.read_cloud(path)
         self.assertEqual([('host1', 1), ('host2', 2)],
                          [(kind.name, kind.count) for kind in setup.hosts])
         self.assertEqual(
@@ -152,12 +152,13 @@ class TestCloud(unittest.TestCase):
                     mock.patch.object(trace_export.host_services, 'list_nodes',
                                       return_value={'old', 'new'})):
             path = os.path.join(directory, 'cloud.yaml')
-            trace_export._write_cloud(path, {'c': None}, trace_export.Export())
-            setup, _ = simulation_files.read_cloud(path)
+            trace_export._write_cloud(path, {'c': None},
+                                      trace_export.TraceExporter())
+            setup, _ = simulation_cloud_file.read_cloud(path)
         self.assertEqual([1], [kind.count for kind in setup.hosts])
 
     def test_what_is_written_is_a_trace(self):
-        export = trace_export.Export()
+        export = trace_export.TraceExporter()
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, 'trace.jsonl')
             with open(path, 'w', encoding='utf-8') as stream:

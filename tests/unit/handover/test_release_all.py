@@ -10,7 +10,7 @@ from nova_preempt import db
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import placement_api
-from nova_preempt.cmd import hand_back as cmd
+from nova_preempt.cmd import hand_back_to_nova as cmd
 from nova_preempt.core import observed_server
 from nova_preempt.db import decisions
 from nova_preempt.handover import release_all

@@ -6,7 +6,7 @@ import time
 import unittest
 from unittest import mock
 
-from nova_preempt.cmd import verify_database
+from nova_preempt.cmd import verify_consistency
 from tests.cloud import invariant_watch
 
 
@@ -56,4 +56,4 @@ class TestInvariantWatch(unittest.TestCase):
 
     def test_kinds_are_those_of_verify(self):
         self.assertLessEqual(invariant_watch.ALWAYS,
-                             set(verify_database.KINDS))
+                             set(verify_consistency.KINDS))

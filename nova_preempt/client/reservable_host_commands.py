@@ -13,7 +13,7 @@ _HOST = base.option('host', metavar='<host>')
 _PROJECT = base.option('project', metavar='<project>', help='Name or id')
 
 
-class ListHosts(base.List):
+class ListHosts(base.ListCommand):
     """List hosts and their reservations (administrators)"""
 
     options = (base.LIMIT, base.option(
@@ -27,13 +27,13 @@ class ListHosts(base.List):
     more_columns = {
         'Servers': 'running_servers',
         'FLOPS per Watt': base.maybe('flops_per_watt'),
-        'Properties': lambda item: base.Json(item['properties'])}
+        'Properties': lambda item: base.JsonColumn(item['properties'])}
 
     def ask(self, client, args):
         return client.hosts(max_items=args.limit, marker=args.marker)
 
 
-class ShowHost(base.Show):
+class ShowHost(base.ShowCommand):
     """Show a host, its properties and reservations (administrators)"""
 
     options = (_HOST,)
@@ -42,7 +42,7 @@ class ShowHost(base.Show):
         return client.get_host(args.host)
 
 
-class SetHost(base.Show):
+class SetHost(base.ShowCommand):
     """Set whether a host is reservable, and properties (administrators)"""
 
     options = (
@@ -77,7 +77,7 @@ class SetHost(base.Show):
         return client.update_host(args.host, **changes)
 
 
-class ListProperties(base.List):
+class ListHostProperties(base.ListCommand):
     """List the properties of hosts that can be asked for"""
 
     columns = {
@@ -90,7 +90,7 @@ class ListProperties(base.List):
         return client.properties()
 
 
-class SetProperty(base.Show):
+class SetPropertyVisibility(base.ShowCommand):
     """Hide a property of hosts from users, or show it (administrators)"""
 
     options = (
@@ -105,7 +105,7 @@ class SetProperty(base.Show):
         return client.update_property(args.property, hidden=args.hidden)
 
 
-class ShowLimits(base.Show):
+class ShowProjectLimits(base.ShowCommand):
     """Show how much a project may reserve"""
 
     options = (base.option(
@@ -121,7 +121,7 @@ class ShowLimits(base.Show):
                 'Name the project: that of the token is not known.') from None
 
 
-class SetLimits(base.Show):
+class SetProjectLimits(base.ShowCommand):
     """Give a project limits of its own (administrators)
 
     -1 is no limit. Limits that are not named stay as they are.
@@ -158,7 +158,7 @@ class SetLimits(base.Show):
         return client.set_reservation_limits(project_id, **{**own, **wanted})
 
 
-class UnsetLimits(base.Command):
+class UnsetProjectLimits(base.ActionCommand):
     """Unset the limits of a project (administrators)"""
 
     options = (_PROJECT,)

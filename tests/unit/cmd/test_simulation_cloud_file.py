@@ -6,7 +6,7 @@ import os
 import pathlib
 from unittest import mock
 
-from nova_preempt.cmd import simulation_files
+from nova_preempt.cmd import simulation_cloud_file
 from nova_preempt.cmd import simulation_policy
 from nova_preempt.core import costs
 from nova_preempt.core.model import Inventory
@@ -18,7 +18,7 @@ from tests.unit.cmd import simulation
 class TestCloud(simulation.Case):
 
     def test_all_of_it(self):
-        found, workers = simulation_files.read_cloud(self.cloud)
+        found, workers = simulation_cloud_file.read_cloud(self.cloud)
         self.assertEqual(2, workers)
         self.assertFalse(found.spread)
         self.assertEqual((simulation_settings.HostKind('a', 2, {
@@ -39,7 +39,7 @@ class TestCloud(simulation.Case):
         self.assertEqual('constant:3', found.delays.shelve.text)
 
     def test_the_one_in_the_documentation(self):
-        found, _ = simulation_files.read_cloud(str(
+        found, _ = simulation_cloud_file.read_cloud(str(
             pathlib.Path(__file__).parents[3] / 'doc' / 'source'
             / 'simulating-cloud.yaml'))
         self.assertEqual(120, sum(kind.count for kind in found.hosts))
@@ -73,7 +73,7 @@ class TestCloud(simulation.Case):
             with self.subTest(why):
                 path = self.write('bad.yaml', content)
                 with self.assertRaises(checked_yaml.BadFile) as raised:
-                    simulation_files.read_cloud(path)
+                    simulation_cloud_file.read_cloud(path)
                 self.assertIn(why, str(raised.exception))
 
 

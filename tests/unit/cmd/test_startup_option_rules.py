@@ -12,9 +12,9 @@ import nova.conf.scheduler
 from oslo_config import cfg
 
 from nova_preempt.api import application_factory
-from nova_preempt.cmd import check_options
+from nova_preempt.cmd import startup_option_rules
 import nova_preempt.conf
-from nova_preempt.conf import values
+from nova_preempt.conf import option_checks
 from tests import processes
 
 _MODULE = 'nova_preempt.cmd.'
@@ -137,7 +137,8 @@ class TestFaults(FileTestCase):
 
     def assert_faults(self, cases, rules, others=''):
         for text, begin in cases:
-            found = values.find_faults(self.read(f'{others}{text}'), rules)
+            found = option_checks.find_faults(self.read(f'{others}{text}'),
+                                              rules)
             with self.subTest(text):
                 self.assertEqual([begin], [item[:len(begin)]
                                            for item in found])
@@ -146,12 +147,12 @@ class TestFaults(FileTestCase):
 
     def test_of_all_services(self):
         self.assert_faults((*VALUES, *RULES, *TRANSPORT, *OF_SCHEDULER),
-                           check_options.SCHEDULER)
+                           startup_option_rules.SCHEDULER)
 
     def test_of_the_engine(self):
         self.assert_faults((*VALUES, *RULES, *TRANSPORT, *SECRETS,
                             *OF_ENGINE),
-                           check_options.ENGINE, CREDENTIALS)
+                           startup_option_rules.ENGINE, CREDENTIALS)
 
     def test_of_the_api(self):
         self.assert_faults((*VALUES, *TRANSPORT, *SECRETS, *OF_API),
@@ -159,8 +160,9 @@ class TestFaults(FileTestCase):
 
     def test_defaults_are_fine(self):
         conf = self.read('')
-        for rules in (check_options.SCHEDULER, application_factory.RULES):
-            self.assertEqual([], values.find_faults(conf, rules))
+        for rules in (startup_option_rules.SCHEDULER,
+                      application_factory.RULES):
+            self.assertEqual([], option_checks.find_faults(conf, rules))
 
 
 class TestLastValidValues(FileTestCase):
@@ -172,10 +174,11 @@ class TestLastValidValues(FileTestCase):
             module.register_opts(conf)
         conf(['--config-file', self.write(
             '[preemption]\nactions = shelve\nmigrate_timeout_s = 5')])
-        good = values.LastValidValues(conf)
+        good = option_checks.LastValidValues(conf)
         self.write('[preemption]\nactions = shelve,explode\n'
                    'migrate_timeout_s = 7')
-        with self.assertLogs('nova_preempt.conf.values', 'ERROR') as logs:
+        with self.assertLogs('nova_preempt.conf.option_checks',
+                             'ERROR') as logs:
             conf.mutate_config_files()
         self.assertIn('[preemption]actions keeps its value: Valid values are',
                       logs.output[0])
