@@ -28,6 +28,9 @@ def make_parser():
     parser.add_argument('--evictions', action='store_true',
                         help='operations that lead to many evictions; '
                              'those of odd seeds do in any case')
+    parser.add_argument('--rooms',
+                        help='with commas: reservations, power; drawn by the '
+                             'seed')
     parser.add_argument('--hosts', type=int, default=4,
                         help='how many the cloud has; 4')
     parser.add_argument('--rate', type=float,
@@ -75,12 +78,12 @@ class Explorer:
         preparation.prepare()
         from tests.exploration import explore
         from tests.exploration import mended_faults
-        from tests.exploration import operations
+        from tests.exploration import rooms
         from tests.exploration import world
         world.World.HOSTS, world.World.RATE = args.hosts, args.rate
         self._args = args
         self._explore = explore
-        self._operations = operations
+        self._rooms = rooms
         self._faults = mended_faults
 
     def run(self, seeds):
@@ -108,10 +111,12 @@ class Explorer:
 
     def _run_one(self, seed):
         args = self._args
-        chosen = self._operations.draw(
-            seed, args.operations,
-            self._operations.EVICTIONS if args.evictions or seed % 2
-            else None)
+        rooms = self._rooms.draw(seed) if args.rooms is None else tuple(
+            filter(None, args.rooms.split(',')))
+        settings = self._rooms.draw_settings(seed, rooms)
+        chosen = self._rooms.draw_operations(
+            seed, args.operations, rooms,
+            args.evictions or bool(seed // (2 if rooms else 1) % 2))
         if args.only is not None:
             wanted = {int(number) for number in args.only.split(',')
                       if number}
@@ -126,21 +131,21 @@ class Explorer:
         with self._faults.put_back(args.fault):
             failure = self._explore.Exploration(
                 seed, chosen, trace if args.trace or args.digest else None,
-                faults=not args.no_failures).run()
+                faults=not args.no_failures, settings=settings).run()
             if args.digest:
                 print(f'seed {seed}: {digest.hexdigest()}')
             if failure is not None:
-                self._tell(failure)
+                self._tell(failure, settings)
         return failure is not None
 
-    def _tell(self, failure):
+    def _tell(self, failure, settings):
         args = self._args
         text = failure.text.strip()
         print(f'seed {failure.seed}: {failure.kind}: '
               f'{text if args.trace else text.splitlines()[-1]}', flush=True)
         if not args.no_shortening and args.only is None:
-            failure = self._explore.shorten(failure,
-                                            faults=not args.no_failures)
+            failure = self._explore.shorten(
+                failure, faults=not args.no_failures, settings=settings)
             print(f'  {len(failure.operations)} operations are enough: '
                   f'{failure.text.strip().splitlines()[-1]}')
         numbers = ','.join(str(each.number) for each in failure.operations)
@@ -149,6 +154,7 @@ class Explorer:
               f'--only {numbers} --trace'
               + (f' --rate {args.rate}' if args.rate else '')
               + (' --evictions' if args.evictions else '')
+              + (f' --rooms {args.rooms}' if args.rooms is not None else '')
               + (f' --fault {args.fault}' if args.fault else ''), flush=True)
 
 

@@ -5,6 +5,8 @@
 from collections.abc import Iterator, Mapping
 import dataclasses
 
+from nova_preempt.core.energy import power_steps
+
 #: Statuses of a decision that somebody works on.
 OPEN = frozenset(("intent", "claimed", "rolling_back"))
 
@@ -41,12 +43,16 @@ class Host:
 
     :ivar allocations: {uuid of a consumer: {class: amount}}
     :ivar is_off: whether it was powered off, or is just being
+    :ivar power: its recorded state, one of energy.power_steps.STATES
+    :ivar is_closed: whether we have disabled its compute service
     """
 
     name: str
     capacity: Mapping[str, int]
     allocations: Mapping[str, Mapping[str, int]]
     is_off: bool = False
+    power: str = power_steps.ON
+    is_closed: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -185,3 +191,8 @@ class Snapshot:
         """Return the consumers that hold space for open decisions."""
         return {uuid for each in self.open_decisions()
                 for uuid in each.stand_ins}
+
+    def hosts_of(self, consumer: str) -> list[str]:
+        """Return the names of the hosts that a consumer has space on."""
+        return [host.name for host in self.hosts
+                if consumer in host.allocations]

@@ -12,6 +12,7 @@ import dataclasses
 import inspect
 
 from nova_preempt.core import record_invariants
+from nova_preempt.core import service_invariants
 from nova_preempt.core import space_invariants
 from nova_preempt.core.cloud_snapshot import Snapshot
 
@@ -42,10 +43,11 @@ class Invariant:
         return inspect.cleandoc(self.find.__doc__ or "").partition("\n")[0]
 
 
+_SOURCES = (space_invariants, record_invariants, service_invariants)
 ALL = (
-    *map(Invariant, (*space_invariants.ALWAYS, *record_invariants.ALWAYS)),
-    *(Invariant(find, is_at_rest=True) for find in (
-        *space_invariants.AT_REST, *record_invariants.AT_REST)))
+    *(Invariant(find) for source in _SOURCES for find in source.ALWAYS),
+    *(Invariant(find, is_at_rest=True) for source in _SOURCES
+      for find in source.AT_REST))
 
 
 def breaches(snapshot: Snapshot, is_at_rest: bool = False) -> list[str]:

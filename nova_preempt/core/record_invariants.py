@@ -129,71 +129,11 @@ def one_engine_acts(snapshot: Snapshot) -> Iterator[str]:
         yield ", ".join(sorted(snapshot.leaders)) + " act together"
 
 
-def hosts_with_guests_are_on(snapshot: Snapshot) -> Iterator[str]:
-    """A host with a guest is never off.
-
-    The server would be cut off.
-    """
-    off = {host.name for host in snapshot.hosts if host.is_off}
-    for server in snapshot.servers.values():
-        if server.guest_on in off and not server.is_deleted:
-            yield f"{server.guest_on} is off with {server.uuid} on it"
-
-
-def hosts_are_reserved_once(snapshot: Snapshot) -> Iterator[str]:
-    """A host belongs to one reservation at a time.
-
-    It would be promised twice.
-    """
-    count = Counter(host for each in snapshot.reservations
-                    if each.is_due for host in each.hosts)
-    for name, number in sorted(count.items()):
-        if number > 1:
-            yield f"{name} is in {number} reservations"
-
-
-def reserved_hosts_are_empty(snapshot: Snapshot) -> Iterator[str]:
-    """A reservation that has begun has no strangers on its hosts, or says so.
-
-    Its owner finds them occupied.
-    """
-    owners = {name: each for each in snapshot.reservations
-              if each.is_due and not each.says for name in each.hosts}
-    for server in snapshot.servers.values():
-        each = owners.get(server.guest_on)
-        if each is not None and not server.is_deleted and (
-                server.uuid not in each.may_use):
-            yield (f"{server.uuid} is on {server.guest_on}, which "
-                   f"reservation {each.uuid} has")
-
-
-def requests_start_once(snapshot: Snapshot) -> Iterator[str]:
-    """A request has no more servers than it asks for.
-
-    Its project pays for each.
-    """
-    for each in snapshot.requests:
-        if len(each.servers) > each.count:
-            yield (f"request {each.uuid} has {len(each.servers)} servers "
-                   f"instead of {each.count}")
-
-
-def trusts_have_a_request(snapshot: Snapshot) -> Iterator[str]:
-    """A trust belongs to a request that is not over.
-
-    It lets the service act for a user who expects nothing any more.
-    """
-    wanted = {each.trust for each in snapshot.requests if not each.is_over}
-    for trust in sorted(snapshot.trusts - wanted):
-        yield f"trust {trust} belongs to no request that waits"
-
-
 #: Hold at every moment.
 ALWAYS = (
     victims_end_once, done_is_done, one_decision_a_server, limits_are_kept,
-    one_engine_acts, hosts_with_guests_are_on, hosts_are_reserved_once)
+    one_engine_acts)
 #: Hold once nothing is under way: no fault, no request, no eviction.
 AT_REST = (
     victims_are_as_recorded, notices_are_withdrawn, our_locks_are_removed,
-    kept_run_again, reserved_hosts_are_empty, requests_start_once,
-    trusts_have_a_request)
+    kept_run_again)

@@ -168,7 +168,8 @@ class MemoryServerTestCase(MemoryPlacementTestCase):
         return found
 
     def set_up(self, host, is_up):
-        self.memory.hosts[host].is_up = is_up
+        self.memory.hosts[host].change(is_failing=not is_up)
+        self.memory.hosts[host].forced_down = not is_up
 
     def node(self, host):
         return self.memory.hosts[host].uuid

@@ -30,13 +30,14 @@ from oslo_utils import timeutils
 
 from tests.exploration import nova_moves
 from tests.exploration import nova_servers
+from tests.exploration import nova_states
 from tests.exploration import requests
 
 #: Where a server can be shelved, and the like.
 SHELVABLE = ('active', 'stopped', 'paused', 'suspended')
 
 
-class MemoryNova(nova_moves.Moves):
+class MemoryNova(nova_moves.Moves, nova_states.States):
     """All of Nova but its scheduler.
 
     :param loop: a tasks.Loop
@@ -127,7 +128,7 @@ class MemoryNova(nova_moves.Moves):
         if server.deleted:
             self.free(server.uuid)
             return
-        while not host.is_up:
+        while not host.runs:
             self._take('cast')
             if server.deleted:
                 return
@@ -267,10 +268,6 @@ class MemoryNova(nova_moves.Moves):
     def _still(self, server, task_state):
         return not server.deleted and server.task_state == task_state
 
-    def _until_up(self, server):
-        while server.host and not self.hosts[server.host].is_up:
-            self._take('cast')
-
     def _shelve(self, server):
         self._until_up(server)
         self._take('shelve')
@@ -323,6 +320,7 @@ class MemoryNova(nova_moves.Moves):
             self.free(server.uuid)
             return
         self._take('cast')
+        self._until_runs(host)
         if not self._still(server, 'unshelving'):
             self.free(server.uuid)
             return
@@ -338,56 +336,6 @@ class MemoryNova(nova_moves.Moves):
             return
         self._save(server, vm_state='active', task_state=None,
                    launched_at=self.now())
-
-    def act_stop(self, server, is_admin):
-        self._check_built(server)
-        self.check(server, ('active', 'error'), is_admin=is_admin)
-        self._simple(server, 'powering-off', 'stopped')
-
-    def act_start(self, server, is_admin):
-        self._check_built(server)
-        self.check(server, ('stopped',), is_admin=is_admin)
-        self._simple(server, 'powering-on', 'active')
-
-    @staticmethod
-    def _check_built(server):
-        if server.cell is None:
-            raise nova_exc.NotFound(404)
-
-    def act_pause(self, server, is_admin):
-        self.check(server, ('active',), is_admin=is_admin)
-        self._simple(server, 'pausing', 'paused')
-
-    def act_unpause(self, server, is_admin):
-        self.check(server, ('paused',), is_admin=is_admin)
-        self._simple(server, 'unpausing', 'active')
-
-    def _simple(self, server, task_state, vm_state):
-        if server.host is None:
-            raise nova_exc.Conflict(409, 'it is not ready')
-        self._save(server, task_state=task_state)
-
-        def run(server):
-            self._until_up(server)
-            self._take(task_state)
-            if self._still(server, task_state):
-                self._save(server, task_state=None, **(
-                    {} if self.fails(task_state) else {'vm_state': vm_state}))
-
-        self._start(task_state, server, run)
-
-    def act_lock(self, server, is_admin, reason=None):
-        if server.locked and not is_admin:
-            return False          # it changes nothing, and is not recorded
-        self._save(server, locked=True,
-                   locked_by='admin' if is_admin else 'owner',
-                   locked_reason=reason or server.locked_reason)
-        return True
-
-    def act_unlock(self, server, is_admin):
-        if server.locked_by == 'admin' and not is_admin:
-            raise nova_exc.Forbidden(403, 'an administrator has locked it')
-        self._save(server, locked=False, locked_by=None, locked_reason=None)
 
     # -- answers to nova_preempt -----------------------------------------
 

@@ -66,7 +66,7 @@ class Client:
     def _enable(self, uuid):
         def write():
             host = self._host(uuid)
-            host.disabled, host.disabled_reason = False, ''
+            host.disabled, host.disabled_reason = False, None
         self._world.call('nova', f'enable {uuid[:8]}', write)
 
     def _list(self, make):
@@ -80,7 +80,7 @@ class Client:
                 'zone': 'nova', 'state': 'up' if host.is_up else 'down',
                 'status': 'disabled' if host.disabled else 'enabled',
                 'disabled_reason': host.disabled_reason,
-                'forced_down': False,
+                'forced_down': host.forced_down,
                 'updated_at': self._world.nova.now().isoformat()}
 
     def _hypervisor(self, host):

@@ -16,11 +16,17 @@ class Moves:
         self._start('live migration', server, self._live_migrate)
 
     def _live_migrate(self, server):
+        if not self._still(server, 'migrating'):
+            return
+        if not self.hosts[server.host].is_up:
+            self._save(server, task_state=None)
+            return
         move = self._begin_move(server, 'live_migrate', 'migrating')
         if move is None:
             return
         self._take('live migration')
-        if not self._still(server, 'migrating') or self.fails('migration'):
+        if not self._still(server, 'migrating') or (
+                not self._may_move(move) or self.fails('migration')):
             self._end_move(server, move, back=True)
             return
         source = server.guest
@@ -29,6 +35,13 @@ class Moves:
                    guest=move.target, task_state=None)
         self.loop.tell('nova moved', server.uuid[:8], source, move.target)
         self._empty(move.uuid)
+
+    def _may_move(self, move):
+        """Whether both compute services answer."""
+        if self.hosts[move.source].runs and self.hosts[move.target].runs:
+            return True
+        self.loop.sleep(nova_servers.DOWN_S)
+        return False
 
     def _begin_move(self, server, operation, task_state):
         move = nova_servers.Migration(
@@ -82,6 +95,8 @@ class Moves:
         if not self._still(server, 'resize_prep'):
             self._end_move(server, move, back=True)
             return
+        self._until_runs(move.target)
+        self._until_runs(move.source)
         self._save(server, task_state='resize_migrating')
         self._take('resize')
         if not self._still(server, 'resize_migrating') or (
@@ -106,6 +121,7 @@ class Moves:
         self._start('confirm', server, self._confirm, move)
 
     def _confirm(self, server, move):
+        self._until_runs(move.source)
         self._take('confirm')
         self._empty(move.uuid)
         if not server.deleted and server.vm_state == 'resized':
@@ -119,6 +135,8 @@ class Moves:
         self._start('revert', server, self._revert, move)
 
     def _revert(self, server, move):
+        self._until_runs(move.target)
+        self._until_runs(move.source)
         self._take('revert')
         if not self._still(server, 'resize_reverting'):
             self.free(move.uuid)

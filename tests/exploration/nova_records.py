@@ -5,6 +5,7 @@ Replaces class methods of nova.objects for as long as an exploration runs.
 """
 
 import contextlib
+import datetime
 import types
 from unittest import mock
 
@@ -183,9 +184,10 @@ class Records:
     def _service(self, host):
         return types.SimpleNamespace(
             uuid=host.uuid, host=host.name, disabled=host.disabled,
-            disabled_reason=host.disabled_reason, forced_down=not host.is_up,
-            last_seen_up=self._nova.now(), binary='nova-compute',
-            is_up=host.is_up)
+            disabled_reason=host.disabled_reason,
+            forced_down=host.forced_down, binary='nova-compute',
+            last_seen_up=datetime.datetime.fromtimestamp(
+                host.reported_s, datetime.timezone.utc), is_up=host.is_up)
 
     def migration(self, context, uuid):
         found = self._nova.migrations.get(uuid)

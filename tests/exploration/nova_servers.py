@@ -79,17 +79,60 @@ class Server(_Loaded):
         return requests.amounts(self.flavor)
 
 
+#: How often a compute service reports, how soon after its start, and after how
+#: long without a report it counts as down, in seconds, as Nova's defaults say.
+REPORT_S, FIRST_REPORT_S, DOWN_S = 10, 5, 60
+
+
 @dataclasses.dataclass(eq=False)
 class Host:
-    """A host, its node, and its compute service."""
+    """A host, its node, and its compute service.
+
+    :ivar clock: returns the time in seconds
+    :ivar has_system: whether its operating system runs
+    :ivar is_failing: whether its compute service does not run even so
+    """
 
     uuid: str
     name: str
     cell: str
     amounts: dict
-    is_up: bool = True
+    clock: object = float
     disabled: bool = False
-    disabled_reason: str = ''
+    disabled_reason: str | None = None
+    forced_down: bool = False
+    has_system: bool = True
+    is_failing: bool = False
+    _began_s: float = -FIRST_REPORT_S
+    _reported_s: float = 0.0
+
+    @property
+    def runs(self):
+        """Whether its compute service runs, whatever Nova knows of it."""
+        return self.has_system and not self.is_failing
+
+    @property
+    def reported_s(self):
+        """When its compute service reported last."""
+        age_s = self.clock() - self._began_s - FIRST_REPORT_S
+        if not self.runs or age_s < 0:
+            return self._reported_s
+        return self.clock() - age_s % REPORT_S
+
+    @property
+    def is_up(self):
+        """Whether Nova takes its compute service to be up."""
+        return not self.forced_down and (
+            self.clock() - self.reported_s <= DOWN_S)
+
+    def change(self, **values):
+        """Set has_system or is_failing, which may start or stop its service.
+        """
+        before, self._reported_s = self.runs, self.reported_s
+        for name, value in values.items():
+            setattr(self, name, value)
+        if self.runs and not before:
+            self._began_s = self.clock()
 
 
 @dataclasses.dataclass

@@ -12,7 +12,7 @@ from oslo_messaging import opts as messaging_opts
 import sqlalchemy as sa
 
 from nova_preempt import db
-from nova_preempt import exceptions
+from nova_preempt import rpc
 from nova_preempt.cloud import cell_calls
 from nova_preempt.cmd import engine as engine_cmd
 import nova_preempt.conf
@@ -20,8 +20,10 @@ from nova_preempt.db import models
 from nova_preempt.db import schema
 from nova_preempt.reservation import lease_cache
 from nova_preempt.reservation import reservation_schedule
+from nova_preempt.reservation import reservation_service
 from nova_preempt.scheduler import manager
 from nova_preempt.scheduler.filters import reservation_filter
+from tests.exploration import machines
 from tests.exploration import nova_records
 from tests.exploration import tasks
 
@@ -294,18 +296,10 @@ class Api(_Process):
 
     def begin(self):
         self.schedule = reservation_schedule.Schedule(
-            CONF, database(), self)
+            CONF, database(), rpc.EngineClient(rpc.get_transport(CONF)))
 
     def run(self):
         pass
-
-    def find_hosts(self, context, host_properties):
-        """Ask an engine over the bus, as rpc.EngineClient does."""
-        alive = [each for each in self.world.engines if each.is_serving]
-        self.world.seam('bus', 'find hosts')
-        if not alive:
-            raise exceptions.NoAnswer('no engine is there')
-        return alive[0].engine.inventory.find_hosts(host_properties)
 
 
 class Engine(_Process):
@@ -316,13 +310,20 @@ class Engine(_Process):
         engine = engine_cmd.make_engine(
             CONF, cells=lambda: {cell.uuid: cell for cell
                                  in self.world.cells.values()},
-            trusts=mock.Mock(), sight=lambda: '')
+            driver=machines.Driver(self.world, CONF), trusts=mock.Mock(),
+            sight=lambda: '')
         # Rooms that are off have nothing to do.
         engine._timed = [work for work in engine._timed
                          if work.tasks[0][0].split(':')[0]
-                         in self.world.rooms]
+                         in self.world.works]
         self.engine = engine
         self.parts = engine.parts
 
     def run(self):
         self.engine.run()
+
+    def endpoints(self):
+        """Return what serves RPC."""
+        return (reservation_service.HostInventoryEndpoint(
+            self.engine.inventory), *self.engine.power.endpoints,
+            *self.engine.backlog.endpoints)

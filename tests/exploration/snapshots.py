@@ -9,12 +9,15 @@ from nova_preempt.core import cloud_snapshot
 from nova_preempt.core import eligibility
 from nova_preempt.core import times
 from nova_preempt.core import victim_status
+from nova_preempt.core.energy import power_steps
 from nova_preempt.core.eviction import eviction_steps
 from nova_preempt.core.reservation import reservation_model
 from nova_preempt.db import decision_owners
+from nova_preempt.db import energy_store
 from nova_preempt.db import reservations
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import stopped_victims
+from tests.exploration import machines
 from tests.exploration import processes
 
 #: Statuses of migrations that hold space.
@@ -53,7 +56,7 @@ class Watcher:
         self._noticed_s = {}      # server: when it was told last
         self._begun = set()       # requests that have asked a server to end
         self._paused_since_s = None
-        self._found = (), {}
+        self._found = (), {}, {}
         self._read_at = -1        # world.writes when that was read
 
     def act(self, method, uuid):
@@ -182,17 +185,14 @@ class Watcher:
             self._read_at = world.writes
             self._found = self._read(lambda database: (
                 db.Decisions(database).get_decisions(),
-                decision_owners.get_leases(database)))
-        found, leases = self._found
+                decision_owners.get_leases(database),
+                energy_store.get_power(database)))
+        found, leases, powers = self._found
         return cloud_snapshot.Snapshot(
             servers={uuid: self._server(server)
                      for uuid, server in world.nova.servers.items()},
-            hosts=tuple(cloud_snapshot.Host(
-                provider.name, {name: item['total'] for name, item
-                                in provider.inventories.items()},
-                {uuid: dict(amounts) for uuid, amounts
-                 in provider.allocations.items()})
-                for provider in world.placement.providers.values()),
+            hosts=tuple(self._host(provider, powers) for provider
+                        in world.placement.providers.values()),
             moves=frozenset(
                 uuid for uuid, move in world.nova.migrations.items()
                 if move.status in _MOVING),
@@ -200,6 +200,19 @@ class Watcher:
                 each.owner and leases.get(each.owner))) for each in found),
             reservations=tuple(map(self._reservation, self.reservations())),
             acts=acts, limits=tuple(_budgets(found)))
+
+    def _host(self, provider, powers):
+        name = provider.name
+        host = self._world.nova.hosts[name]
+        return cloud_snapshot.Host(
+            name, {key: item['total'] for key, item
+                   in provider.inventories.items()},
+            {uuid: dict(amounts) for uuid, amounts
+             in provider.allocations.items()},
+            is_off=self._world.machines.of[name].state != machines.ON,
+            power=powers[name].state if name in powers else power_steps.ON,
+            is_closed=host.disabled and (host.disabled_reason or ''
+                                         ).startswith(power_steps.REASON))
 
     def reservations(self):
         """Return the reservation_model.Reservations, if they are on."""

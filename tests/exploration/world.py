@@ -13,30 +13,31 @@ import sqlite3
 import tempfile
 from unittest import mock
 
-from keystoneauth1 import exceptions as ks_exc
 from nova import rpc as nova_rpc
 from nova.scheduler import request_filter
 from nova.scheduler.client import report
-from novaclient import exceptions as nova_exc
 from oslo_db import exception as db_exc
 import oslo_messaging as messaging
 import sqlalchemy as sa
 from sqlalchemy.ext import compiler
 
-from nova_preempt import exceptions
-from nova_preempt.cloud import cell_calls
+from nova_preempt import rpc
 from nova_preempt.cloud import host_services
 from nova_preempt.cloud import nova_api
 from nova_preempt.db import connection
 from nova_preempt.db import database_clock
 from nova_preempt.reservation import lease_cache
 from nova_preempt.scheduler import host_states
+from tests.exploration import bus
+from tests.exploration import faults
+from tests.exploration import machines
 from tests.exploration import nova
 from tests.exploration import nova_client
 from tests.exploration import nova_records
 from tests.exploration import nova_servers
 from tests.exploration import placement
 from tests.exploration import processes
+from tests.exploration import rooms
 from tests.exploration import substitutes
 from tests.exploration import tasks
 
@@ -63,63 +64,12 @@ def _add_clock(dbapi_connection, _record):
         dbapi_connection.execute('PRAGMA synchronous=OFF')
 
 
-class Faults:
-    """Draws what fails.
-
-    :param rng: a random.Random of its own
-    :param rate: how often a call fails; None: drawn, and with it how often a
-        process crashes at a seam
-    """
-
-    KINDS = ('refused', 'lost', 'lost', 'late', 'twice', 'slow')
-
-    def __init__(self, rng, rate=None):
-        self.rng = rng
-        self.rate = rate
-        self.crash_rate = 0.0005
-        if rate is None:
-            self.rate = rng.choice((0.005, 0.02, 0.06))
-            self.crash_rate = rng.choice((0.0002, 0.0005, 0.002))
-        self.is_off = False
-
-    def draw(self):
-        """One of KINDS, '' for none, or 'crash'."""
-        chance = self.rng.random()
-        if self.is_off:
-            return ''
-        if chance < self.crash_rate:
-            return 'crash'
-        if chance < self.crash_rate + self.rate:
-            return self.rng.choice(self.KINDS)
-        return ''
-
-
-def _placement_error(lost):
-    return (ks_exc.RequestTimeout if lost else ks_exc.ConnectFailure)(
-        'explored')
-
-
-def _nova_error(lost):
-    return ks_exc.ConnectFailure('explored') if lost else (
-        nova_exc.ClientException(503, 'explored'))
-
-
-_ERRORS = {
-    'placement': _placement_error, 'nova': _nova_error,
-    'cell': lambda lost: cell_calls.CellAway(cell='explored', limit=10),
-    'api database': lambda lost: db_exc.DBConnectionError('explored'),
-    'bus': lambda lost: exceptions.NoAnswer('explored'),
-    'database': lambda lost: db_exc.DBConnectionError('explored')}
-#: Whose requests may arrive late or twice, and whose answers be lost here.
-_SERVICES = ('placement', 'nova')
-
-
 class World:
     """Everything of one exploration; a context manager.
 
     :param seed: of all that is drawn
     :param trace: called with each line of what happens, None for nothing
-    :ivar faults: its Faults
+    :ivar faults: its faults.Faults
     """
 
     HOSTS = 4
@@ -131,11 +81,10 @@ class World:
         self.seed = seed
         self.loop = tasks.Loop(random.Random(f'{seed} order'))
         self.loop.trace = trace
-        self.faults = Faults(random.Random(f'{seed} faults'), self.RATE)
+        self.faults = faults.Faults(random.Random(f'{seed} faults'), self.RATE)
         self.settings = settings or {}
-        #: Names of the engine's tasks that run in threads of their own.
-        self.rooms = (('inventory', 'reservations')
-                      if ('reservation', 'enabled') in self.settings else ())
+        #: Names of the tasks of the engine's threads that run.
+        self.works = rooms.works(self.settings)
         self._durations = random.Random(f'{seed} durations')
         self._exits = contextlib.ExitStack()
         self.cell0 = nova_records.CellMapping(
@@ -160,6 +109,7 @@ class World:
         self._leases = {}         # Process: LeaseCache
         #: {name of a cell that hangs: until when}
         self.hanging = {}
+        self.machines = None
         self.watcher = None
         #: How often something was written to the database.
         self.writes = 0
@@ -181,6 +131,7 @@ class World:
                 mock.patch.object(nova_rpc, 'NOTIFIER', mock.Mock(
                     is_enabled=lambda: False)),
                 mock.patch.object(host_states, 'FEW', -1),
+                mock.patch.object(rpc.EngineClient, '_send', bus.sender(self)),
                 mock.patch.object(lease_cache, 'current',
                                   self.current_leases),
                 mock.patch.object(host_services, 'is_up', _is_up),
@@ -191,6 +142,7 @@ class World:
             self._exits.enter_context(patch)
         for number in range(self.HOSTS):
             self._add_host(number)
+        self.machines = machines.Machines(self)
         return self
 
     def __exit__(self, *exc_info):
@@ -199,6 +151,7 @@ class World:
                 process.kill()
             for process in (self.nova.process, self.operator):
                 self.loop.crash(process)
+            self.machines.stop()
         finally:
             substitutes.use(None, self.seed)
             self._exits.close()
@@ -209,7 +162,8 @@ class World:
         cell = sorted(self.cells)[number % len(self.cells)]
         amounts = {'VCPU': self.VCPUS, 'MEMORY_MB': self.VCPUS * 1024,
                    'DISK_GB': self.VCPUS * 10}
-        self.nova.hosts[name] = nova_servers.Host(uuid, name, cell, amounts)
+        self.nova.hosts[name] = nova_servers.Host(
+            uuid, name, cell, amounts, lambda: self.loop.now_s)
         self.placement.add(uuid, name, amounts)
 
     def start(self, schedulers=2, engines=2):
@@ -256,7 +210,7 @@ class World:
         loop = self.loop
         if loop.current is None:
             return function()
-        may_repeat = not once and kind in _SERVICES
+        may_repeat = not once and kind in faults.SERVICES
         fault = self.faults.draw()
         if fault == 'crash' and self._may_crash(loop.current.process):
             loop.tell('CRASH at', kind, what)
@@ -270,11 +224,11 @@ class World:
             loop.switch()
         if fault == 'refused':
             loop.tell('refused', kind, what)
-            raise _ERRORS[kind](lost=False)
+            raise faults.ERRORS[kind](lost=False)
         if fault == 'late' and may_repeat:
             self._deliver_late(kind, what, function)
             loop.sleep(self.faults.rng.uniform(0, 30))
-            raise _ERRORS[kind](lost=True)
+            raise faults.ERRORS[kind](lost=True)
         result = function()
         if fault == 'twice' and may_repeat:
             loop.tell('twice', kind, what)
@@ -284,18 +238,23 @@ class World:
         if fault == 'lost' and may_repeat:
             loop.tell('answer lost', kind, what)
             loop.sleep(self.faults.rng.uniform(0, 10))
-            raise _ERRORS[kind](lost=True)
+            raise faults.ERRORS[kind](lost=True)
         return result
 
     def _deliver_late(self, kind, what, function):
         """Have a request arrive after whoever sent it has given up."""
         def deliver():
-            self.loop.sleep(self.faults.rng.uniform(0, 60))
+            self.loop.sleep(self.faults.rng.uniform(
+                0, faults.SERVICES[kind]))
             self.loop.tell('late', kind, what)
-            with contextlib.suppress(nova_exc.ClientException):
+            with contextlib.suppress(*faults.UNHEARD):
                 function()
 
         self.loop.start(self.nova.process, f'late {what[:30]}', deliver)
+
+    def draw_one(self, items):
+        """Draw one of several, such as the process that serves a call."""
+        return self._durations.choice(items)
 
     def _may_crash(self, process):
         return any(each.process is process for each in self.ours())

@@ -94,6 +94,15 @@ BROKEN = {
     'one_engine_acts': dataclasses.replace(GOOD, leaders=('e1', 'e2')),
     'hosts_with_guests_are_on': host('h1', {'normal': {'VCPU': 2}},
                                      is_off=True),
+    'hosts_stop_switching': host('h1', {'normal': {'VCPU': 2}},
+                                 power='waking'),
+    'hosts_on_are_open': host('h1', {'normal': {'VCPU': 2}},
+                              is_closed=True),
+    'needed_hosts_are_on': dataclasses.replace(
+        servers(normal=changed(NORMAL, guest_on='')),
+        hosts=tuple(dataclasses.replace(each, is_off=each.name == 'h1')
+                    for each in GOOD.hosts)),
+    'builds_end': servers(normal=changed(NORMAL, vm_state='building')),
     'hosts_are_reserved_once': dataclasses.replace(GOOD, reservations=tuple(
         S.Reservation(uuid, 'p1', frozenset(['h3'])) for uuid in 'ab')),
     'reserved_hosts_are_empty': dataclasses.replace(GOOD, reservations=(
@@ -112,6 +121,7 @@ ALSO = {
     'kept_run_again': {'our_locks_are_removed'},
     'stand_ins_are_open': {'consumers_exist'},
     'guests_fit': {'guests_are_allocated'},
+    'hosts_with_guests_are_on': {'needed_hosts_are_on'},
 }
 _OPEN = {'nothing_is_left_open'}
 

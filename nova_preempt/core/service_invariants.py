@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""Invariants of reservations, of the power of hosts, and of the backlog."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from nova_preempt.core.cloud_snapshot import Snapshot
+from nova_preempt.core.energy import power_steps
+
+
+def hosts_are_reserved_once(snapshot: Snapshot) -> Iterator[str]:
+    """A host belongs to one reservation at a time.
+
+    It would be promised twice.
+    """
+    count = Counter(host for each in snapshot.reservations
+                    if each.is_due for host in each.hosts)
+    for name, number in sorted(count.items()):
+        if number > 1:
+            yield f"{name} is in {number} reservations"
+
+
+def reserved_hosts_are_empty(snapshot: Snapshot) -> Iterator[str]:
+    """A reservation that has begun has no strangers on its hosts, or says so.
+
+    Its owner finds them occupied.
+    """
+    owners = {name: each for each in snapshot.reservations
+              if each.is_due and not each.says for name in each.hosts}
+    for server in snapshot.servers.values():
+        each = owners.get(server.guest_on)
+        if each is not None and not server.is_deleted and (
+                server.uuid not in each.may_use):
+            yield (f"{server.uuid} is on {server.guest_on}, which "
+                   f"reservation {each.uuid} has")
+
+
+def hosts_with_guests_are_on(snapshot: Snapshot) -> Iterator[str]:
+    """A host with a guest is never off.
+
+    The server would be cut off.
+    """
+    off = {host.name for host in snapshot.hosts if host.is_off}
+    for server in snapshot.servers.values():
+        if server.guest_on in off and not server.is_deleted:
+            yield f"{server.guest_on} is off with {server.uuid} on it"
+
+
+def hosts_stop_switching(snapshot: Snapshot) -> Iterator[str]:
+    """No host stays between on and off.
+
+    It would draw power, and nobody could use it.
+    """
+    for host in snapshot.hosts:
+        if host.power not in (power_steps.ON, power_steps.ASLEEP,
+                              power_steps.FAILED):
+            yield f"{host.name} is still {host.power}"
+
+
+def hosts_on_are_open(snapshot: Snapshot) -> Iterator[str]:
+    """A host that is recorded as on is not kept from servers by us.
+
+    Nobody could use it.
+    """
+    for host in snapshot.hosts:
+        if host.power == power_steps.ON and host.is_closed:
+            yield f"{host.name} is on, and its compute service disabled"
+
+
+def needed_hosts_are_on(snapshot: Snapshot) -> Iterator[str]:
+    """A host with servers or a reservation is on, or has failed.
+
+    Whoever has it would wait for ever.
+    """
+    reserved = {name: f"reservation {each.uuid}"
+                for each in snapshot.reservations
+                if each.is_due and not each.says for name in each.hosts}
+    for host in snapshot.hosts:
+        users = [f"server {uuid}" for uuid in sorted(host.allocations)
+                 if uuid in snapshot.servers
+                 and not snapshot.servers[uuid].is_deleted]
+        users += [reserved[host.name]] if host.name in reserved else []
+        if users and host.is_off and host.power != power_steps.FAILED:
+            yield f"{host.name} is off, and {users[0]} needs it"
+
+
+def builds_end(snapshot: Snapshot) -> Iterator[str]:
+    """No server stays in build.
+
+    Its owner would wait for ever.
+    """
+    failed = {host.name for host in snapshot.hosts
+              if host.power == power_steps.FAILED}
+    for server in snapshot.servers.values():
+        if server.vm_state == "building" and not server.is_deleted and (
+                not failed.intersection(snapshot.hosts_of(server.uuid))):
+            yield f"{server.uuid} is still {server.task_state}"
+
+
+def requests_start_once(snapshot: Snapshot) -> Iterator[str]:
+    """A request has no more servers than it asks for.
+
+    Its project pays for each.
+    """
+    for each in snapshot.requests:
+        if len(each.servers) > each.count:
+            yield (f"request {each.uuid} has {len(each.servers)} servers "
+                   f"instead of {each.count}")
+
+
+def trusts_have_a_request(snapshot: Snapshot) -> Iterator[str]:
+    """A trust belongs to a request that is not over.
+
+    It lets the service act for a user who expects nothing any more.
+    """
+    wanted = {each.trust for each in snapshot.requests if not each.is_over}
+    for trust in sorted(snapshot.trusts - wanted):
+        yield f"trust {trust} belongs to no request that waits"
+
+
+#: Hold at every moment.
+ALWAYS = (hosts_are_reserved_once, hosts_with_guests_are_on)
+#: Hold once nothing is under way: no fault, no request, no eviction.
+AT_REST = (
+    reserved_hosts_are_empty, hosts_stop_switching, hosts_on_are_open,
+    needed_hosts_are_on, builds_end, requests_start_once,
+    trusts_have_a_request)

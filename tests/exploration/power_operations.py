@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What operators do with hosts that are powered off and on."""
+
+from nova_preempt.db import pauses
+from tests.exploration import operations
+from tests.exploration import processes
+
+
+def _machine(world, rng):
+    return world.machines.of[rng.choice(sorted(world.machines.of))]
+
+
+@operations.kind
+def controller_hangs(world, watcher, rng):
+    _machine(world, rng).hangs_until_s = (
+        world.loop.now_s + rng.choice((5, 60, 400)))
+
+
+@operations.kind
+def host_is_powered_on(world, watcher, rng):
+    """Somebody pushes the button of a host."""
+    _machine(world, rng).power_on()
+
+
+@operations.kind
+def power_is_paused(world, watcher, rng):
+    database = processes.database()
+    world.loop.tell('power control is paused')
+    operations.surely(
+        world, lambda: pauses.pause(database, pauses.POWER, 'why'))
+    world.loop.sleep(rng.choice((10, 60, 300)))
+    operations.surely(world, lambda: pauses.resume(database, pauses.POWER))

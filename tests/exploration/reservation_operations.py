@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reservations that users make, cancel and use."""
+
+import datetime
+
+from oslo_db import exception as db_exc
+
+from nova_preempt import exceptions
+from nova_preempt.core.reservation import reservation_model
+from nova_preempt.reservation import reservation_schedule
+from tests.exploration import operations
+
+
+def _ask_api(world, function):
+    """Have the API do something, unless it refuses or is away."""
+    def serve():
+        try:
+            function(world.api.schedule)
+        except (exceptions.PreemptError, db_exc.DBError) as exc:
+            world.loop.tell('refused:', exc)
+
+    if ('reservation', 'enabled') in world.settings and world.api.is_serving:
+        world.loop.join(world.loop.start(world.api.process, 'api', serve))
+
+
+@operations.kind
+def reserve(world, watcher, rng):
+    request = reservation_schedule.Request(
+        quantity=rng.choice((1, 1, 2)), duration_s=rng.choice((60, 120)),
+        start_time=world.loop.utcnow() + datetime.timedelta(
+            seconds=rng.choice((5, 60, 90))) if rng.random() < 0.7 else None,
+        end_action=rng.choice(('shelve', 'delete')))
+    project = operations.project(rng)
+    _ask_api(world, lambda schedule: schedule.create(
+        None, project, 'user', request))
+
+
+def _reservations(watcher):
+    return [each for each in watcher.reservations()
+            if each.status in reservation_model.OPEN]
+
+
+@operations.kind
+def cancel_reservation(world, watcher, rng):
+    found = _reservations(watcher)
+    if found:
+        chosen = rng.choice(found)
+        _ask_api(world, lambda schedule: schedule.cancel(chosen.uuid))
+
+
+@operations.kind
+def boot_on_reservation(world, watcher, rng):
+    found = _reservations(watcher)
+    if found:
+        chosen = rng.choice(found)
+        world.nova.boot(rng.choice(operations.NORMAL[:2]), chosen.project_id,
+                        hints={'reservation': [chosen.uuid]})
