@@ -41,7 +41,7 @@ SPOT = {'flavorRef': 'f2'}
 
 
 class Killed(BaseException):
-    """As if the process had been, by SIGKILL."""
+    """Stands for the end of the process by SIGKILL."""
 
 
 class BacklogTestCase(base.ApiTestCase):
@@ -75,7 +75,7 @@ class BacklogTestCase(base.ApiTestCase):
         return backlog_secrets.get(self.db, uuid)
 
     def becomes(self, uuid, state, **values):
-        """What the engine would write."""
+        """Write a state as the engine does."""
         self.assertTrue(backlog_store.change(
             self.db, uuid, backlog_model.STATES, base.NOW, state=state,
             **values))
@@ -86,7 +86,7 @@ class BacklogTestCase(base.ApiTestCase):
                 1, f'backlog:{uuid}:1', 'f1', 1, base.NOW)))
 
     def clear_up(self, in_s=orphan_trusts.LATE_S + 1):
-        """What the engine does a while later."""
+        """Clear up orphaned trusts as the engine does."""
         orphan_trusts.OrphanTrusts(self.db, self.trusts).clear(
             timeutils.utcnow() + datetime.timedelta(seconds=in_s))
         return [item.uuid for item in backlog_submissions.older(
@@ -131,7 +131,7 @@ class TestCreate(BacklogTestCase):
                            'key_name': 'key', 'adminPass': '***',
                            'user_data': '***'}}}, made)
 
-    def test_what_is_kept_for_the_engine(self):
+    def test_secrets_are_stored_encrypted_for_the_engine(self):
         uuid = self.create(server={'user_data': 'c2VjcmV0'})['id']
         kept = backlog_store.get(self.db, uuid)
         cipher = secret_encryption.SecretCipher(self.conf.backlog)
@@ -151,7 +151,7 @@ class TestCreate(BacklogTestCase):
              made['compute_version'], made['class'], made['priorities'],
              made['comes_back']))
 
-    def test_counts_of_the_body_mean_what_they_do_for_nova(self):
+    def test_counts_of_the_body_are_read_as_by_nova(self):
         for server, values, expected in (
                 ({'max_count': 5}, {}, (5, 1)),
                 ({'min_count': 2}, {}, (2, 2)),
@@ -189,12 +189,12 @@ class TestSecrets(BacklogTestCase):
     SECRETS = {'adminPass': 'hunter2', 'user_data': 'aHVudGVyMg=='}
 
     def dump(self):
-        """All that the database has, as text."""
+        """Return the contents of the database as text."""
         with self.db.engine.connect() as connection:
             return '\n'.join(
                 connection.connection.driver_connection.iterdump())
 
-    def test_none_is_written_down_in_clear(self):
+    def test_no_secret_is_stored_in_clear(self):
         uuid = self.create(server=self.SECRETS)['id']
         self.change(uuid, name='other')
         for secret in self.SECRETS.values():
@@ -203,7 +203,7 @@ class TestSecrets(BacklogTestCase):
         self.assertEqual(['***', '***'],
                          [shown[name] for name in self.SECRETS])
 
-    def test_none_is_kept_after_the_end(self):
+    def test_secrets_are_deleted_when_the_request_is_closed(self):
         for state in backlog_model.CLOSED:
             uuid = self.create(server=self.SECRETS)['id']
             self.assertTrue(self.sealed(uuid))
@@ -221,7 +221,7 @@ class TestSecrets(BacklogTestCase):
         self.delete(f'{PATH}/{uuid}')
         self.assertIsNone(self.sealed(uuid))
 
-    def test_without_a_key_none_is_taken(self):
+    def test_secrets_are_refused_without_a_key(self):
         self.conf.set_override('secret_key_file', '', 'backlog')
         for name, secret in self.SECRETS.items():
             message = self.create(code=400, server={name: secret})
@@ -291,7 +291,7 @@ class TestRefused(BacklogTestCase):
         self.refused('body.server.key_name', 'There is no other.',
                      server={'key_name': 'other'})
 
-    def test_what_nova_would_refuse(self):
+    def test_bodies_that_nova_would_refuse(self):
         for field, text, server in (
                 ('', "'networks' is a required property",
                  {'networks': None}),
@@ -305,7 +305,7 @@ class TestRefused(BacklogTestCase):
         self.refused('compute_version', "'latest' is none of the versions",
                      compute_version='latest')
 
-    def test_what_cannot_be(self):
+    def test_fields_that_a_request_cannot_have(self):
         self.refused('body.server.return_reservation_id', 'an id of its own',
                      server={'return_reservation_id': True})
         self.refused('body.server.hostname', '2 servers cannot share one',
@@ -315,7 +315,7 @@ class TestRefused(BacklogTestCase):
         self.refused('body.server.tags', '50 are more than 49',
                      server={'tags': [f't{n}' for n in range(50)]})
 
-    def test_secrets_are_in_no_complaint_in_full(self):
+    def test_errors_contain_no_whole_secret(self):
         message = self.create(code=400, server={
             'adminPass': 'secret', 'nonsense': 1, 'user_data': 'A' * 4000})
         self.assertNotIn('secret', message)
@@ -323,7 +323,7 @@ class TestRefused(BacklogTestCase):
         self.assertLess(len(message), 1000)
 
     def test_long_ids(self):
-        """Or an answer of Nova's, with its address, is as long in the log."""
+        """Otherwise Nova's answer, with the id in its address, is logged."""
         self.refused('body.server.flavorRef', 'it is longer than 255',
                      server={'flavorRef': 'a' * 50_000})
         self.refused('body.server.flavorRef', 'it is longer than 255',
@@ -335,7 +335,7 @@ class TestRefused(BacklogTestCase):
         self.assertLess(len(logs.records[0].getMessage()), 400)
 
     def test_surrogates(self):
-        """Nova and its schema could not even look at them."""
+        """Neither Nova nor its schema can process them."""
         half = 'a\ud800'
         for field, server in (
                 *((name, {name: half}) for name in (
@@ -351,7 +351,7 @@ class TestRefused(BacklogTestCase):
         self.create(server={'metadata': {'a': '\U0001F600'}})
 
     def test_hints(self):
-        """What is kept is looked at in each pass."""
+        """Each pass reads the stored hints."""
         for value in (5, True, None, [5], [None], [{'a': 1}]):
             body = {**self.body(), 'os:scheduler_hints': {
                 'reservation': value}}
@@ -378,8 +378,8 @@ class TestRefused(BacklogTestCase):
         self.assertTrue(kept.apart)
         self.assertNotIn('flavorRef', kept.body['server'])
 
-    def test_preemptible_by_a_hint(self):
-        """Where the operator allows that, as of any server."""
+    def test_hint_preemptible(self):
+        """It counts only if the operator allows it."""
         def kinds(value, flavor='f1', name='os:scheduler_hints', **values):
             body = {**self.body(flavorRef=flavor),
                     name: {'preemptible': value}}
@@ -395,7 +395,7 @@ class TestRefused(BacklogTestCase):
         self.assertEqual([False], kinds('false'))
         self.assertEqual([True], kinds('false', 'f2'))
 
-    def test_what_follows_from_priorities_is_not_changed(self):
+    def test_counts_of_a_ladder_cannot_be_changed(self):
         uuid = self.create(server={'flavorRef': None}, ladder='web',
                            priorities={'redundancy': 2})['id']
         for values, text in (
@@ -410,7 +410,7 @@ class TestRefused(BacklogTestCase):
         self.change(uuid, name='other',
                     priorities={'cores': 3, 'time': 2, 'redundancy': 2})
 
-    def test_ladders_that_are_none(self):
+    def test_invalid_ladders(self):
         server = {'flavorRef': None}
         for values, text in (
                 ({'ladder': 'web'}, 'ladder: it needs priorities'),
@@ -454,7 +454,7 @@ class TestRefused(BacklogTestCase):
         self.microversion = '1.2'
         self.get(PATH, code=404)
 
-    def test_tokens_of_which_no_trust_can_be_made(self):
+    def test_tokens_from_which_no_trust_can_be_made(self):
         self.assertIn('not with an application credential',
                       self.create('robot:p', 403))
         self.assert_nothing_is_kept()
@@ -482,8 +482,8 @@ class TestRefused(BacklogTestCase):
         self.clear_up()
         self.assert_nothing_is_kept()
 
-    def test_whoever_takes_it_dies(self):
-        """Before and after each step; a whole one stays, others go."""
+    def test_a_process_dies_at_each_step_of_the_submission(self):
+        """A complete request stays, others are deleted."""
         kept = self.create()['id']
         for place, name in ((backlog_submissions, 'begin'),
                             (self.trusts, 'create'),
@@ -499,8 +499,7 @@ class TestRefused(BacklogTestCase):
                           for uuid in self.ids()}, set(self.trusts.made))
         self.assertIn(kept, self.ids())
 
-    def test_one_of_which_the_trust_cannot_be_deleted(self):
-        """Those of others are."""
+    def test_a_trust_that_cannot_be_deleted_does_not_keep_others(self):
         self.assert_dies(self.trusts, 'create', after=True)
         self.assert_dies(self.trusts, 'create', after=True)
         delete = self.trusts.delete
@@ -529,7 +528,7 @@ class TestRefused(BacklogTestCase):
                 self.services.submissions, '_forget'):
             self.assertRaises(Killed, self.create)
 
-    def test_keystone_does_not_say_whether_it_made_one(self):
+    def test_keystone_does_not_answer_whether_it_made_a_trust(self):
         create = self.trusts.create
 
         def no_answer(*args):
@@ -545,8 +544,8 @@ class TestRefused(BacklogTestCase):
         self.assertEqual([], self.clear_up())
         self.assert_nothing_is_kept()
 
-    def test_one_that_took_too_long_is_not_taken(self):
-        """The engine has given it up: its trust may be gone."""
+    def test_a_submission_that_took_too_long_is_refused(self):
+        """The engine may have deleted its trust."""
         create = self.trusts.create
 
         def stand_still(*args):
@@ -563,8 +562,8 @@ class TestRefused(BacklogTestCase):
         self.assert_nothing_is_kept()
         self.assertEqual([], self.clear_up())
 
-    def test_one_that_is_started_before_it_is_refused(self):
-        """The engine clears up, and needs the trust for that."""
+    def test_a_request_started_before_its_refusal_keeps_its_trust(self):
+        """The engine needs it to clean up."""
         self.conf.set_override('max_requests_per_project', 1, 'backlog')
         check = self.services.submissions._check_limit
 
@@ -589,7 +588,7 @@ class TestRefused(BacklogTestCase):
         backlog_store.create(self.db, test_backlog_store.request(
             'other', project_id='p'))
 
-    def test_the_complaint_is_about_what_happened_first(self):
+    def test_the_error_names_the_first_failure(self):
         self.conf.set_override('max_requests_per_project', 1, 'backlog')
         create = self.trusts.create
 
@@ -611,7 +610,7 @@ class TestRefused(BacklogTestCase):
 
 class TestLimit(BacklogTestCase):
 
-    def test_of_a_project(self):
+    def test_requests_of_a_project(self):
         self.conf.set_override('max_requests_per_project', 2, 'backlog')
         first = self.create()['id']
         self.create('v:p')
@@ -626,8 +625,8 @@ class TestLimit(BacklogTestCase):
         self.delete(f'{PATH}/{first}')
         self.create()
 
-    def test_of_a_day(self):
-        """Rows without bound: leave and cancel, again and again."""
+    def test_requests_of_a_day(self):
+        """Otherwise a user can create rows without limit."""
         self.conf.set_override('max_created_per_day', 2, 'backlog')
 
         def ages(minutes):
@@ -647,7 +646,7 @@ class TestLimit(BacklogTestCase):
         ages(60)
         self.create()
 
-    def test_two_at_once_are_not_both_kept(self):
+    def test_two_simultaneous_requests_respect_the_limit(self):
         self.conf.set_override('max_requests_per_project', 1, 'backlog')
         create = self.trusts.create
 
@@ -660,7 +659,7 @@ class TestLimit(BacklogTestCase):
         self.assertIn('max_requests_per_project', self.create(code=403))
         self.assertEqual((1, 1), (len(self.ids()), len(self.trusts.made)))
 
-    def test_none(self):
+    def test_minus_one_is_no_limit(self):
         self.conf.set_override('max_requests_per_project', -1, 'backlog')
         for _number in range(3):
             self.create()
@@ -668,7 +667,7 @@ class TestLimit(BacklogTestCase):
 
 class TestSeen(BacklogTestCase):
 
-    def test_others_projects(self):
+    def test_other_projects_do_not_see_a_request(self):
         uuid = self.create()['id']
         for method in ('GET', 'DELETE'):
             self.checked(self.request(f'{PATH}/{uuid}', method, 'u:q'), 404)
@@ -681,8 +680,8 @@ class TestSeen(BacklogTestCase):
         for path in (UNKNOWN, 'nonsense'):
             self.get(f'{PATH}/{path}', code=404)
 
-    def test_another_user_of_the_project_only_sees_it(self):
-        """More servers would start in the name of the one who left it."""
+    def test_other_users_of_the_project_cannot_change_a_request(self):
+        """Its servers start in the name of its creator."""
         uuid = self.create()['id']
         self.assertIn('preemption:request:update',
                       self.change(uuid, 'v:p', 403, count=10))
@@ -694,7 +693,7 @@ class TestSeen(BacklogTestCase):
         self.change(uuid, count=3)
 
     def test_lists_do_not_read_bodies(self):
-        """Of 1,000 they are 98 MB."""
+        """The bodies of 1,000 requests have 98 MB."""
         self.create()
         asked = []
         sa.event.listen(
@@ -726,7 +725,7 @@ class TestSeen(BacklogTestCase):
         self.get(f'{PATH}?marker={UNKNOWN}', code=400)
         self.get(f'{PATH}?marker={made[0]}', 'u:q', 400)
 
-    def test_why_it_waits_and_what_has_become_of_it(self):
+    def test_waits_for_and_history_are_shown(self):
         uuid = self.create(count=2)['id']
         backlog_store.change(self.db, uuid, backlog_model.OPEN, base.NOW,
                              position=3,
@@ -790,7 +789,7 @@ class TestChange(BacklogTestCase):
         self.change(uuid, ADMIN, not_after=in_hours(5 * 24))
         self.assertEqual(kept.trust_id, self.trust(uuid))
 
-    def test_one_that_may_start_later_gets_a_longer_trust(self):
+    def test_a_later_start_renews_the_trust(self):
         uuid = self.create(not_after=in_hours(24))['id']
         for values, until in (({'not_after': in_hours(240)}, True),
                               ({'not_after': None}, False)):
@@ -833,8 +832,7 @@ class TestChange(BacklogTestCase):
         self.clear_up()
         self.change(uuid, not_after=in_hours(24 * 10000))
 
-    def test_a_longer_trust_for_one_that_changed_meanwhile(self):
-        """Nothing is left of it."""
+    def test_a_new_trust_is_deleted_if_the_request_has_changed(self):
         uuid = self.create(not_after=in_hours(24))['id']
         old, create = self.trust(uuid), self.trusts.create
 
@@ -849,7 +847,7 @@ class TestChange(BacklogTestCase):
             timeutils.utcnow() + datetime.timedelta(seconds=601))
         self.assertEqual([old], list(self.trusts.made))
 
-    def test_without_a_longer_trust_nothing_changes(self):
+    def test_a_failed_renewal_of_the_trust_changes_nothing(self):
         uuid = self.create(not_after=in_hours(24))['id']
         before = self.show(uuid)
         away = keystone_trusts.KeystoneUnavailable('away')
@@ -859,7 +857,7 @@ class TestChange(BacklogTestCase):
             self.change(uuid, code=code, not_after=None)
         self.assertEqual(before, self.show(uuid))
 
-    def test_nonsense(self):
+    def test_invalid_values(self):
         uuid = self.create(not_before=in_hours(2))['id']
         for field, values in (
                 ('not_after', {'not_after': in_hours(1)}),
@@ -885,7 +883,7 @@ class TestChange(BacklogTestCase):
         self.change(uuid, name='still')
 
     def test_not_before(self):
-        """Its clocks begin with that; once they run nobody resets them."""
+        """Its clocks begin with it, and cannot be reset."""
         uuid = self.create()['id']
         at = in_hours(2)
         self.assertEqual(at, self.change(uuid, not_before=at)['not_before'])
@@ -895,18 +893,18 @@ class TestChange(BacklogTestCase):
                           self.change(uuid, code=409, not_before=other))
         self.change(uuid, name='still', not_before=at)
 
-    def test_what_was_right_once_may_stay(self):
+    def test_values_that_have_become_invalid_may_stay(self):
         uuid = self.create()['id']
         backlog_store.change(self.db, uuid, backlog_model.OPEN, base.NOW,
                              class_name='bronze', not_after=base.NOW)
         self.change(uuid, name='other')
 
-    def test_one_that_is_over(self):
+    def test_a_closed_request_cannot_be_changed(self):
         uuid = self.create()['id']
         self.becomes(uuid, backlog_model.DONE)
         self.assertIn('is done', self.change(uuid, code=409, name='x'))
 
-    def test_one_that_is_started_meanwhile(self):
+    def test_a_request_that_has_started_refuses_a_new_count(self):
         uuid = self.create()['id']
         found = backlog_store.get(self.db, uuid)
         self.boots(uuid)
@@ -916,7 +914,7 @@ class TestChange(BacklogTestCase):
 
 class TestCancel(BacklogTestCase):
 
-    def test_one_that_waits(self):
+    def test_a_waiting_request(self):
         uuid = self.create()['id']
         self.delete(f'{PATH}/{uuid}')
         shown = self.show(uuid)
@@ -926,7 +924,7 @@ class TestCancel(BacklogTestCase):
         self.assertEqual('', backlog_store.get(self.db, uuid).trust_id)
         self.delete(f'{PATH}/{uuid}', code=409)
 
-    def test_it_is_told(self):
+    def test_state_changes_are_notified(self):
         uuid = self.create()['id']
         self.change(uuid, name='other')
         self.create(code=400, count=0)
@@ -950,7 +948,7 @@ class TestCancel(BacklogTestCase):
             # With it the engine clears up, and deletes it then.
             self.assertIn(kept.trust_id, self.trusts.made)
 
-    def test_one_of_which_nova_was_asked(self):
+    def test_the_trust_of_a_placing_request_is_kept(self):
         uuid = self.create()['id']
         self.boots(uuid)
         self.delete(f'{PATH}/{uuid}')
@@ -965,7 +963,7 @@ class TestCancel(BacklogTestCase):
         self.assertIn(backlog_store.get(self.db, uuid).trust_id,
                       self.trusts.made)
 
-    def test_one_that_changes_meanwhile(self):
+    def test_a_request_that_changes_during_the_cancellation(self):
         uuid = self.create()['id']
         found = backlog_store.get(self.db, uuid)
         self.boots(uuid)
@@ -1016,7 +1014,7 @@ class TestNumbers(BacklogTestCase):
             total['requests'], total['started'],
             total['requests_by_status']['waiting']))
 
-    def test_none(self):
+    def test_no_requests(self):
         total = self.get('/v1/requests-statistics')[
             'requests_statistics']['total']
         self.assertEqual((0, None), (total['requests'],
@@ -1044,7 +1042,7 @@ class TestNumbers(BacklogTestCase):
         found = self.get(f'/v1/requests-report?since={since}', ADMIN)
         self.assertEqual(2, len(found['requests_report']['classes']))
 
-    def test_nonsense(self):
+    def test_invalid_queries(self):
         for query in (f'since={in_hours(1)}', 'since=2000-01-01T00:00:00Z',
                       'until=0001-01-01T00:00:00Z'):
             self.get(f'/v1/requests-report?{query}', code=400)

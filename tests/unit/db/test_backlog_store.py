@@ -77,7 +77,7 @@ class DatabaseTestCase(unittest.TestCase):
 
 class TestSQLite(DatabaseTestCase):
 
-    def test_it_is_read_as_it_was_written(self):
+    def test_a_request_is_read_as_it_was_written(self):
         full = request(
             'r2', name='batch', class_name='gold',
             priorities=backlog_model.Priorities(3, 2, 1, 1), ladder='web',
@@ -119,7 +119,7 @@ class TestSQLite(DatabaseTestCase):
         self.assertEqual(4, backlog_store.count(self.db, 'p1'))
         self.assertEqual(0, backlog_store.count(self.db, 'p2'))
 
-    def test_those_of_one_second_are_in_the_order_they_came_in(self):
+    def test_requests_of_one_second_keep_their_order(self):
         uuids = list('bdace')
         for uuid in uuids:
             backlog_store.create(self.db, request(uuid))
@@ -135,7 +135,7 @@ class TestSQLite(DatabaseTestCase):
             marker = page[-1]
         self.assertEqual(uuids, [item.uuid for item in pages])
 
-    def test_what_a_pass_reads_is_found_by_an_index(self):
+    def test_queries_of_a_pass_use_an_index(self):
         if not self.db.is_sqlite:
             self.skipTest('what others do depends on how many there are')
         plans = []
@@ -165,7 +165,7 @@ class TestSQLite(DatabaseTestCase):
             call()
             self.assertIn(wanted, ' '.join(plans))
 
-    def test_little_is_kept_of_the_body_of_one_that_is_closed(self):
+    def test_the_body_of_a_closed_request_is_reduced(self):
         body = {'server': {'name': 'é', 'imageRef': 'i', 'user_data': '***',
                            'metadata': {'a': 'b' * 255}},
                 'os:scheduler_hints': {'group': 'g'}}
@@ -208,7 +208,7 @@ class TestSQLite(DatabaseTestCase):
                                   'by its user')],
             backlog_store.history(self.db, 'r1'))
 
-    def test_no_boot_begins_of_what_was_changed_since_it_was_decided(self):
+    def test_no_boot_begins_if_the_request_has_changed(self):
         for changes in ({'count': 2, 'least_count': 1}, {'least_count': 3},
                         {'not_before': LATER}):
             with self.subTest(changes):
@@ -224,7 +224,7 @@ class TestSQLite(DatabaseTestCase):
                 self.assertTrue(begin(decided=backlog_store.get(self.db,
                                                                 uuid)))
 
-    def test_no_request_ends_that_may_go_on_by_now(self):
+    def test_no_request_ends_that_has_changed_meanwhile(self):
         for changes in ({'not_after': LATER}, {'longest_wait_s': 99},
                         {'comes_back': True, 'most_returns': 2}):
             with self.subTest(changes):
@@ -245,7 +245,7 @@ class TestSQLite(DatabaseTestCase):
                 self.assertTrue(record(
                     expired, decided=backlog_store.get(self.db, uuid)))
 
-    def test_only_one_of_many_at_once_begins_a_boot(self):
+    def test_only_one_of_many_threads_begins_a_boot(self):
         backlog_store.create(self.db, request())
         together = threading.Barrier(4)
 
@@ -259,7 +259,7 @@ class TestSQLite(DatabaseTestCase):
                              sorted(pool.map(begin, range(4))))
         self.assertEqual(1, len(backlog_store.get(self.db, 'r1').boots))
 
-    def test_one_that_was_not_taken_after_all(self):
+    def test_a_refused_submission_is_deleted(self):
         for uuid in ('r1', 'r2'):
             backlog_store.create(self.db, request(uuid))
         begun = backlog_submissions.PendingSubmission(
@@ -272,8 +272,8 @@ class TestSQLite(DatabaseTestCase):
         self.assertEqual([], backlog_store.history(self.db, 'r1'))
         self.assertEqual(1, len(backlog_store.history(self.db, 'r2')))
 
-    def test_one_that_was_started_before_it_was_not_taken(self):
-        """Its servers are there, and who made them is not forgotten."""
+    def test_a_refused_submission_that_has_started_is_kept(self):
+        """Its servers exist and must be found by their request."""
         backlog_store.create(self.db, request())
         backlog_store.begin_boot(self.db, 'r1', backlog_model.OPEN, boot())
         begun = backlog_submissions.PendingSubmission(
@@ -293,7 +293,7 @@ class TestSQLite(DatabaseTestCase):
             [item.state for item in backlog_store.history(self.db, 'r1')])
         self.assertEqual([], backlog_submissions.older(self.db, LATER, 9))
 
-    def test_one_that_is_taken_twice(self):
+    def test_a_repeated_submission_changes_nothing(self):
         """The answer to the first commit was lost."""
         backlog_submissions.begin(
             self.db, backlog_submissions.PendingSubmission(
@@ -305,7 +305,7 @@ class TestSQLite(DatabaseTestCase):
             self.db, request(trust_id='t2'), begun=True))
         self.assertEqual(1, len(backlog_store.history(self.db, 'r1')))
 
-    def test_one_that_was_begun(self):
+    def test_begun_submissions_are_listed(self):
         items = [backlog_submissions.PendingSubmission(
                      uuid, project, 'u1', at, at)
                  for uuid, project, at in (
@@ -334,7 +334,7 @@ class TestSQLite(DatabaseTestCase):
             backlog_submissions.forget(self.db, 'r2')
         self.assertEqual([], backlog_submissions.older(self.db, LATER, 9))
 
-    def test_what_a_pass_finds_is_no_change_of_state(self):
+    def test_notes_of_a_pass_change_no_state(self):
         backlog_store.create(self.db, request())
         self.assertTrue(backlog_store.change(
             self.db, 'r1', backlog_model.OPEN, LATER, position=2,
@@ -386,7 +386,7 @@ class TestSQLite(DatabaseTestCase):
             state=backlog_model.CANCELLED))
         self.assertEqual({'s2'}, backlog_rows.given_up(self.db, uuids))
 
-    def test_a_verdict_is_written_as_a_whole_or_not_at_all(self):
+    def test_a_verdict_is_written_atomically(self):
         backlog_store.create(self.db, request())
         verdict = {'state': backlog_model.EXPIRED, 'values': {
             'reason': 'too long', 'position': None, 'waits_for': {}}}
@@ -402,8 +402,8 @@ class TestSQLite(DatabaseTestCase):
             backlog_store.history(self.db, 'r1'))
         self.assertFalse(self.record((backlog_model.WAITING,), **verdict))
 
-    def test_a_boot_that_was_given_up_stays_so(self):
-        """A caller that returns late finds a newer boot in progress."""
+    def test_an_abandoned_boot_cannot_be_reopened(self):
+        """A late caller finds a newer boot in progress."""
         backlog_store.create(self.db, request())
         backlog_store.begin_boot(self.db, 'r1', backlog_model.OPEN,
                                  boot(state=backlog_model.LOST))
@@ -415,8 +415,8 @@ class TestSQLite(DatabaseTestCase):
                                              LATER),)))
         self.assertEqual(before, backlog_store.get(self.db, 'r1'))
 
-    def test_what_came_to_nothing_long_ago_is_forgotten(self):
-        """A request tried for a year has no more rows than after a day."""
+    def test_old_failed_boots_are_deleted(self):
+        """After a year a request has no more rows than after a day."""
         backlog_store.create(self.db, request())
         day = datetime.timedelta(days=1)
         pause = datetime.timedelta(hours=6)
@@ -445,7 +445,7 @@ class TestSQLite(DatabaseTestCase):
         self.assertLessEqual(at - day, kept[1].at)
 
     @mock.patch.object(request_history, 'MOST_CHANGES', 40)
-    def test_one_that_comes_back_for_ever_stays_small(self):
+    def test_a_request_that_returns_for_ever_keeps_few_rows(self):
         backlog_store.create(self.db, request())
         rows = []
         at = NOW
@@ -476,7 +476,7 @@ class TestSQLite(DatabaseTestCase):
                          [change.state for change in kept[:4]])
         self.assertIn('is kept as sums', kept[2].reason)
 
-    def test_those_with_a_trust(self):
+    def test_requests_with_a_trust_are_listed(self):
         for uuid in ('r1', 'r2'):
             backlog_store.create(self.db,
                                  request(uuid, state=backlog_model.DONE))
@@ -485,7 +485,7 @@ class TestSQLite(DatabaseTestCase):
         self.assertEqual(['r2'], [item.uuid for item in backlog_store.find(
             self.db, backlog_model.CLOSED, with_trust=True)])
 
-    def test_notes_of_those_that_wait(self):
+    def test_notes_of_waiting_requests_are_written(self):
         for uuid, state in (('r1', backlog_model.WAITING),
                             ('r2', backlog_model.PLACING)):
             backlog_store.create(self.db, request(uuid, state=state))
@@ -498,8 +498,8 @@ class TestSQLite(DatabaseTestCase):
             [(item.position, item.waits_for, item.estimate_s)
              for item in backlog_store.find(self.db)])
 
-    def test_who_is_begun_has_no_position(self):
-        """Another request may have it from now on."""
+    def test_a_request_that_starts_loses_its_position(self):
+        """Another request may get this position."""
         backlog_store.create(self.db, request(position=2, estimate_s=60))
         self.assertTrue(backlog_store.begin_boot(
             self.db, 'r1', (backlog_model.WAITING,), backlog_model.Boot(
@@ -507,7 +507,7 @@ class TestSQLite(DatabaseTestCase):
         found = backlog_store.get(self.db, 'r1')
         self.assertEqual((None, None), (found.position, found.estimate_s))
 
-    def test_what_was_placed(self):
+    def test_settled_boots_are_listed(self):
         backlog_store.create(self.db, request())
         for number, values in enumerate((
                 {'state': backlog_model.SETTLED},

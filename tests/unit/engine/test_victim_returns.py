@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who comes back, and that nobody keeps the others from it."""
+"""Tests of returns of shelved victims."""
 
 import dataclasses
 import datetime
@@ -71,7 +71,7 @@ class TestReturns(testtools.TestCase):
         self.show(uuid, 'SHELVED_OFFLOADED', 'unshelving')
 
     def run_after(self, seconds):
-        """Who is asked to come this time."""
+        """Return the servers that are unshelved some seconds later."""
         self.seconds += seconds
         self.nova.unshelve.reset_mock()
         with mock.patch('oslo_utils.timeutils.utcnow',
@@ -88,8 +88,8 @@ class TestReturns(testtools.TestCase):
         self.assertEqual(['d'], self.run_after(10))
         self.assertEqual(decisions.RESTORED, self.victims['b'].status)
 
-    def test_what_a_request_has_come_back(self):
-        """Whatever the flavor says, and no longer than it is wanted."""
+    def test_victims_of_a_backlog_request_return_despite_their_flavor(self):
+        """They return until the request does not want them any more."""
         self.add('a')
         self.victims['a'] = db.Victim(
             'a', status=decisions.SHELVED, restore=False, ended_at=START,
@@ -98,7 +98,7 @@ class TestReturns(testtools.TestCase):
         self.restorer._wanted = lambda: frozenset('a')
         self.assertEqual(['a'], self.run_after(10))
 
-    def test_what_its_owner_has_shelved_is_left_to_them(self):
+    def test_servers_shelved_by_their_owner_do_not_return(self):
         self.add('a', 'b', 'c')
         for uuid, asked in (('a', ''), ('b', 'shelve_offload')):
             self.victims[uuid] = dataclasses.replace(self.victims[uuid],
@@ -112,7 +112,7 @@ class TestReturns(testtools.TestCase):
         self.restorer._wanted = lambda: frozenset('a')
         self.assertEqual(['a'], self.run_after(10))
 
-    def test_one_that_was_back_is_its_owners(self):
+    def test_a_server_that_has_run_since_does_not_return(self):
         self.add('a', 'b')
         self.show('a', 'SHELVED_OFFLOADED',
                   launched_at=START + datetime.timedelta(seconds=5))
@@ -122,14 +122,14 @@ class TestReturns(testtools.TestCase):
         self.assertEqual(decisions.RESTORED, self.victims['a'].status)
 
     def test_the_clock_is_set_back(self):
-        """Nobody stays away for a day more."""
+        """No return is delayed by the time the clock was set back."""
         self.add('a')
         self.assertEqual(['a'], self.run_after(10))
         self.show('a', 'SHELVED_OFFLOADED')
         self.assertEqual(['a'], self.run_after(-86_400))
         self.assertEqual([], self.run_after(10))
 
-    def test_one_that_is_stuck_keeps_nobody_waiting(self):
+    def test_a_stuck_server_does_not_delay_others(self):
         self.options.restore_at_once = 1
         self.add('stuck', 'next', 'last')
         self.assertEqual(['stuck'], self.run_after(10))
@@ -138,7 +138,7 @@ class TestReturns(testtools.TestCase):
         self.show('next', 'ACTIVE')
         self.assertEqual(['last'], self.run_after(10))
 
-    def test_one_that_nova_cannot_show_keeps_nobody_waiting(self):
+    def test_a_server_that_nova_cannot_show_does_not_delay_others(self):
         self.add('bad', 'good')
         self.nova.get.side_effect = lambda uuid: (
             self.servers[uuid] if uuid == 'good' else self.fail_to_show())
@@ -147,7 +147,7 @@ class TestReturns(testtools.TestCase):
     def fail_to_show(self):
         raise nova_api.NovaError('500')
 
-    def test_those_that_nova_cannot_show_are_left_alone_for_a_while(self):
+    def test_servers_that_nova_cannot_show_are_retried_later(self):
         self.add(*'abcdefg')
         self.nova.get.side_effect = nova_api.NovaError('its cell is down')
         self.assertEqual([], self.run_after(10))
@@ -157,8 +157,7 @@ class TestReturns(testtools.TestCase):
         self.nova.get.side_effect = self.servers.get
         self.assertEqual(['a', 'b', 'c'], self.run_after(1))
 
-    def test_nova_is_away(self):
-        """It is asked once, not for each."""
+    def test_nova_is_called_once_while_it_is_down(self):
         self.add(*'abcde')
         self.nova.get.side_effect = nova_api.NoAnswer('503')
         for _ in range(2):
@@ -169,7 +168,7 @@ class TestReturns(testtools.TestCase):
         self.assertRaises(nova_api.NoAnswer, self.run_after, 10)
         self.nova.unshelve.assert_called_once_with('a')
 
-    def test_not_all_are_looked_at_in_one_round(self):
+    def test_a_round_reads_a_limited_number_of_servers(self):
         self.placement.get_room.return_value = {}
         uuids = [f's{number:03}'
                  for number in range(return_controller.MOST_LOOKS + 20)]
@@ -181,27 +180,27 @@ class TestReturns(testtools.TestCase):
         self.assertEqual(uuids, [
             call.args[0] for call in self.nova.get.mock_calls])
 
-    def test_one_that_nova_refuses_keeps_nobody_waiting(self):
+    def test_a_refused_server_does_not_delay_others(self):
         self.add('bad', 'good')
         self.nova.unshelve.side_effect = [nova_api.NovaError('409'), None]
         self.assertEqual(['bad', 'good'], self.run_after(10))
         self.assertEqual(1, self.victims['bad'].tries)
 
-    def test_one_that_found_no_room_backs_off(self):
+    def test_a_server_without_space_backs_off(self):
         self.add('a')
         self.nova.unshelve.side_effect = None
         asked = [seconds for seconds in range(10, 600, 10)
                  if self.run_after(10)]
         self.assertEqual([10, 70, 190, 430], asked)
 
-    def test_no_more_than_there_is_room_for(self):
+    def test_only_servers_with_space_are_unshelved(self):
         self.placement.get_room.return_value = {'h1': {'VCPU': 1},
                                                 'h2': {'VCPU': 1}}
         self.add(*'abcde')
         self.assertEqual(['a', 'b'], self.run_after(10))
 
-    def test_one_that_had_no_allocations(self):
-        """It ended since it had none: nobody knows what it needs."""
+    def test_a_server_without_allocations_does_not_return(self):
+        """It was evicted for that reason; its size is unknown."""
         self.placement.get_room.side_effect = lambda resources: (
             {'h1': {'VCPU': 1}} if resources else self.fail_to_read())
         self.add(*'abc')
@@ -212,7 +211,7 @@ class TestReturns(testtools.TestCase):
     def fail_to_read(self):
         raise placement_api.PlacementError('400')
 
-    def test_without_room_nobody_is_looked_at_all_the_time(self):
+    def test_servers_are_not_read_repeatedly_without_space(self):
         self.placement.get_room.return_value = {}
         self.add(*'abcde')
         for _ in range(5):
@@ -220,13 +219,13 @@ class TestReturns(testtools.TestCase):
         self.assertEqual(5, self.nova.get.call_count)
         self.placement.get_room.assert_called_with(SIZE)
 
-    def test_room_is_asked_for_once_a_size(self):
+    def test_space_is_read_once_for_each_size(self):
         self.add(*'abcde')
         self.run_after(10)
         self.placement.get_room.assert_called_once_with(SIZE)
 
-    def test_one_that_was_not_offloaded(self):
-        """Its preemption was taken back meanwhile; it does not run yet."""
+    def test_a_shelved_server_that_was_not_offloaded_is_unshelved(self):
+        """Its preemption was rolled back, but it does not run yet."""
         self.add('a')
         self.show('a', 'SHELVED')
         self.assertEqual(['a'], self.run_after(10))
@@ -235,8 +234,8 @@ class TestReturns(testtools.TestCase):
         self.run_after(10)
         self.assertEqual(decisions.RESTORED, self.victims['a'].status)
 
-    def test_one_that_its_host_has_not_let_go_of(self):
-        """It would take the host away from a server that runs elsewhere."""
+    def test_a_server_still_on_its_host_is_not_unshelved(self):
+        """Nova would remove the host of a server that runs elsewhere."""
         self.add('a')
         self.show('a', 'SHELVED_OFFLOADED', host='h1')
         self.assertEqual([], self.run_after(10))
@@ -244,7 +243,7 @@ class TestReturns(testtools.TestCase):
         self.show('a', 'SHELVED_OFFLOADED')
         self.assertEqual(['a'], self.run_after(10))
 
-    def test_one_whose_compute_died_before_it_let_go(self):
+    def test_a_server_still_on_a_dead_host_is_unshelved_later(self):
         self.add('a')
         self.show('a', 'SHELVED_OFFLOADED', host='h1')
         asked = [seconds for seconds in range(10, 1000, 10)
@@ -257,14 +256,14 @@ class TestReturns(testtools.TestCase):
         self.assertEqual(['b'], self.run_after(10))
         self.assertEqual(decisions.GONE, self.victims['a'].status)
 
-    def test_left_after_too_long(self):
+    def test_a_server_is_given_up_after_the_timeout(self):
         self.add('a')
         self.assertEqual([], self.run_after(86401))
         self.assertEqual(decisions.LEFT, self.victims['a'].status)
 
 
 class TestOfClass(TestReturns):
-    """Those of a class come by its passes, and all others as ever."""
+    """Servers of a class return by passes, others as usual."""
 
     def setUp(self):
         super().setUp()
@@ -282,18 +281,18 @@ class TestOfClass(TestReturns):
         return controller.Step(tuple(
             uuid for uuid in self.chosen if uuid in needs)[:most], memory)
 
-    def test_they_come_first_and_others_have_the_rest(self):
+    def test_servers_of_a_class_return_first(self):
         self.add('a', 'b', 'gold1', 'gold2', 'c')
         self.chosen = ['gold2', 'gold1']
         self.assertEqual(['gold2', 'gold1', 'a'], self.run_after(10))
         self.assertEqual([(['gold1', 'gold2'], 3)], self.asked)
         self.assertEqual([], self.run_after(10))
 
-    def test_without_room_they_let_others_pass(self):
+    def test_servers_of_a_class_without_space_let_others_pass(self):
         self.add('gold1', 'a')
         self.assertEqual(['a'], self.run_after(10))
 
-    def test_they_wait_as_long_as_it_takes(self):
+    def test_servers_of_a_class_wait_without_limit(self):
         self.options.restore_timeout_s = 100
         self.add('gold1', 'a')
         self.placement.get_room.return_value = {}
@@ -306,7 +305,7 @@ class TestOfClass(TestReturns):
             self.show('gold1', 'SHELVED_OFFLOADED')
             self.assertEqual([], self.run_after(298))
 
-    def test_one_that_was_deleted_or_is_back(self):
+    def test_servers_of_a_class_that_are_gone_or_back_are_closed(self):
         self.add('gold1', 'gold2')
         self.servers['gold1'] = None
         self.show('gold2', 'ACTIVE')

@@ -164,7 +164,7 @@ class TestTerminator(unittest.TestCase):
         self.host_is_up = mock.Mock(return_value=True)
 
     def halt(self, operation):
-        """Nobody is to end from some time on."""
+        """Raise Paused from a given time on."""
         if self.clock.now >= self.halted_at:
             raise exceptions.Paused('a reason')
 
@@ -207,7 +207,7 @@ class TestTerminator(unittest.TestCase):
                 for call in self.decisions.update_victim.mock_calls
                 if call.args[1] == uuid]
 
-    def test_nobody_is_asked_to_end_once_the_request_is_given_up(self):
+    def test_no_victim_is_evicted_after_the_request_timed_out(self):
         cloud = self.cloud({'a': 5})
 
         def check():
@@ -219,7 +219,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(130, self.clock.now)
         self.assertEqual([], cloud.asked['a'])
 
-    def test_all_at_once(self):
+    def test_victims_are_evicted_in_parallel(self):
         cloud = self.cloud({'a': 5, 'b': 7})
         self.assertEqual(set(), self.end(cloud, 'a', 'b'))
         self.assertEqual({'a': [(100.0, 'force_delete')],
@@ -231,15 +231,15 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({}, cloud.shown)
         self.poller.remove.assert_called_once_with(['a', 'b'])
 
-    def test_nobody_ends_once_it_may_have_been_taken_over(self):
-        """As when the lease runs out while a notice does."""
+    def test_no_victim_is_evicted_after_the_lease_may_have_expired(self):
+        """The lease expires during the notice."""
         self.owner.keeps.side_effect = lambda decisions: self.clock.now < 125
         cloud = self.cloud({'a': 1, 'b': 1})
         self.assertRaises(db_decisions.LostDecision, self.end, cloud, 'a', 'b',
                           notice_s=30)
         self.assertEqual({}, cloud.asked)
 
-    def test_who_has_notice_is_spared_by_a_pause(self):
+    def test_a_pause_spares_victims_that_have_notice(self):
         self.halted_at = 129
         cloud = self.cloud({'a': 1, 'b': 1})
         self.assertRaises(exceptions.Paused, self.end, cloud, 'a', 'b',
@@ -247,14 +247,14 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({}, cloud.asked)
         self.poller.remove.assert_called_once_with(['a', 'b'])
 
-    def test_who_was_asked_to_end_ends_with_all_others(self):
-        """One that has ended already would have done so in vain."""
+    def test_a_pause_after_the_first_eviction_spares_no_victim(self):
+        """Otherwise the first eviction would be in vain."""
         self.halted_at = 131
         cloud = self.cloud({'a': 5, 'b': 9})
         self.assertEqual(set(), self.end(cloud, 'a', 'b', notice_s=30))
         self.assertEqual({'a', 'b'}, set(cloud.asked))
 
-    def test_what_cannot_be_recorded_yet_is_recorded_later(self):
+    def test_a_failed_record_is_written_again_later(self):
         self.decisions.update_victim.side_effect = [
             db_exc.DBConnectionError, None, db_exc.DBConnectionError, None]
         cloud = self.cloud({'a': 3})
@@ -264,7 +264,7 @@ class TestTerminator(unittest.TestCase):
                           db_decisions.GONE, db_decisions.GONE],
                          self.statuses('a'))
 
-    def test_nobody_ends_for_a_decision_that_was_taken_over(self):
+    def test_no_victim_is_evicted_for_a_decision_taken_over(self):
         self.owner.keeps.return_value = False
         cloud = self.cloud({'a': 1})
         self.assertRaises(db_decisions.LostDecision, self.end, cloud, 'a',
@@ -272,7 +272,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({}, cloud.asked)
         self.poller.remove.assert_called_once_with(['a'])
 
-    def test_one_that_never_ends(self):
+    def test_a_victim_that_never_ends_is_returned_as_stuck(self):
         cloud = self.cloud({'a': 1, 'b': 1000})
         self.assertEqual({'b'}, self.end(cloud, 'a', 'b'))
         self.assert_soon_after(160.0)
@@ -283,7 +283,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual(3, len(cloud.asked['a']))
 
-    def test_failed_end_is_asked_for_again(self):
+    def test_a_failed_eviction_is_repeated(self):
         cloud = self.cloud({'a': 1})
         self.poller.get.side_effect = lambda uuid, max_age_s: (
             cloud._state('a', None) if self.clock.now < 112 else None)
@@ -324,7 +324,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({'a': [(170.0, 'force_delete')],
                           'b': [(170.0, 'force_delete')]}, cloud.asked)
 
-    def test_no_time_is_lost_on_one_that_powers_off(self):
+    def test_a_victim_that_powers_off_is_evicted_at_once(self):
         cloud = self.cloud({'a': 1})
         self.clock.sleep = lambda seconds: self.tick(cloud)
         self.end(cloud, 'a', notice_s=30)
@@ -347,19 +347,19 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
         self.assertEqual(100.0, self.clock.now)
 
-    def test_notice_that_nobody_can_see(self):
+    def test_a_notice_that_fails_does_not_prevent_the_eviction(self):
         cloud = self.cloud({'a': 1})
         cloud.set_notice = mock.Mock(side_effect=nova_api.NovaError('403'))
         self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
         self.assertEqual([(130.0, 'force_delete')], cloud.asked['a'])
 
-    def test_nobody_ends_before_the_longest_notice_is_over(self):
+    def test_no_victim_ends_before_the_longest_notice_is_over(self):
         cloud = self.cloud({'a': 1, 'b': 1})
         self.finish_all(cloud, [db.Victim('a'), db.Victim('b', notice_s=8)])
         self.assertEqual({'a': [(108.0, 'force_delete')],
                           'b': [(108.0, 'force_delete')]}, cloud.asked)
 
-    def test_who_has_no_notice_lives_on_where_the_server_is_deleted(self):
+    def test_a_deleted_request_spares_victims_without_notice(self):
         cloud = self.cloud({'a': 1, 'b': 1})
         self.requests.is_gone.side_effect = lambda uuid: (
             self.clock.now >= 103)
@@ -382,7 +382,7 @@ class TestTerminator(unittest.TestCase):
 
         return check
 
-    def test_nobody_is_asked_where_the_look_has_lasted_too_long(self):
+    def test_no_victim_is_evicted_after_a_slow_reading(self):
         cloud = self.cloud({'a': 1})
 
         def get(uuid, max_age_s):
@@ -394,7 +394,7 @@ class TestTerminator(unittest.TestCase):
                           check=self.check(114))
         self.assertEqual({}, cloud.asked)
 
-    def test_nobody_is_asked_where_writing_has_lasted_too_long(self):
+    def test_no_victim_is_evicted_after_a_slow_write(self):
         for hangs, notice_s in ((self.decisions.update_victim, 0),
                                 (self.host_is_up, 3)):
             cloud = self.cloud({'a': 1})
@@ -410,8 +410,8 @@ class TestTerminator(unittest.TestCase):
             self.assertEqual({}, cloud.asked)
             hangs.side_effect = None
 
-    def test_what_was_seen_long_ago_is_seen_again(self):
-        """Where it has taken long to write down what is asked for."""
+    def test_an_old_reading_is_repeated_before_an_eviction(self):
+        """Writing the record takes long."""
         cloud = self.cloud({'a': 1})
         self.meanwhile(cloud, 110, 'shelved_offloaded', host=None)
 
@@ -424,7 +424,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({}, cloud.asked)
         self.assertEqual(db_decisions.SHELVED, self.statuses('a')[-1])
 
-    def test_nobody_is_asked_where_asking_who_needs_it_lasted_too_long(self):
+    def test_no_victim_is_evicted_after_a_slow_look_at_the_request(self):
         cloud = self.cloud({'a': 1})
 
         def is_gone(uuid):
@@ -437,8 +437,8 @@ class TestTerminator(unittest.TestCase):
                           check=self.check(114))
         self.assertEqual({}, cloud.asked)
 
-    def test_a_shared_reading_is_as_old_as_it_is(self):
-        """It was read before this victim was looked at."""
+    def test_a_shared_reading_keeps_its_age(self):
+        """It was read before this victim was read."""
         cloud = self.cloud({'a': 1})
         old = ObservedServer(
             'a', 'active', None, 'host1', read_us=96_000_000)
@@ -454,14 +454,14 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(set(), self.end(cloud, 'a'))
         self.assertEqual({}, cloud.asked)
 
-    def test_nobody_has_notice_where_the_claim_has_lasted_too_long(self):
+    def test_no_victim_gets_notice_after_a_slow_claim(self):
         cloud = self.cloud({'a': 1})
         self.assertRaises(request_deadline.TimeIsUp, self.end, cloud, 'a',
                           notice_s=30, check=self.check(100))
         self.assertEqual(({}, []), (cloud.shown, self.statuses('a')))
         self.events.notice.assert_not_called()
 
-    def test_locked_by_an_administrator_meanwhile(self):
+    def test_a_lock_during_the_notice_spares_all_victims(self):
         for honored, locked_by in (('admin', 'admin'), ('all', 'owner')):
             self.options.honored_locks = honored
             cloud = self.cloud({'a': 1, 'b': 1})
@@ -472,15 +472,15 @@ class TestTerminator(unittest.TestCase):
             self.assertEqual({'b': 'it is locked'}, ended.refusals)
             self.assertEqual({}, cloud.asked)
 
-    def test_locked_as_the_notice_ends(self):
-        """Nobody else ends for nothing."""
+    def test_a_lock_at_the_end_of_the_notice_spares_all_victims(self):
+        """No other victim is evicted in vain."""
         cloud = self.cloud({'a': 1, 'b': 1})
         self.meanwhile(cloud, 130, uuids='b', locked_by='admin')
         ended = self.finish(cloud, 'a', 'b', notice_s=30)
         self.assertEqual({'b': 'it is locked'}, ended.refusals)
         self.assertEqual({}, cloud.asked)
 
-    def test_locked_once_it_was_asked_to_end(self):
+    def test_a_lock_after_the_eviction_began_has_no_effect(self):
         cloud = self.cloud({'a': 20})
         real = cloud.get
         self.poller.get.side_effect = lambda uuid, max_age_s: (
@@ -501,7 +501,7 @@ class TestTerminator(unittest.TestCase):
         self.host_is_up.assert_called_once_with('a', 'host1')
 
     def test_no_notice_on_a_host_that_is_down(self):
-        """As for headroom or a reservation, which no filter precedes."""
+        """For headroom or a reservation no filter checks the host before."""
         cloud = self.cloud({'a': 1})
         self.host_is_up.return_value = False
         ended = self.finish(cloud, 'a', operation='headroom', server='',
@@ -510,8 +510,8 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(({}, []), (cloud.shown, self.statuses('a')))
         self.assertEqual(100.0, self.clock.now)
 
-    def test_nobody_ends_without_notice_once_the_host_is_back(self):
-        """It was down when the others got theirs, which took a while."""
+    def test_no_victim_without_notice_ends_once_the_host_is_back(self):
+        """It was down when the notices were given."""
         cloud = self.cloud({'a': 1})
         self.host_is_up.side_effect = lambda uuid, host: self.clock.now > 101
 
@@ -538,25 +538,25 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({'d': 'host host1 is down'},
                          self.finish(cloud, 'a', notice_s=30).refusals)
 
-    def test_nobody_can_tell_whether_the_host_is_up(self):
+    def test_an_unknown_state_of_the_host_spares_all_victims(self):
         cloud = self.cloud({'a': 1})
         self.host_is_up.side_effect = nova_api.NovaError('away')
         self.assertEqual({'a'}, self.end(cloud, 'a', notice_s=30))
         self.assertEqual({}, cloud.asked)
 
-    def test_nobody_looks_at_a_host_that_was_just_chosen(self):
+    def test_a_host_that_was_just_chosen_is_not_read_again(self):
         self.end(self.cloud({'a': 1}), 'a')
         self.host_is_up.assert_not_called()
 
-    def test_the_host_dies_while_its_space_is_claimed(self):
-        """Nobody has looked since the scheduler has read the hosts."""
+    def test_a_host_that_fails_during_the_claim_spares_its_victims(self):
+        """The scheduler's reading of the host is old."""
         cloud = self.cloud({'a': 1})
         self.host_is_up.return_value = False
         ended = self.finish(cloud, 'a', seen_s=6)
         self.assertEqual({'a': 'host host1 is down'}, ended.refusals)
         self.assertEqual({}, cloud.asked)
 
-    def test_it_was_read_too_long_ago_to_hand_it_over(self):
+    def test_a_host_is_read_again_before_the_hand_over(self):
         cloud = self.cloud({'a': 4.5})
         self.host_is_up.side_effect = lambda uuid, host: self.clock.now < 104
         ended = self.finish(cloud, 'a', seen_s=0.9)
@@ -622,8 +622,8 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(db_decisions.STOPPED, self.statuses('a')[-1])
         self.assertEqual(1, self.placement.post_allocations.call_count)
 
-    def test_a_lock_whose_answer_is_lost(self):
-        """It is ours: nobody stays for it, and nobody ends in vain."""
+    def test_a_lock_whose_answer_is_lost_counts_as_ours(self):
+        """It neither spares the victim nor evicts others in vain."""
         cloud = self.cloud({'a': 3})
         cloud.power_off('a')
         lock, locked = cloud.lock, []
@@ -655,7 +655,7 @@ class TestTerminator(unittest.TestCase):
                          [what for _time, what in cloud.asked['a']])
         self.assertEqual(db_decisions.MIGRATED, self.statuses('a')[-1])
 
-    def test_whatever_state_its_owner_has_brought_it_into(self):
+    def test_each_state_set_by_the_owner_leads_to_the_action(self):
         for action, vm_state, calls in (
                 ('shelve', 'resized', ['confirm_resize', 'shelve',
                                        'shelve_offload']),
@@ -712,8 +712,8 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(['live_migrate', 'force_delete'],
                          [what for _time, what in cloud.asked['a']])
 
-    def test_migration_whose_answer_is_lost(self):
-        """It has begun all the same: nobody is deleted on the way."""
+    def test_a_migration_whose_answer_is_lost_is_waited_for(self):
+        """It has begun, so the victim must not be deleted."""
         self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 9})
         real = cloud.live_migrate
@@ -732,8 +732,8 @@ class TestTerminator(unittest.TestCase):
                          [what for _time, what in cloud.asked['a']])
         self.assertEqual(db_decisions.MIGRATED, self.statuses('a')[-1])
 
-    def test_migration_that_does_not_show_yet(self):
-        """What was read before it was asked for is told for a while."""
+    def test_a_migration_that_readings_do_not_show_yet_is_not_repeated(self):
+        """Readings from before the request arrive for a while."""
         self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 20})
         old = ObservedServer(
@@ -745,8 +745,8 @@ class TestTerminator(unittest.TestCase):
                          [what for _time, what in cloud.asked['a']])
         self.assertEqual(db_decisions.MIGRATED, self.statuses('a')[-1])
 
-    def test_migration_that_is_under_way(self):
-        """As after a restart: to ask again would be refused."""
+    def test_a_migration_that_runs_is_not_requested_again(self):
+        """After a restart Nova would refuse a second request."""
         self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 20}, refuse=0)
         cloud.live_migrate('a')
@@ -771,7 +771,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(['force_delete'],
                          [what for _time, what in cloud.asked['a']])
 
-    def test_only_those_that_ask_for_it_are_migrated(self):
+    def test_only_victims_whose_action_is_migrate_are_migrated(self):
         self.options.actions = ['stop', 'migrate']
         for action, expected in (('migrate', ['live_migrate']),
                                  ('stop', ['stop', 'lock'])):
@@ -799,7 +799,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(3, self.placement.get_consumer.call_count)
         self.placement.delete_allocations.assert_not_called()
 
-    def test_space_that_nova_forgets_is_freed(self):
+    def test_allocations_that_nova_forgets_are_freed(self):
         self.placement.get_consumer.return_value = HOLDING
         self.assertEqual(set(), self.end(self.cloud({'a': 1}), 'a'))
         self.placement.delete_allocations.assert_called_once_with('a')
@@ -833,7 +833,7 @@ class TestTerminator(unittest.TestCase):
         self.assert_soon_after(110)
 
     def test_shelved_by_its_owner_and_not_offloaded_yet(self):
-        """As where [DEFAULT]shelved_offload_time is not 0."""
+        """[DEFAULT]shelved_offload_time is not 0."""
         cloud = self.cloud({'a': 3})
         shelved_at = self.clock.now + 10
         real = cloud.get
@@ -860,7 +860,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({}, cloud.shown)
         self.assertEqual(db_decisions.MIGRATED, self.statuses('a')[-1])
 
-    def test_on_its_way_when_the_notice_is_over(self):
+    def test_a_victim_that_moves_at_the_end_of_its_notice_is_awaited(self):
         for task_state in ('migrating', 'resize_migrated', 'shelving'):
             cloud = self.cloud({'a': 1})
             start = self.clock.now
@@ -873,7 +873,7 @@ class TestTerminator(unittest.TestCase):
             self.assertEqual(set(), self.end(cloud, 'a', notice_s=30))
             self.assertEqual({}, cloud.asked)
 
-    def test_on_its_way_for_too_long(self):
+    def test_a_victim_that_moves_for_too_long_is_stuck(self):
         cloud = self.cloud({'a': 1})
         self.meanwhile(cloud, 110, task_state='migrating')
         self.assertEqual({'a'}, self.end(cloud, 'a', notice_s=30))
@@ -886,7 +886,7 @@ class TestTerminator(unittest.TestCase):
         self.assert_soon_after(190)
         self.assertEqual({}, cloud.asked)
 
-    def test_who_has_reached_its_maximum_run_time_is_not_moved(self):
+    def test_a_server_at_its_maximum_run_time_is_not_migrated(self):
         self.options.actions = ['migrate', 'delete']
         cloud = self.cloud({'a': 1})
         self.finish(cloud, 'a', operation='maximum_runtime', notice_s=5)
@@ -894,7 +894,7 @@ class TestTerminator(unittest.TestCase):
                          [what for _time, what in cloud.asked['a']])
 
     def test_an_error_during_its_notice(self):
-        """It cannot be shelved: the next action that the operator allows."""
+        """It cannot be shelved, so the next allowed action follows."""
         cloud = self.cloud({'a': 1})
         cloud.vm_states['a'] = 'error'
         self.options.actions = ['stop', 'shelve']
@@ -905,7 +905,7 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual(['force_delete'],
                          [what for _time, what in cloud.asked['a']])
 
-    def test_stop_leaves_what_a_stopped_server_keeps(self):
+    def test_stop_keeps_allocations_of_other_classes(self):
         self.placement.get_consumer.return_value = placement_api.Consumer(
             'a', {'rp': {'resources': {'VCPU': 1, 'MEMORY_MB': 9}},
                   'gpu': {'resources': {'VGPU': 1}}}, 1)
@@ -916,7 +916,7 @@ class TestTerminator(unittest.TestCase):
 
     # -- whether it is wanted ----------------------------------------------
 
-    def test_nobody_needs_the_space_any_more(self):
+    def test_a_deleted_request_spares_victims_during_their_notice(self):
         cloud = self.cloud({'a': 1})
         self.requests.is_gone.side_effect = lambda uuid: (
             self.clock.now >= 120)
@@ -927,7 +927,7 @@ class TestTerminator(unittest.TestCase):
         self.requests.add.assert_called_once_with(['s'])
         self.requests.remove.assert_called_once_with(['s'])
 
-    def test_nobody_knows_whether_it_is_needed(self):
+    def test_an_unknown_state_of_the_request_spares_all_victims(self):
         cloud = self.cloud({'a': 1})
         self.requests.is_gone.side_effect = nova_api.NovaError('away')
         self.assertEqual({'a'}, self.end(cloud, 'a'))
@@ -987,14 +987,14 @@ class TestTerminator(unittest.TestCase):
         self.assertEqual({}, cloud.asked)
         self.assertNotIn(db_decisions.ENDING, self.statuses('a'))
 
-    def test_it_is_looked_at_once_just_before_the_first_ends(self):
+    def test_the_claim_is_checked_once_before_the_first_eviction(self):
         cloud = self.cloud({'a': 1, 'b': 9})
         record = self.held()
         self.assertEqual(set(), self.end(cloud, 'a', 'b', notice_s=30,
                                          record=record))
         self.assertEqual([130.0], self.looked)
 
-    def test_nobody_knows_yet_whether_it_is_held(self):
+    def test_evictions_wait_until_the_claim_can_be_checked(self):
         cloud = self.cloud({'a': 1})
 
         def held():
@@ -1009,8 +1009,8 @@ class TestTerminator(unittest.TestCase):
         self.assertLessEqual(135, when)
         self.assertLess(len(self.looked), 50)
 
-    def test_one_that_has_left_by_itself_does_not_begin_it(self):
-        """A resize that its owner leaves unconfirmed is finished at once."""
+    def test_a_victim_that_left_by_itself_does_not_begin_evictions(self):
+        """An unconfirmed resize is confirmed at once."""
         self.halted_at = 129
         cloud = self.cloud({'a': 1, 'b': 3})
         cloud.vm_states['b'], cloud.hosts['b'] = 'resized', 'host2'
@@ -1063,8 +1063,8 @@ class TestTerminator(unittest.TestCase):
         self.end(cloud, 'a', 'b', 'c', notice_s=30)
         self.assertEqual({'a', 'b', 'c'}, set(cloud.shown))
 
-    def test_none_ends_before_it_was_told_it_would(self):
-        """Also where writing down that the others have notice takes time."""
+    def test_no_victim_ends_before_its_own_notice_is_over(self):
+        """Also if writing the records of notices takes time."""
         cloud = self.cloud({'a': 0, 'b': 0})
         noticed = []
 

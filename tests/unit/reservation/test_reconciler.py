@@ -42,7 +42,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual([('start', reservation_model.ACTIVE, 0.0)],
                          self.events.told)
 
-    def test_those_with_the_same_notice_end_together(self):
+    def test_servers_with_equal_notices_are_evicted_together(self):
         self.cloud.add_host('h1')
         for uuid in ('a', 'b', 'c'):
             self.cloud.boot(uuid, 'h1', preemptible=True, notice_s=30)
@@ -67,7 +67,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
                          self.events.told)
         self.assertEqual('stopped', self.cloud.servers['s'].vm_state)
 
-    def test_what_cannot_be_moved_is_tried_again(self):
+    def test_failed_moves_are_repeated(self):
         self.cloud.add_host('h1')
         self.cloud.boot('n', 'h1', movable=False)
         self.reserve('h1', start_s=LEAD_S)
@@ -79,7 +79,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look_until(LEAD_S - 60)
         self.assertEqual(reservation_model.ACTIVE, self.get().status)
 
-    def test_others_have_notice_once_nova_moves_what_it_refused(self):
+    def test_notices_begin_once_a_refused_move_succeeds(self):
         self.cloud.add_host('h1')
         self.cloud.boot('n', 'h1', movable=False, takes_s=50)
         self.cloud.boot('p', 'h1', preemptible=True)
@@ -93,7 +93,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual([('live_migrate', 'n'), ('reservation', 'p')],
                          self.cloud.asked)
 
-    def test_newcomers_are_noticed(self):
+    def test_servers_that_appear_late_get_notice(self):
         """A host that was empty is looked at until the start."""
         self.cloud.add_host('h1')
         self.reserve('h1')
@@ -106,8 +106,8 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual([('start', reservation_model.ACTIVE, 0.0)],
                          self.events.told)
 
-    def test_what_only_placement_knows(self):
-        """A server that is being built, or a move that is not confirmed."""
+    def test_consumers_that_only_placement_knows_delay_the_start(self):
+        """A server that is being built, or an unconfirmed move."""
         self.cloud.add_host('h1')
         self.cloud.foreign['h1'].add('building')
         self.reserve('h1')
@@ -160,7 +160,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(['degraded'] * 2 + ['start'], self.told())
         self.assertEqual(reservation_model.ACTIVE, self.get().status)
 
-    def test_properties_are_those_asked_for(self):
+    def test_a_replacement_matches_the_filter(self):
         for name in ('h1', 'h2', 'h3'):
             self.cloud.add_host(name)
         self.cloud.boot('n', 'h1', movable=False)
@@ -169,8 +169,8 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look_until(HOUR_S + 10)
         self.assertEqual(('h3',), self.get().held)
 
-    def test_what_a_server_was_promised_holds(self):
-        """And nobody beside it ends in vain."""
+    def test_a_minimum_run_time_spares_all_servers_of_the_host(self):
+        """No other server there is evicted in vain."""
         self.cloud.add_host('h1')
         self.cloud.boot('p', 'h1', preemptible=True, uptime_s=60,
                         minimum_runtime_s=86400)
@@ -183,7 +183,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
                          (self.get().status, self.get().held))
         self.assertIn('promised to run for 86340 s more', self.get().reason)
 
-    def test_it_may_end_once_the_promise_is_kept(self):
+    def test_a_server_is_evicted_after_its_minimum_run_time(self):
         self.cloud.add_host('h1')
         self.cloud.boot('p', 'h1', preemptible=True, uptime_s=0,
                         minimum_runtime_s=60)
@@ -204,7 +204,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertIn('own, p (it is locked)',
                       self.get().hosts[0].reason)
 
-    def test_one_that_goes_while_it_is_told_of(self):
+    def test_a_server_that_disappears_while_it_is_reported(self):
         self.cloud.add_host('h1')
         self.cloud.boot('p', 'h1', preemptible=True, locked_by='admin')
         self.reserve('h1', start_s=0)
@@ -221,7 +221,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look_until(200)
         self.assertIn('p (it is locked)', self.get().hosts[0].reason)
 
-    def test_one_of_a_class_is_never_deleted(self):
+    def test_a_server_of_a_class_is_never_deleted(self):
         self.cloud.add_host('h1')
         self.cloud.boot('p', 'h1', preemptible=True, vm_state='error',
                         action='shelve', class_name='gold')
@@ -237,7 +237,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look()
         self.assertEqual([('reservation', 'p', 'q')], self.cloud.asked)
 
-    def test_another_host_in_time_for_one_that_will_not_be_empty(self):
+    def test_a_host_that_will_not_be_empty_is_replaced_in_time(self):
         for name in ('h1', 'h2'):
             self.cloud.add_host(name)
         self.cloud.boot('p', 'h1', preemptible=True, locked_by='admin')
@@ -259,8 +259,8 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual([{'reservation_id': 'r1', 'project_id': 'p',
                            'user_id': ''}], self.cloud.recorded)
 
-    def test_servers_of_a_reservation_that_ends_too_late(self):
-        """It has lost the host, and its servers are still there."""
+    def test_a_host_with_servers_of_a_later_end_is_replaced(self):
+        """The other reservation has lost the host, but not its servers."""
         for name in ('h1', 'h2'):
             self.cloud.add_host(name)
         self.reserve('h1', uuid='long', start_s=0, duration_s=9 * HOUR_S)
@@ -272,7 +272,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual(('h2',), self.get().held)
         self.assertEqual(reservation_model.ACTIVE, self.get().status)
 
-    def test_it_says_so_where_there_is_no_other_host(self):
+    def test_a_reason_is_recorded_without_a_replacement(self):
         self.cloud.add_host('h1')
         self.reserve('h1', uuid='long', start_s=0, duration_s=9 * HOUR_S)
         self.look()
@@ -286,7 +286,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual('1 of 1 hosts are missing: a host could not be '
                          'emptied', self.get().public_reason)
 
-    def test_who_lands_there_after_the_start(self):
+    def test_servers_that_appear_after_the_start_are_removed(self):
         self.cloud.add_host('h1')
         self.reserve('h1', start_s=0)
         self.look()
@@ -315,8 +315,8 @@ class TestBeforeTheStart(life.ChoresTestCase):
             self.assertEqual(reservation_model.ACTIVE, self.get(uuid).status)
             self.reservations.update(uuid, status=reservation_model.CANCELLED)
 
-    def test_another_host_for_one_that_does_not_wake(self):
-        """Its boot hangs; it has the time that a boot takes."""
+    def test_a_host_that_does_not_wake_is_replaced(self):
+        """Its boot hangs for longer than a boot takes."""
         self.cloud.add_host('h1', asleep=host_candidates.OffHost('', 300))
         self.reserve('h1')
         self.cloud.add_host('h2')
@@ -329,7 +329,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertIn('host h1 is not on: it does not wake',
                       self.logger.output)
 
-    def test_another_host_for_one_that_nobody_wakes(self):
+    def test_a_host_that_is_not_woken_is_replaced(self):
         late = host_candidates.OffHost('Power control is paused: storm', 300)
         self.cloud.add_host('h1', asleep=late)
         self.reserve('h1')
@@ -345,7 +345,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual((reservation_model.ACTIVE, ('h3',)),
                          (self.get().status, self.get().held))
 
-    def test_its_owner_is_told_of_a_host_that_does_not_wake(self):
+    def test_a_reservation_is_degraded_if_its_host_does_not_wake(self):
         self.cloud.add_host('h1', asleep=host_candidates.OffHost(
             'it has been waking for 999 s', 300))
         self.reserve('h1')
@@ -361,7 +361,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual((reservation_model.ACTIVE, ('h1',)),
                          (self.get().status, self.get().held))
 
-    def test_one_host_that_placement_fails_for(self):
+    def test_an_unreadable_host_does_not_delay_others(self):
         for name in ('h1', 'h2'):
             self.cloud.add_host(name)
         self.reserve('h1', uuid='r1', start_s=0)
@@ -389,8 +389,8 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look_until(5)
         self.assertEqual(reservation_model.ACTIVE, self.get('r1').status)
 
-    def test_what_nobody_expected_stops_its_own_reservation_only(self):
-        """Such as a record of a newer Nova, which this one cannot read."""
+    def test_an_unexpected_error_stops_only_its_reservation(self):
+        """For example an object of a newer Nova."""
         for name in ('h1', 'h2', 'h3'):
             self.cloud.add_host(name)
         read = self.cloud.reservations_of
@@ -417,7 +417,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look()
         self.assertEqual(reservation_model.ACTIVE, self.get('r1').status)
 
-    def test_nobody_is_turned_away_from_a_host_in_the_dark(self):
+    def test_no_server_is_removed_from_an_unreadable_host(self):
         self.cloud.add_host('h1')
         self.reserve('h1', start_s=0)
         self.look()
@@ -431,7 +431,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual([('live_migrate', 'n'), ('reservation', 'p')],
                          self.cloud.asked)
 
-    def test_an_engine_that_restarts_confirms_what_it_has_moved(self):
+    def test_a_restarted_engine_confirms_its_moves(self):
         self.cloud.add_host('h1')
         self.cloud.boot('s', 'h1', vm_state='stopped')
         self.reserve('h1', start_s=LEAD_S)
@@ -445,7 +445,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual([('confirm_resize', 's')], self.cloud.asked)
         self.assertEqual(reservation_model.ACTIVE, self.get().status)
 
-    def test_an_engine_that_acts_again_knows_what_another_has_moved(self):
+    def test_an_engine_knows_the_moves_of_the_last_leader(self):
         self.cloud.add_host('h1')
         self.cloud.boot('s', 'h1', vm_state='stopped')
         self.reserve('h1', start_s=LEAD_S + 60)
@@ -461,7 +461,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual([('cold_migrate', 's'), ('confirm_resize', 's')],
                          self.cloud.asked)
 
-    def test_a_move_out_of_the_dark_is_confirmed_by_an_engine_that_restarts(
+    def test_a_restarted_engine_confirms_moves_of_unreadable_hosts(
             self):
         self.cloud.add_host('h1')
         self.cloud.boot('s', 'h1', vm_state='stopped', takes_s=60)
@@ -478,7 +478,7 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.assertEqual([('cold_migrate', 's'), ('confirm_resize', 's')],
                          self.cloud.asked)
 
-    def test_a_move_is_confirmed_when_its_reservation_is_long_gone(self):
+    def test_a_move_is_confirmed_after_its_reservation_is_gone(self):
         self.cloud.add_host('h1')
         self.cloud.boot('s', 'h1', vm_state='stopped')
         self.reserve('h1', start_s=LEAD_S)
@@ -494,8 +494,8 @@ class TestBeforeTheStart(life.ChoresTestCase):
         self.look()
         self.assertEqual({}, self.reconciler._migration._store.get())
 
-    def test_while_reservations_are_off(self):
-        """Those that have started go on to their end; no other begins."""
+    def test_disabled_reservations_do_not_start(self):
+        """Active reservations go on to their end."""
         for name in ('h1', 'h2', 'h3'):
             self.cloud.add_host(name)
         self.reserve('h1', uuid='active', start_s=0)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a request waits for hosts; whom it waits for, see the functional tests.
-"""
+"""Tests of requests that wait for sleeping hosts."""
 
 import threading
 import unittest
@@ -27,7 +26,7 @@ from tests.unit.power import world
 
 
 class Spec:
-    """A request for as many cores."""
+    """A request for a number of cores."""
 
     def __init__(self, vcpus=2):
         self.flavor = mock.Mock(vcpus=vcpus)
@@ -74,7 +73,7 @@ class FakePlacement:
 
 
 class TestRoom(unittest.TestCase):
-    """How many servers fit on hosts that are asleep."""
+    """Tests of the space on sleeping hosts."""
 
     def setUp(self):
         super().setUp()
@@ -85,7 +84,7 @@ class TestRoom(unittest.TestCase):
                 self.placement, cache))), None)
 
     def room(self, wanted, listed=None):
-        """How many fit on one of the hosts, and on how many any do."""
+        """Return how many servers fit on a host, and on how many hosts."""
         self.placement.calls.clear()
         found = self.demand._room(wanted, listed or self.placement.listed())
         return set(found.values()), len(found)
@@ -106,7 +105,7 @@ class TestRoom(unittest.TestCase):
             self.assertEqual(49, self.room(
                 model.Request.of(wanted), listed)[1])
 
-    def test_what_is_known_of_them_is_not_read_again(self):
+    def test_trees_of_sleeping_hosts_are_read_once(self):
         for resources, calls in (({'VCPU': 1}, 0), ({'GPU': 1}, 1)):
             wanted = model.Request.of(resources)
             self.room(wanted)
@@ -144,7 +143,7 @@ class TestDemand(world.WorldTestCase):
             tzinfo=None), from_states=before)
 
     def place(self, asked):
-        """As Nova, it changes the request."""
+        """Change the request, as Nova does."""
         spec = asked.spec_obj
         self.assertFalse(spec.used)
         spec.used = True
@@ -169,12 +168,12 @@ class TestDemand(world.WorldTestCase):
 
         self.waiting.at[self.waiting.now_s + seconds] = boot
 
-    def test_room_at_once(self):
+    def test_a_request_with_free_space_wakes_no_host(self):
         self.free = True
         self.assertEqual('there', self.serve())
         self.engine.wake_hosts.assert_not_called()
 
-    def test_waits(self):
+    def test_a_request_waits_for_woken_hosts(self):
         self.up_in(200)
         self.assertEqual('there', self.serve(['s1', 's2']))
         self.engine.wake_hosts.assert_called_once_with(
@@ -191,13 +190,13 @@ class TestDemand(world.WorldTestCase):
             self.refused())
         self.assertEqual(1600, self.waiting.now_s)
 
-    def test_no_longer_than_the_conductor_waits(self):
+    def test_a_request_waits_no_longer_than_the_conductor(self):
         self.left_s = 40
         self.refused()
         self.assertEqual(1040, self.waiting.now_s)
 
-    def test_what_it_took_before_counts(self):
-        """Victims that did not end, say, before a host is woken."""
+    def test_time_spent_before_the_wake_counts(self):
+        """For example the time of victims that did not end."""
         def place(asked):
             self.waiting.now_s += 500
             raise exception.NoValidHost(reason='There is no room.')
@@ -207,7 +206,7 @@ class TestDemand(world.WorldTestCase):
         self.refused()
         self.assertEqual(1700, self.waiting.now_s)
 
-    def test_too_many_wait_already(self):
+    def test_no_host_is_woken_if_too_many_requests_wait(self):
         """The hosts are woken all the same."""
         self.places = threading.Semaphore(1)
         self.places.acquire(blocking=False)
@@ -215,7 +214,7 @@ class TestDemand(world.WorldTestCase):
         self.assertEqual(1000, self.waiting.now_s)
         self.engine.wake_hosts.assert_called_once()
 
-    def test_its_place_is_free_afterwards(self):
+    def test_the_waiting_slot_is_released(self):
         self.places = threading.Semaphore(1)
         self.refused()
         self.assertTrue(self.places.acquire(blocking=False))
@@ -236,12 +235,12 @@ class TestDemand(world.WorldTestCase):
         self.assertIn('Capacity is on its way', self.refused())
         self.assertEqual(1000, self.waiting.now_s)
 
-    def test_none_could_serve_it(self):
+    def test_no_host_is_woken_if_none_fits(self):
         self.room = {}
         self.assertNotIn('Capacity', self.refused())
         self.engine.wake_hosts.assert_not_called()
 
-    def test_no_host_could_serve_what_nova_refuses_before_any(self):
+    def test_no_host_is_woken_if_request_filters_refuse(self):
         self.demand._candidates = lambda context, spec: (
             wake_on_demand.WakeOnDemand._candidates(
                 self.demand, context, spec))
@@ -252,22 +251,22 @@ class TestDemand(world.WorldTestCase):
             self.refused()
         self.engine.wake_hosts.assert_not_called()
 
-    def test_none_is_woken(self):
+    def test_the_engine_wakes_no_host(self):
         self.engine.wake_hosts.return_value = {'hosts': [], 'boot_s': 0}
         self.assertNotIn('Capacity', self.refused())
 
-    def test_nobody_answers(self):
+    def test_the_engine_does_not_answer(self):
         self.engine.wake_hosts.side_effect = exceptions.NoAnswer('no')
         self.assertNotIn('Capacity', self.refused())
 
-    def test_not_wanted(self):
+    def test_disabled_options_wake_no_host(self):
         for option in ('enabled', 'demand_wakes'):
             self.set(**{option: False})
             self.refused()
             self.set(**{option: True})
         self.engine.wake_hosts.assert_not_called()
 
-    def test_one_that_does_not_help_is_not_asked_again(self):
+    def test_a_host_that_did_not_help_is_not_woken_again(self):
         answers = {'a': ['a'], 'b': ['b']}
 
         def wake(context, request, servers, hosts):
@@ -282,7 +281,7 @@ class TestDemand(world.WorldTestCase):
             sorted(call.args[3])
             for call in self.engine.wake_hosts.call_args_list])
 
-    def test_one_that_fails(self):
+    def test_a_host_that_fails_is_replaced(self):
         def wake(context, request, servers, hosts):
             if self.engine.wake_hosts.call_count == 1:
                 self.waiting.at[self.waiting.now_s + 50] = (
@@ -294,13 +293,13 @@ class TestDemand(world.WorldTestCase):
         self.engine.wake_hosts.side_effect = wake
         self.assertEqual('there', self.serve())
 
-    def test_one_that_is_still_shutting_down(self):
+    def test_a_host_that_is_shutting_down_is_waited_for(self):
         self.to('a', 'sleeping')
         self.up_in(200)
         self.assertEqual('there', self.serve())
         self.assertEqual(1, self.engine.wake_hosts.call_count)
 
-    def test_what_was_promised_is_let_go(self):
+    def test_promised_hosts_are_released(self):
         def wake(context, request, servers, hosts):
             host_promises.make(self.db, request, lambda others: [
                 wake_demand.Promise(request, 'a', 1, 2)], timeutils.utcnow(),
@@ -317,7 +316,7 @@ class TestDemand(world.WorldTestCase):
         self.assertEqual([], host_promises.get(self.db, base.NOW.replace(
             year=2000, tzinfo=None)))
 
-    def test_waits_for_all(self):
+    def test_a_request_waits_for_all_woken_hosts(self):
         self.engine.wake_hosts.return_value = {'hosts': ['a', 'b'],
                                                'boot_s': 300}
         self.up_in(100, 'a', free=False)
@@ -325,8 +324,8 @@ class TestDemand(world.WorldTestCase):
         self.assertEqual('there', self.serve())
         self.assertEqual(1, self.engine.wake_hosts.call_count)
 
-    def test_one_that_falls_asleep_before_the_others_are_up(self):
-        """Nobody wakes it again unless that is asked for."""
+    def test_a_host_that_falls_asleep_meanwhile_is_woken_again(self):
+        """The engine wakes it only if it is requested."""
         def wake(context, request, servers, hosts):
             if self.engine.wake_hosts.call_count > 1:
                 self.up_in(100, 'a')

@@ -36,34 +36,34 @@ def simulated(*trace, hosts=1, backlog=BACKLOG, waiting=('preemptible',),
 
 class TestWaiting(unittest.TestCase):
 
-    def test_who_has_room_starts_with_the_next_pass(self):
+    def test_a_server_that_fits_starts_with_the_next_pass(self):
         self.assertEqual(
             ['3 queued p', '10 placed p', '20 active p'],
             simulated(small.boot(3, 'p', spot=True)))
 
-    def test_nobody_is_refused(self):
+    def test_a_server_without_space_waits(self):
         self.assertEqual(
             ['0 placed n', '3 queued p', '10 active n', '110 finished n',
              '110 placed p', '120 active p'],
             simulated(small.boot(0, 'n', 4, for_s=100),
                       small.boot(3, 'p', 4, spot=True)))
 
-    def test_others_do_not_wait(self):
+    def test_servers_of_other_classes_do_not_wait(self):
         found = simulated(small.boot(0, 'n', 4), small.boot(1, 'm', 4))
         self.assertIn('1 refused m', found)
         self.assertEqual(
             ['3 refused p'],
             simulated(small.boot(3, 'p', 5, spot=True), backlog=None))
 
-    def test_nobody_tries_before_others_have_run_as_promised(self):
-        """With the first pass after that, and not when it is tried again."""
+    def test_a_request_waits_for_minimum_run_times(self):
+        """It starts with the first pass after them."""
         found = simulated(
             small.boot(0, 'p', 4, spot=True), small.boot(15, 'n', 4),
             waiting=('normal',),
             terms=simulation_settings.Terms(minimum_runtime_s=1000))
         self.assertIn('1010 preempted n', found)
 
-    def test_nor_for_what_others_keep_when_they_are_stopped(self):
+    def test_space_kept_by_stopped_victims_does_not_count(self):
         found = simulated(
             trace_model.Boot(0, 'p', {'VCPU': 4, 'DISK_GB': 80}, '',
                              'preemptible'),
@@ -73,7 +73,7 @@ class TestWaiting(unittest.TestCase):
             terms=simulation_settings.Terms(action='stop'))
         self.assertIn('520 placed n', found)
 
-    def test_nor_while_they_end(self):
+    def test_space_of_victims_that_are_ending_does_not_count(self):
         found = small.simulated(
             small.cloud(delays=dataclasses.replace(
                 small.DELAYS, delete=delays.Delay('constant:1000')),
@@ -85,8 +85,8 @@ class TestWaiting(unittest.TestCase):
         self.assertIn('1130 deleted p', found)
         self.assertIn('1130 placed n', found)
 
-    def test_who_ends_in_time_passes_who_a_host_is_kept_for(self):
-        """By how long servers may run at most."""
+    def test_a_server_that_ends_in_time_may_use_a_kept_host(self):
+        """Maximum run times tell their ends."""
         first, last, small_one = (
             dataclasses.replace(small.boot(at_s, id, vcpus), class_name='long')
             for at_s, id, vcpus in (
@@ -113,7 +113,7 @@ class TestWaiting(unittest.TestCase):
                 line for line in found
                 if line.split()[1] in ('queued', 'placed')])
 
-    def test_the_oldest_is_first_and_others_pass_it(self):
+    def test_requests_that_fit_pass_the_oldest(self):
         found = simulated(
             small.boot(0, 'n', 3, for_s=100),
             small.boot(1, 'large', 4, spot=True),
@@ -123,22 +123,22 @@ class TestWaiting(unittest.TestCase):
         self.assertEqual(['0 placed n', '10 placed first',
                           '110 placed second'], placed)
 
-    def test_none_counts_on_room_where_nobody_may_end(self):
-        """So who fits into what is free is not kept off."""
+    def test_space_of_victims_does_not_count_while_disabled(self):
+        """A smaller request may use the free space."""
         found = simulated(
             small.boot(0, 'p', 2, spot=True), small.boot(11, 'n', 3),
             small.boot(12, 'q', 2, spot=True),
             waiting=('normal', 'preemptible'), enabled=False)
         self.assertIn('20 placed q', found)
 
-    def test_its_owner_may_want_it_no_more(self):
+    def test_the_owner_may_cancel_a_waiting_server(self):
         found = simulated(
             small.boot(0, 'n', 4, for_s=100),
             small.boot(1, 'p', 4, spot=True), small.end(50, 'p'))
         self.assertEqual(['1 queued p', '50 ended p'],
                          [line for line in found if line.endswith(' p')])
 
-    def test_normal_servers_may_wait_and_others_end_for_them(self):
+    def test_waiting_normal_servers_evict_others(self):
         found = simulated(
             small.boot(0, 'p', 4, spot=True), small.boot(15, 'n', 4),
             waiting=('normal',), notice=NoticeRule(0))
@@ -148,8 +148,8 @@ class TestWaiting(unittest.TestCase):
                  found, key=lambda line: (int(line.split()[0]),
                                           -len(line.split()[1]))))
 
-    def test_what_its_request_says(self):
-        """All that the API would have written down of its flavor."""
+    def test_the_request_has_the_terms_of_its_flavor(self):
+        """It has all that the API would have stored."""
         asked = []
 
         class Order(queue_order.FIFO):
@@ -173,7 +173,7 @@ class TestWaiting(unittest.TestCase):
               one.class_name)
              for request in asked for one in request.alternatives])
 
-    def test_what_no_host_has_waits_for_ever(self):
+    def test_a_server_that_fits_on_no_host_waits_for_ever(self):
         self.assertEqual(['3 queued p'],
                          simulated(small.boot(3, 'p', 5, spot=True)))
 
@@ -190,14 +190,14 @@ class TestWaiting(unittest.TestCase):
 
 
 class NewestFirst(queue_order.FIFO):
-    """Who comes later ranks ahead."""
+    """Order that ranks the newest request first."""
 
     def rank(self, requests, now, shares):
         return super().rank(requests, now, shares)[::-1]
 
 
 class TestLarge(unittest.TestCase):
-    """A whole host is asked for where small servers come all the time."""
+    """A request for a whole host among many small servers."""
 
     def placed(self, of, hold_after_s):
         """When it is, in seconds; None: in four hours it is not."""
@@ -213,8 +213,8 @@ class TestLarge(unittest.TestCase):
         return next((int(line.split()[0]) for line in found
                      if line.endswith(' placed large')), None)
 
-    def test_it_starts_in_every_order(self):
-        """Nova spreads servers, and knows of no host that is kept."""
+    def test_a_large_request_starts_in_every_order(self):
+        """Nova spreads servers and does not know kept hosts."""
         for of in (queue_order.FIFO(), NewestFirst(),
                    fair_share.FairShare(queue_order.Options())):
             with self.subTest(of):
@@ -223,12 +223,12 @@ class TestLarge(unittest.TestCase):
 
 
 class TestChosenHosts(unittest.TestCase):
-    """One that Nova would not take leaves the choice to Nova."""
+    """If Nova refuses a chosen host, Nova chooses."""
 
     BATCH = dataclasses.replace(BACKLOG, planner=backlog_batch.Planner(
         lambda: solver_choice.make(batch_model.Options())))
 
-    def test_nobody_starts_on_a_host_that_sleeps(self):
+    def test_no_server_starts_on_a_sleeping_host(self):
         cloud = small.cloud(
             2, spread=False, waiting=frozenset(['normal']),
             delays=dataclasses.replace(
@@ -259,7 +259,7 @@ class TestChosenHosts(unittest.TestCase):
 
 
 class TestReservations(unittest.TestCase):
-    """Of the only host there is."""
+    """Reservations of the only host."""
 
     BATCH = TestChosenHosts.BATCH
 
@@ -277,16 +277,16 @@ class TestReservations(unittest.TestCase):
                     each for each in found
                     if each.endswith(f' {event} {uuid}')])
 
-    def test_who_names_one_starts_there(self):
+    def test_a_request_with_a_hint_starts_on_the_reserved_host(self):
         for line, asked_s in (('1000 placed p', 3), ('1210 placed p', 1203)):
             self.check(line, small.boot(asked_s, 'p', spot=True,
                                         reservation='r'))
 
-    def test_who_names_none_waits_for_its_end(self):
+    def test_a_request_without_a_hint_waits_for_the_end(self):
         self.check('2000 placed p', small.boot(1203, 'p', spot=True))
 
-    def test_what_it_promises_and_asks_for_counts(self):
-        """It is not tried in vain, for it would pause after that."""
+    def test_minimum_run_time_and_notice_count_before_a_start(self):
+        """A start in vain would be followed by a pause."""
         for terms in (simulation_settings.Terms(minimum_runtime_s=900),
                       simulation_settings.Terms(notice_s=900)):
             with self.subTest(terms):

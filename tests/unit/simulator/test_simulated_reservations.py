@@ -50,7 +50,7 @@ def simulated(*trace, hosts=2, reservations=RESERVATIONS, until_s=40_000,
 
 
 def lines(found, *ids):
-    """Those of what has happened that are about one of these."""
+    """Return the events of given ids."""
     return [line for line in found if line.rpartition(' ')[2] in ids]
 
 
@@ -78,7 +78,7 @@ class TestGranted(unittest.TestCase):
         self.assertEqual(502 / 40_000 / 2,
                          summary['used']['normal']['VCPU'])
 
-    def test_given_up(self):
+    def test_a_deleted_reservation_is_cancelled_or_ends(self):
         for at_s, event, hours in ((5000, 'cancelled', 0.0),
                                    (13_600, 'ended', 1.0)):
             with self.subTest(event):
@@ -110,8 +110,8 @@ class TestGranted(unittest.TestCase):
             reserve(0, 'r', 1000, 10), dataclasses.replace(
                 RESERVATIONS, reservable_default=False)))
 
-    def test_one_after_the_other(self):
-        """Of overlapping ones the second is later, or not at all."""
+    def test_overlapping_reservations_follow_each_other(self):
+        """The second starts later or is refused."""
         found, figures, _ = simulated(
             reserve(0, 'a', 1000, 1000, hosts=2),
             reserve(0, 'b', 1500, 1000, hosts=1),
@@ -123,7 +123,7 @@ class TestGranted(unittest.TestCase):
              '3000 reservation ended b'], found)
         self.assertEqual(round(3000 / 3600, 3), figures['host_hours'])
 
-    def test_the_picture(self):
+    def test_a_plot_is_drawn(self):
         found = time_series.Series()
         summary = run.Simulation(
             small.cloud(1), small.options(reservations=RESERVATIONS), 0, None,
@@ -161,7 +161,7 @@ def refusal(event, reservations):
 
 class TestWhoMayGoThere(unittest.TestCase):
 
-    def test_nobody_else(self):
+    def test_other_servers_are_kept_off(self):
         found, _, _ = simulated(
             reserve(0, 'r', 5000, 1000, project='p'),
             # Short of the guard, by what its notice needs, and within it.
@@ -176,7 +176,7 @@ class TestWhoMayGoThere(unittest.TestCase):
                   if ' placed ' in line]
         self.assertEqual(['before', 'spot', 'after'], placed)
 
-    def test_its_owner_when_it_has_begun(self):
+    def test_the_owner_may_use_an_active_reservation(self):
         found, _, _ = simulated(
             reserve(0, 'r', 5000, 1000),
             small.boot(4999, 'early', reservation='r'),
@@ -186,7 +186,7 @@ class TestWhoMayGoThere(unittest.TestCase):
         self.assertEqual('5000 placed own', lines(found, 'own')[0])
         self.assertEqual(['6000 refused late'], lines(found, 'late'))
 
-    def test_one_that_nobody_knows(self):
+    def test_an_unknown_reservation_refuses_a_server(self):
         found, figures, _ = simulated(
             small.boot(0, 'one', reservation='r'), reservations=None)
         self.assertEqual(['0 refused one'], found)
@@ -196,7 +196,7 @@ class TestWhoMayGoThere(unittest.TestCase):
 class TestEmptied(unittest.TestCase):
 
     def test_preemptible_servers_get_their_notice(self):
-        """As late as can be: 30 s, 120 s to end, and 30 s to spare."""
+        """As late as possible: 30 s notice, 120 s to end, 30 s margin."""
         found, figures, _ = simulated(
             small.boot(0, 'spot', 4, spot=True),
             reserve(10, 'r', 5000, 1000), hosts=1)
@@ -206,7 +206,7 @@ class TestEmptied(unittest.TestCase):
         self.assertIn('5000 reservation started r', found)
         self.assertNotIn('late', figures)
 
-    def test_nobody_ends_for_one_that_is_cancelled(self):
+    def test_a_cancelled_reservation_spares_victims(self):
         for at_s, gone in ((4819, None), (4830, '4850 kept spot'),
                            (4851, '4852 deleted spot')):
             with self.subTest(at_s):
@@ -221,7 +221,7 @@ class TestEmptied(unittest.TestCase):
                     lines(found, 'spot'))
                 self.assertEqual(1, figures['cancelled'])
 
-    def test_one_that_is_kept_gives_way_to_the_next(self):
+    def test_a_spared_server_is_evicted_for_the_next_reservation(self):
         found, _, _ = simulated(
             small.boot(0, 'spot', 4, spot=True),
             reserve(10, 'r', 5000, 1000), small.end(4830, 'r'),
@@ -231,7 +231,7 @@ class TestEmptied(unittest.TestCase):
              '4952 deleted spot'], lines(found, 'spot')[2:])
         self.assertIn('5100 reservation started s', found)
 
-    def test_nobody_ends_on_a_host_that_was_replaced(self):
+    def test_a_replaced_host_spares_its_servers(self):
         records = []
         simulation = run.Simulation(
             small.cloud(2, spread=False),
@@ -254,7 +254,7 @@ class TestEmptied(unittest.TestCase):
         self.assertNotEqual(name, next(
             item['host'] for item in records if item['event'] == 'deleted'))
 
-    def test_who_would_be_stopped_is_shelved(self):
+    def test_a_server_that_would_be_stopped_is_shelved(self):
         found, _, _ = simulated(
             small.boot(0, 'spot', 4, spot=True),
             reserve(10, 'r', 5000, 1000), hosts=1,
@@ -263,7 +263,7 @@ class TestEmptied(unittest.TestCase):
                          lines(found, 'spot')[2:4])
         self.assertTrue(found[-1].endswith(' back spot'))
 
-    def test_who_was_stopped_is_offloaded(self):
+    def test_a_stopped_victim_is_offloaded(self):
         found, _, _ = simulated(
             dataclasses.replace(
                 small.boot(0, 'spot', 4, spot=True, for_s=20_000),
@@ -276,7 +276,7 @@ class TestEmptied(unittest.TestCase):
             [line for line in lines(found, 'spot') if 'ed spot' in line][1:])
         self.assertIn('5000 reservation started r', found)
 
-    def test_who_was_stopped_is_there_without_a_disk_as_well(self):
+    def test_a_stopped_victim_without_disk_is_offloaded(self):
         found, _, _ = simulated(
             small.boot(0, 'spot', 4, spot=True),
             small.boot(100, 'normal', 4, for_s=100),
@@ -286,7 +286,7 @@ class TestEmptied(unittest.TestCase):
             ['133 stopped spot', '4825 shelved spot', '6710 back spot'],
             lines(found, 'spot')[3:])
 
-    def test_who_was_stopped_has_run_for_as_long_as_promised(self):
+    def test_a_stopped_victim_has_kept_its_minimum_run_time(self):
         found, figures, _ = simulated(
             dataclasses.replace(
                 small.boot(0, 'spot', 4, spot=True, for_s=20_000),
@@ -300,8 +300,8 @@ class TestEmptied(unittest.TestCase):
         self.assertIn('5000 reservation started r', found)
         self.assertNotIn('late', figures)
 
-    def test_a_host_with_one_that_was_stopped_is_as_good_as_free(self):
-        """It is taken, not the one whose server would have to be moved."""
+    def test_a_host_with_a_stopped_victim_counts_as_vacant(self):
+        """It is preferred to a host whose server would be moved."""
         found, _, _ = simulated(
             small.boot(0, 'normal', 4, for_s=20_000),
             dataclasses.replace(
@@ -316,7 +316,7 @@ class TestEmptied(unittest.TestCase):
         self.assertIn('300 reservation granted r', found)
         self.assertIn('1000 reservation started r', found)
 
-    def test_moved_from_where_they_are(self):
+    def test_normal_servers_are_moved(self):
         """Only one host can be reserved, and a server is on it."""
         found, summary = self.moved(small.boot(0, 'one', 2, for_s=20_000))
         self.assertEqual(
@@ -325,7 +325,7 @@ class TestEmptied(unittest.TestCase):
         self.assertIn('5000 reservation started r', found)
         self.assertEqual(1, summary['classes']['normal']['moved'])
 
-    def test_moved_to_a_host_that_is_reserved_as_well(self):
+    def test_normal_servers_are_moved_to_a_host_reserved_later(self):
         """Soon enough for that one, too."""
         found, figures, _ = simulated(
             small.boot(0, 'one', 4), reserve(20, 'a', 1000, 1000),
@@ -339,7 +339,7 @@ class TestEmptied(unittest.TestCase):
         self.assertIn('1200 reservation started b', found)
         self.assertNotIn('host lost', figures)
 
-    def test_others_end_for_who_is_moved(self):
+    def test_preemptible_servers_are_evicted_for_a_move(self):
         found, _ = self.moved(
             small.boot(0, 'one', 4, for_s=20_000),
             small.boot(50, 'spot', 4, spot=True))
@@ -352,7 +352,7 @@ class TestEmptied(unittest.TestCase):
             small.boot(50, 'spot', 4, spot=True), may_migrate=False)
         self.assertIn('4100 not moved one', found)
 
-    def test_its_owner_deletes_it_on_its_way(self):
+    def test_the_owner_deletes_a_server_during_its_move(self):
         for at_s in (4120, 4150):
             found, _ = self.moved(
                 small.boot(0, 'one', 4),
@@ -363,7 +363,7 @@ class TestEmptied(unittest.TestCase):
             self.assertIn('9000 placed big', found)
             self.assertIn('5000 reservation started r', found)
 
-    def test_late_where_nobody_can_be_moved(self):
+    def test_a_reservation_is_late_if_no_server_can_be_moved(self):
         """A host that does not become empty is lost in the end."""
         found, figures, _ = simulated(
             small.boot(0, 'one', 4, for_s=20_000),
@@ -373,8 +373,8 @@ class TestEmptied(unittest.TestCase):
         self.assertEqual(1, figures['never started'])
         self.assertEqual(0.0, figures['host_hours_used'])
 
-    def test_another_host_in_its_place(self):
-        """What it was promised keeps a server beyond the start."""
+    def test_a_host_that_does_not_empty_is_replaced(self):
+        """Its minimum run time keeps a server beyond the start."""
         found, figures, _ = simulated(
             small.boot(0, 'a', 4, spot=True),
             small.boot(0, 'b', 4, for_s=300),
@@ -384,8 +384,8 @@ class TestEmptied(unittest.TestCase):
         self.assertEqual(1, figures['host replaced'])
         self.assertNotIn('late', figures)
 
-    def test_with_fewer_hosts(self):
-        """One that cannot be emptied is lost, and found again."""
+    def test_a_reservation_starts_with_fewer_hosts(self):
+        """A host that cannot be emptied is lost and added later."""
         found, figures, _ = simulated(
             small.boot(0, 'one', 4, for_s=20_000),
             small.boot(0, 'two', 4, for_s=6000),
@@ -408,7 +408,7 @@ class TestEmptied(unittest.TestCase):
         self.assertLess(2000, int(woken[0].split()[0]))
         self.assertIn('3000 reservation started r', found)
 
-    def test_another_host_for_one_that_does_not_wake(self):
+    def test_a_host_that_does_not_wake_is_replaced(self):
         found, _ = test_simulated_power.simulated(
             small.boot(1, 'one', 4, for_s=2900),
             reserve(1000, 'r', 3000, 3000), hosts=2, until_s=6000,
@@ -419,7 +419,7 @@ class TestEmptied(unittest.TestCase):
         self.assertIn('3010 reservation started r', found)
         self.assertIn('4480 failed h-1', found)
 
-    def test_no_host_wakes_for_who_must_not_go_there(self):
+    def test_no_reserved_host_wakes_for_other_servers(self):
         found, _ = test_simulated_power.simulated(
             small.boot(1, 'one', 4), reserve(500, 'r', 3000, 1000),
             small.boot(1000, 'two', 4),
@@ -429,7 +429,7 @@ class TestEmptied(unittest.TestCase):
         self.assertEqual(['1100 refused three'], lines(found, 'three'))
         self.assertNotIn(' waking ', ' '.join(found))
 
-    def test_a_host_that_is_nobodys_wakes(self):
+    def test_an_unreserved_host_wakes(self):
         found, _ = test_simulated_power.simulated(
             small.boot(1, 'one', 4), reserve(500, 'r', 3000, 1000),
             small.boot(1000, 'two', 4), hosts=3, until_s=2000,
@@ -457,7 +457,7 @@ class TestEmptied(unittest.TestCase):
 
 class TestCleared(unittest.TestCase):
 
-    def test_nobodys_victim_meanwhile(self):
+    def test_servers_that_are_removed_are_no_victims(self):
         for action, gone_s in (('delete', 402), ('shelve', 405)):
             found, _, _ = simulated(
                 reserve(0, 'r', 100, 300, end_action=action),
@@ -469,7 +469,7 @@ class TestCleared(unittest.TestCase):
                              lines(found, 'own')[-1])
             self.assertIn('420 active late', found)
 
-    def test_who_waits_for_its_place_has_it_then(self):
+    def test_a_waiting_server_gets_the_space_of_a_removed_one(self):
         found, _, _ = simulated(
             reserve(0, 'r', 100, 300),
             small.boot(150, 'own', 4, spot=True, reservation='r'),
@@ -480,8 +480,8 @@ class TestCleared(unittest.TestCase):
             ['380 preempted other', '415 active other', '420 cleared other'],
             lines(found, 'other'))
 
-    def test_who_is_coming_back_is_deleted(self):
-        """As many others come back at once as before."""
+    def test_a_server_that_returns_is_deleted_at_the_end(self):
+        """The limit of simultaneous returns does not change."""
         found, _, _ = simulated(
             reserve(0, 'r', 100, 300, end_action='delete'),
             small.boot(150, 'own', 4, spot=True, reservation='r'),
@@ -495,9 +495,9 @@ class TestCleared(unittest.TestCase):
 
 
 class TestAfterItsReservation(unittest.TestCase):
-    """A server that exists goes on without it: it cannot lose its hint."""
+    """A server keeps its hint after the end of its reservation."""
 
-    def test_comes_back(self):
+    def test_a_server_returns_after_its_reservation(self):
         found, figures, _ = simulated(
             reserve(0, 'r', 100, 300),
             small.boot(150, 'own', 4, spot=True, reservation='r'),
@@ -512,7 +512,7 @@ class TestAfterItsReservation(unittest.TestCase):
         self.assertEqual(round(255 / 3600, 3), figures['host_hours_used'])
 
     @mock.patch.object(cleanup_controller, 'TIMEOUT_S', 1)
-    def test_is_moved(self):
+    def test_a_server_is_moved_after_its_reservation(self):
         found, figures, _ = simulated(
             reserve(0, 'r', 100, 300),
             small.boot(395, 'own', 4, reservation='r'),
@@ -526,11 +526,11 @@ class TestAfterItsReservation(unittest.TestCase):
 
 
 class TestMany(unittest.TestCase):
-    """Whatever is asked for, all is given back in the end."""
+    """Random loads."""
 
     ACTIONS = ('delete', 'shelve', 'stop')
 
-    def test_all_is_given_back(self):
+    def test_all_capacity_is_free_in_the_end(self):
         seen = collections.Counter()
         for seed in range(10):
             with self.subTest(seed):

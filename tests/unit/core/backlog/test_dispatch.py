@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One pass over the requests that wait."""
+"""Tests of a pass over the waiting requests."""
 
 import dataclasses
 import datetime
@@ -31,7 +31,7 @@ def decide(requests, rooms, now=base.NOW, pace=None, **options):
 
 class TestDecide(unittest.TestCase):
 
-    def test_what_does_not_fit_stops_nobody(self):
+    def test_a_request_that_does_not_fit_does_not_stop_others(self):
         found = decide([base.request('a', vcpus(8)), base.request('b'),
                         base.request('c')], [host('h', 1)])
         self.assertEqual([('b', 'small', 1)], starts(found))
@@ -41,8 +41,8 @@ class TestDecide(unittest.TestCase):
         self.assertEqual({'VCPU': 7}, found.notes['a'].waits_for['lacks'])
         self.assertEqual({'VCPU': 1}, found.notes['a'].waits_for['hosts'])
 
-    def test_requests_that_start_have_a_position_of_their_own(self):
-        """Nothing else of them is news: they may not start after all."""
+    def test_requests_that_start_get_a_position(self):
+        """Nothing else changes, as the start may still fail."""
         waits_for = {'code': 'room', 'text': 'None.'}
         found = decide([base.request('a', position=7, waits_for=waits_for,
                                      estimate_s=9), base.request('b')],
@@ -50,7 +50,7 @@ class TestDecide(unittest.TestCase):
         self.assertEqual({'a': dispatch.Note(1, waits_for, 9)}, found.chosen)
         self.assertEqual(2, found.notes['b'].position)
 
-    def test_a_fault_of_one_stops_nobody(self):
+    def test_a_fault_of_one_request_does_not_stop_others(self):
         for method in ('check', 'look'):
             real = getattr(dispatch._Pass, method)
 
@@ -70,7 +70,7 @@ class TestDecide(unittest.TestCase):
                 self.assertEqual(['bad'], list(found.faults))
                 self.assertIsInstance(found.faults['bad'], TypeError)
 
-    def test_all_or_nothing(self):
+    def test_all_servers_of_a_count_start_together(self):
         rooms = [host('h', 2), host('i', 1)]
         self.assertEqual([('a', 'small', 3)], starts(decide(
             [base.request('a', count=3)], rooms)))
@@ -78,13 +78,13 @@ class TestDecide(unittest.TestCase):
         self.assertEqual([('b', 'small', 1)], starts(found))
         self.assertIn('enough', found.notes['a'].waits_for['text'])
 
-    def test_as_many_as_fit(self):
+    def test_as_many_servers_as_fit_start_above_the_least_count(self):
         self.assertEqual([('a', 'small', 3)], starts(decide(
             [base.request('a', count=9, least_count=2)],
             [host('h', 2), host('i', 1)])))
 
-    def test_those_that_lack_start_one_by_one(self):
-        """As many as must start together do already."""
+    def test_missing_servers_start_one_by_one(self):
+        """The least count runs already."""
         request = base.request('a', count=5, least_count=3,
                                servers=base.servers(*[backlog_model.RUNNING]
                                                     * 3))
@@ -102,7 +102,7 @@ class TestDecide(unittest.TestCase):
             self.assertEqual([('a', expected, 1)], starts(decide(
                 [request], [host('h', free)])))
 
-    def test_not_yet(self):
+    def test_a_request_does_not_start_before_its_time(self):
         found = decide([base.request('a', not_before=LATER),
                         base.request('b', next_try_at=LATER, tries=3),
                         base.request('c', not_before=base.NOW)],
@@ -111,7 +111,7 @@ class TestDecide(unittest.TestCase):
         self.assertEqual({'a': 'window', 'b': 'retry'}, codes(found))
         self.assertIn('3 times', found.notes['b'].waits_for['text'])
 
-    def test_what_nova_has_said_is_not_forgotten(self):
+    def test_the_last_answer_of_nova_stays_in_waits_for(self):
         waits_for = {'code': 'quota', 'text': 'Quota exceeded'}
         request = base.request(next_try_at=LATER, tries=3,
                                waits_for=waits_for)
@@ -124,8 +124,8 @@ class TestDecide(unittest.TestCase):
         self.assertEqual({'a': 'too_large'}, codes(found))
         self.assertEqual((), found.held)
 
-    def test_hosts_are_never_large_enough_for_all_of_them(self):
-        """Nothing is kept for who could not start on empty hosts."""
+    def test_too_large_if_empty_hosts_do_not_suffice(self):
+        """No host is kept for a request that cannot start on empty ones."""
         rooms = [host('h', 4), host('i', 4)]
         for count, code in ((16, 'room'), (17, 'too_large')):
             found = decide(
@@ -163,7 +163,7 @@ class TestDecide(unittest.TestCase):
 
 
 class TestTime(unittest.TestCase):
-    """A pass ends when its time is over, and the next one goes on."""
+    """A pass ends when its time is over; the next pass continues."""
 
     def run_pass(self, requests, looks, unseen=(), free=0):
         left = iter(range(looks))
@@ -171,7 +171,7 @@ class TestTime(unittest.TestCase):
             requests, [host('h', free)], base.NOW, dispatch.Options(),
             unseen=unseen, is_over=lambda: next(left, None) is None)
 
-    def test_what_it_did_not_get_to_is_first_the_next_time(self):
+    def test_unseen_requests_come_first_in_the_next_pass(self):
         requests = [base.request(str(number)) for number in range(5)]
         found = self.run_pass(requests, 2)
         self.assertEqual({'3', '4'}, found.unseen)
@@ -184,7 +184,7 @@ class TestTime(unittest.TestCase):
         self.assertEqual(['3'], names(self.run_pass(
             requests, 2, {'3', '4'}, free=1)))
 
-    def test_what_was_found_before_stays(self):
+    def test_notes_of_unseen_requests_stay(self):
         waits_for = {'code': 'room', 'text': 'None.'}
         found = self.run_pass(
             [base.request('a'), base.request('b', waits_for=waits_for)], 0)
@@ -202,7 +202,7 @@ def names(found):
 class TestOff(unittest.TestCase):
     """Normal servers wake hosts that are off, and preemptible ones do not."""
 
-    def test_it_is_for_normal_servers(self):
+    def test_only_normal_servers_use_hosts_that_are_off(self):
         rooms = [dataclasses.replace(host('h', 8), off=True), host('i', 0)]
         spot = base.request('a', vcpus(1, preemptible=True))
         found = decide([spot, base.request('b')], rooms)
@@ -217,20 +217,20 @@ class TestOff(unittest.TestCase):
 
 class TestOnTheirWay(unittest.TestCase):
 
-    def test_their_room_is_theirs(self):
+    def test_pending_servers_keep_their_space(self):
         found = base.decide(
             [base.request('a'), base.request('b')], [host('h', 3)], base.NOW,
             dispatch.Options(), pending=[(vcpus(2), 1, {}, '')])
         self.assertEqual(['a'], [start.uuid for start in found.starts])
 
-    def test_more_than_there_is_room_for(self):
+    def test_pending_servers_may_exceed_the_space(self):
         self.assertEqual((), base.decide(
             [base.request('a')], [host('h', 1)], base.NOW, dispatch.Options(),
             pending=[(vcpus(1), 9, {}, ''),
                           (vcpus(2), 1, {}, '')]).starts)
 
-    def test_where_they_are_to_be(self):
-        """One that is not there any more, or is full, is not waited for."""
+    def test_pending_servers_use_their_chosen_hosts(self):
+        """Chosen hosts that are gone or full do not count."""
         for hosts, rest in (({'i': 2}, 'i'), ({'h': 1, 'i': 1}, ''),
                             ({'gone': 2}, 'h'), ({'i': 9}, 'i')):
             found = base.decide(
@@ -259,7 +259,7 @@ class TestEstimates(unittest.TestCase):
 
     PACE = wait_estimate.Pace(3600, {'VCPU': 60}, 60)
 
-    def test_what_is_ahead_counts(self):
+    def test_an_estimate_counts_the_requests_ahead(self):
         found = decide(
             [base.request('a'), base.request('b', vcpus(2), count=2),
              base.request('c', not_before=base.NOW + datetime.timedelta(
@@ -273,7 +273,7 @@ class TestEstimates(unittest.TestCase):
             {'a': 60, 'b': 300, 'c': 9 * 3600, 'd': None, 'e': None},
             {uuid: note.estimate_s for uuid, note in found.notes.items()})
 
-    def test_who_never_starts_is_not_ahead(self):
+    def test_requests_that_never_start_do_not_count_as_ahead(self):
         gpu = dataclasses.replace(vcpus(1), required=('GPU',))
         found = decide(
             [base.request('a', vcpus(10**30)), base.request('b', gpu),
@@ -283,13 +283,13 @@ class TestEstimates(unittest.TestCase):
             {'a': None, 'b': None, 'c': None, 'd': 60},
             {uuid: note.estimate_s for uuid, note in found.notes.items()})
 
-    def test_what_no_database_holds_is_not_told(self):
+    def test_an_estimate_beyond_the_database_is_none(self):
         found = decide([base.request('a', vcpus(10**30), vcpus(1)),
                         base.request('b')], [host('h', 0)], pace=self.PACE)
         self.assertEqual([None, None], [
             note.estimate_s for note in found.notes.values()])
 
-    def test_nobody_knows(self):
+    def test_no_estimate_without_a_pace(self):
         found = decide([base.request('a')], [host('h', 0)])
         self.assertIsNone(found.notes['a'].estimate_s)
 
@@ -313,7 +313,7 @@ class TestLaws(unittest.TestCase):
 
     @given(requests, hosts, st.integers(0, 3), st.randoms(
         use_true_random=False))
-    def test_no_room_is_given_twice(self, rows, hosts, most_holds, rng):
+    def test_no_space_is_used_twice(self, rows, hosts, most_holds, rng):
         requests = self.make(rows)
         rooms = [host(f'h{number}', free, max(free, 0) + more,
                       capacity=max(free, 0) + more)
@@ -345,7 +345,7 @@ class TestLaws(unittest.TestCase):
                                        most_holds=most_holds))
 
     @given(requests, hosts)
-    def test_nobody_waits_who_has_room(self, rows, hosts):
+    def test_no_request_waits_that_fits(self, rows, hosts):
         requests = [dataclasses.replace(
             request, count=1, least_count=1,
             alternatives=request.alternatives[:1])

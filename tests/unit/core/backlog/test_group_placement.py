@@ -55,7 +55,7 @@ def waits(found):
 
 class TestWhich(unittest.TestCase):
 
-    def test_named(self):
+    def test_group_hint_reads_the_name(self):
         self.assertEqual('', group_placement.group_hint(base.request()))
         for name in ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints'):
             for value, found in (('g', 'g'), (['g'], ''), (None, ''),
@@ -67,7 +67,7 @@ class TestWhich(unittest.TestCase):
             self.assertEqual('', group_placement.group_hint(base.request(
                 body={'server': {}, 'os:scheduler_hints': odd})))
 
-    def test_of(self):
+    def test_group_of_finds_the_group(self):
         known = {'near': NEAR}
         self.assertIsNone(group_placement.group_of(base.request(), known))
         self.assertIsNone(group_placement.group_of(far('x'), known))
@@ -97,7 +97,7 @@ class TestWhich(unittest.TestCase):
 
 class TestAffinity(unittest.TestCase):
 
-    def test_all_on_one(self):
+    def test_an_affinity_group_starts_on_one_host(self):
         rooms = [host('a', 2), host('b', 3)]
         self.assertEqual({'x': 3}, started(decide(
             [near('x', count=3)], rooms)))
@@ -107,7 +107,7 @@ class TestAffinity(unittest.TestCase):
         self.assertEqual({'x': 3}, started(decide(
             [near('x', count=4, least_count=2)], rooms)))
 
-    def test_where_it_is(self):
+    def test_new_members_start_on_the_host_of_the_group(self):
         rooms = [host('a', 9), with_group(host('b', 1), near=1)]
         found = decide([near('x'), near('y'), base.request('z')], rooms)
         self.assertEqual({'x': 1, 'z': 1}, started(found))
@@ -121,22 +121,22 @@ class TestAffinity(unittest.TestCase):
         self.assertEqual({'x': 1, 'y': 1}, started(decide(
             [near('x'), near('y'), near('z')], rooms)))
 
-    def test_where_nobody_can_be(self):
-        """Its host is down, or disabled: Nova would find none either."""
+    def test_no_member_starts_if_the_host_is_not_in_use(self):
+        """Its host is down or disabled, so Nova would find no host."""
         found = decide([near('x')], [host('a', 9)], dataclasses.replace(
             NEAR, elsewhere=True))
         self.assertEqual({'x': 'group'}, waits(found))
         self.assertIn('not in use', found.notes['x'].waits_for['text'])
 
-    def test_no_room_anywhere(self):
-        """That is not the fault of the group."""
+    def test_a_member_without_space_does_not_blame_the_group(self):
+        """The group is not the reason."""
         found = decide([near('x', vcpus(9))], [host('a', 8)])
         self.assertEqual({'x': 'too_large'}, waits(found))
         found = decide([near('x')], [host('a', 0)])
         self.assertEqual({'x': 'room'}, waits(found))
 
-    def test_nobody_knows_where_the_first_is(self):
-        """Nova chooses its host, so that others wait for that."""
+    def test_members_wait_until_the_first_has_its_host(self):
+        """Nova chooses its host."""
         rooms = [host('a', 9), host('b', 9)]
         found = decide([near('x'), near('y'), base.request('z')], rooms)
         self.assertEqual({'x': 1, 'z': 1}, started(found))
@@ -149,8 +149,8 @@ class TestAffinity(unittest.TestCase):
                 (vcpus(1), 1, hosts, 'near')])
             self.assertEqual(code, waits(found), hosts)
 
-    def test_its_host_is_kept(self):
-        """For who has waited for long; others keep off."""
+    def test_the_host_of_the_group_is_kept(self):
+        """It is kept for a request that has waited long."""
         rooms = [with_group(host('a', 1), near=1), host('b', 2)]
         found = decide([near('x', vcpus(2), created_at=base.ago(7200)),
                         base.request('y')], rooms)
@@ -167,12 +167,12 @@ class TestAffinity(unittest.TestCase):
 
 
 class TestHolds(unittest.TestCase):
-    """Hosts are kept for each that has waited for long, and can ever start."""
+    """Hosts are kept for requests that have waited long and can start."""
 
     OLD = base.ago(7200)
 
-    def test_none_where_its_host_is_too_small(self):
-        """Nor do such ones take the place of who can start one day."""
+    def test_no_host_is_kept_if_the_group_host_is_too_small(self):
+        """Such requests do not use the quota of kept hosts."""
         rooms = [with_group(host('a', 1, capacity=4), near=1), host('b', 6)]
         found = decide(
             [near('x', vcpus(3), count=2, created_at=self.OLD),
@@ -185,7 +185,7 @@ class TestHolds(unittest.TestCase):
         self.assertIn('The host of its', found.notes['x'].waits_for['text'])
         self.assertEqual(('y',), found.held)
 
-    def test_too_large_where_nothing_is_free_either(self):
+    def test_too_large_without_free_space(self):
         for request, text in (
             (near('x', vcpus(5), count=2), 'on the same one'),
             (far('x', count=3), 'on each'),
@@ -198,29 +198,29 @@ class TestHolds(unittest.TestCase):
             self.assertIn(text, found.notes['x'].waits_for['text'])
             self.assertEqual((), found.held)
 
-    def test_none_where_its_host_is_held_already(self):
+    def test_no_host_is_kept_if_the_group_host_is_kept_already(self):
         rooms = [with_group(host('a', 1), near=1), host('b', 0)]
         found = decide([near(name, vcpus(4), created_at=self.OLD)
                         for name in 'xy'], rooms)
         self.assertEqual(('x',), found.held)
         self.assertNotIn('kept', found.notes['y'].waits_for['text'])
 
-    def test_none_where_it_is_not_in_use(self):
+    def test_no_host_is_kept_if_the_group_host_is_not_in_use(self):
         found = decide([near('x', vcpus(4), created_at=self.OLD)],
                        [host('a', 4)],
                        dataclasses.replace(NEAR, elsewhere=True))
         self.assertEqual(((), {'x': 'group'}), (found.held, waits(found)))
         self.assertNotIn('kept', found.notes['x'].waits_for['text'])
 
-    def test_for_the_flavor_that_some_host_is_large_enough_for(self):
+    def test_hosts_are_kept_for_the_flavor_that_can_fit(self):
         found = decide(
             [base.request('x', vcpus(9), vcpus(8), created_at=self.OLD),
              base.request('y')], [host('a', 7)])
         self.assertEqual((('x',), {'x': 'room', 'y': 'room'}),
                          (found.held, waits(found)))
 
-    def test_of_the_first_of_an_affinity_group(self):
-        """Each host has room for some, and none for all."""
+    def test_a_host_is_kept_for_all_servers_of_an_affinity_group(self):
+        """Each host has space for some members, none for all."""
         rooms = [host('a', 16, capacity=32), host('b', 16, capacity=32)]
         found = decide([near('x', vcpus(8), count=4, created_at=self.OLD),
                         base.request('y', vcpus(16), count=2)], rooms)
@@ -229,8 +229,8 @@ class TestHolds(unittest.TestCase):
         self.assertIn('same one, as its server group has it. Hosts are kept',
                       found.notes['x'].waits_for['text'])
 
-    def test_one_for_an_affinity_group(self):
-        """Where the first of it starts the others have to be, too."""
+    def test_one_host_is_kept_for_an_affinity_group(self):
+        """All members have to start on the host of the first."""
         rooms = [host('a', 4), host('b', 4)]
         found = decide(
             [near('x', vcpus(8), created_at=self.OLD),
@@ -243,16 +243,16 @@ class TestHolds(unittest.TestCase):
             held(tracker, vcpus(8), 1, group)[0] for group in (
                 NEAR, NEAR, dataclasses.replace(NEAR, uuid='other'), None)])
 
-    def test_of_an_anti_affinity_group(self):
-        """There is room where it may not be, and others fill the rest."""
+    def test_hosts_without_members_are_kept_for_anti_affinity(self):
+        """Only a host with a member has space; others fill the rest."""
         rooms = [with_group(host('a', 4), far=1), host('b', 1)]
         found = decide([far('x', vcpus(2), created_at=self.OLD),
                         base.request('y', count=5)], rooms)
         self.assertEqual((('x',), {'x': 'group', 'y': 'room'}),
                          (found.held, waits(found)))
 
-    def test_none_while_its_own_servers_are_on_too_many(self):
-        """Nobody but them could make room."""
+    def test_no_host_is_kept_if_own_servers_occupy_the_hosts(self):
+        """Only they could free space."""
         rooms = [with_group(host('a', 4), far=1), host('b', 4)]
         found = decide([far('x', count=2, created_at=self.OLD),
                         base.request('y', count=8)], rooms)
@@ -263,7 +263,7 @@ class TestHolds(unittest.TestCase):
 
 class TestAntiAffinity(unittest.TestCase):
 
-    def test_one_a_host(self):
+    def test_anti_affinity_starts_one_server_a_host(self):
         rooms = [host('a', 9), host('b', 9)]
         found = decide([far('x'), far('y'), far('z')], rooms)
         self.assertEqual({'x': 1, 'y': 1}, started(found))
@@ -281,7 +281,7 @@ class TestAntiAffinity(unittest.TestCase):
         self.assertEqual({'x': 2}, started(decide(
             [far('x', count=3, least_count=2)], rooms)))
 
-    def test_members_count(self):
+    def test_members_of_an_anti_affinity_group_count(self):
         rooms = [with_group(host('a', 9), far=1), host('b', 9)]
         self.assertEqual({'x': 1}, started(decide([far('x'), far('y')],
                                                   rooms)))
@@ -292,19 +292,19 @@ class TestAntiAffinity(unittest.TestCase):
             self.assertEqual({'x': rest}, started(decide(
                 [far('x', count=9, least_count=1)], rooms, three)), there)
 
-    def test_those_on_their_way(self):
+    def test_pending_members_of_an_anti_affinity_group_count(self):
         rooms = [host('a', 9), host('b', 9)]
         self.assertEqual({'x': 1}, started(decide(
             [far('x'), far('y')], rooms,
             pending=[(vcpus(1), 1, {'b': 1}, 'far')])))
 
-    def test_others_do_not_count(self):
+    def test_members_of_other_groups_do_not_count(self):
         other = dataclasses.replace(FAR, uuid='other')
         self.assertEqual({'x': 1, 'y': 1}, started(decide(
             [far('x'), in_group('other', 'y')], [host('a', 2)], FAR, other)))
 
-    def test_own_group_of_one_that_runs_in_part(self):
-        """Its servers are where nobody else of it may be."""
+    def test_own_servers_of_a_partly_active_request_count(self):
+        """Its servers exclude further servers from their hosts."""
         request = base.request('x', count=3, least_count=1, apart=True,
                                servers=base.servers(backlog_model.RUNNING))
         rooms = host_capacity.with_members(
@@ -315,8 +315,8 @@ class TestAntiAffinity(unittest.TestCase):
 
 class TestUnknown(unittest.TestCase):
 
-    def test_is_left_to_nova(self):
-        """One of others, one that is gone, one with a soft policy."""
+    def test_unknown_groups_are_left_to_nova(self):
+        """Groups of other projects, deleted groups, soft policies."""
         rooms = [host('a', 9)]
         self.assertEqual({'x': 1, 'y': 1}, started(base.decide(
             [far('x'), far('y')], rooms, base.NOW, dispatch.Options())))
@@ -324,8 +324,8 @@ class TestUnknown(unittest.TestCase):
 
 class TestLeft(unittest.TestCase):
 
-    def test_hosts_with_members_are_told(self):
-        """Nothing is free of one that is soon reserved, yet it counts."""
+    def test_hosts_with_members_are_listed(self):
+        """A host that is reserved soon has no space, but its members count."""
         rooms = [dataclasses.replace(host(name, 4), free_s=60,
                                      members=members)
                  for name, members in (('a', {'near': 1}), ('b', {}))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of requests, given what is seen of their servers."""
+"""Tests of the states of requests, from the states of their servers."""
 
 import dataclasses
 import datetime
@@ -77,7 +77,7 @@ class TestPlacing(unittest.TestCase):
         self.assertEqual((),
             boot_outcome.with_verdict(request, verdict).servers)
 
-    def test_what_is_for_now(self):
+    def test_temporary_faults(self):
         for fault in (
                 ('Exceeded maximum number of retries. Exhausted all hosts '
                  'available for retrying build failures for instance s0.'),
@@ -87,8 +87,8 @@ class TestPlacing(unittest.TestCase):
                 placing(backlog_model.BUILDING),
                 sight('s0', 'error', fault=fault)).state)
 
-    def test_nova_has_not_said_why(self):
-        """It says that a server failed before it says why, if it ever does."""
+    def test_a_server_in_error_without_a_fault_waits(self):
+        """Nova reports the failure before its fault, or without it."""
         verdict = judge(placing(backlog_model.BUILDING), sight('s0', 'error'))
         self.assertEqual(
             (backlog_model.WAITING, ('s0',), {
@@ -143,7 +143,7 @@ class TestPlacing(unittest.TestCase):
 
 
 class TestWithoutAnAnswer(unittest.TestCase):
-    """Boots that were begun by an engine of which nobody knows more."""
+    """Boots that another engine began, without a known result."""
 
     def request(self, age_s, count=2):
         return placing(state=backlog_model.ASKING, count=count, age_s=age_s)
@@ -162,14 +162,14 @@ class TestWithoutAnAnswer(unittest.TestCase):
             2, backlog_model.missing(
                 boot_outcome.with_verdict(request, verdict)))
 
-    def test_all_are_there(self):
+    def test_all_servers_of_the_boot_are_found(self):
         verdict = judge(self.request(1), sight('a'), sight('b', 'building'))
         self.assertEqual((backlog_model.PLACING, [backlog_model.ASKED]), (
             verdict.state, [item.state for item in verdict.boots]))
         self.assertEqual(backlog_model.ACTIVE, judge(
             self.request(1), sight('a'), sight('b')).state)
 
-    def test_some_are_there(self):
+    def test_some_servers_of_the_boot_are_found(self):
         request = self.request(100)
         verdict = judge(request, sight('a'))
         self.assertEqual((backlog_model.PLACING, ()),
@@ -184,7 +184,7 @@ class TestWithoutAnAnswer(unittest.TestCase):
                 boot_outcome.with_verdict(request, verdict)))
 
     def test_nova_makes_some_and_withdraws_them(self):
-        """As where there is no room in a server group for the others."""
+        """For example if a server group has no space for the others."""
         for state in (backlog_model.ASKING, backlog_model.REFUSED,
                       backlog_model.LOST):
             request = placing(backlog_model.BUILDING, backlog_model.BUILDING,
@@ -195,7 +195,7 @@ class TestWithoutAnAnswer(unittest.TestCase):
                 3, backlog_model.missing(
                     boot_outcome.with_verdict(request, verdict)))
 
-    def test_comes_after_it_was_given_up(self):
+    def test_servers_of_an_abandoned_boot_are_deleted(self):
         request = base.request(boots=(
             boot(1, backlog_model.LOST, age_s=500),
             boot(2, backlog_model.REFUSED)))
@@ -203,7 +203,7 @@ class TestWithoutAnAnswer(unittest.TestCase):
         self.assertEqual((backlog_model.WAITING, ('late', 'x'), ()), (
             verdict.state, verdict.deletes, verdict.servers))
 
-    def test_is_looked_for_while_it_may_come(self):
+    def test_boots_are_looked_for_while_servers_may_appear(self):
         request = base.request(
             boots=(boot(1, backlog_model.LOST, age_s=86399),
                    boot(2, backlog_model.LOST, age_s=86400),
@@ -219,7 +219,7 @@ class TestWithoutAnAnswer(unittest.TestCase):
 
 class TestRunning(unittest.TestCase):
 
-    def test_whatever_its_owner_does_with_it(self):
+    def test_states_set_by_the_owner_keep_it_active(self):
         request = running(backlog_model.RUNNING)
         for vm_state in ('active', 'stopped', 'shelved_offloaded', 'error',
                          'paused', 'building', 'resized', 'rescued'):
@@ -237,7 +237,7 @@ class TestRunning(unittest.TestCase):
             self.assertEqual((backlog_model.DONE, 'Its servers were deleted.'),
                              (verdict.state, verdict.values['reason']))
 
-    def test_what_is_still_missing_is_still_wanted(self):
+    def test_missing_servers_stay_requested(self):
         request = running(backlog_model.RUNNING, count=3)
         self.assertEqual(backlog_model.PARTLY_ACTIVE, judge(
             request, sight('s0')).state)
@@ -250,7 +250,7 @@ class TestRunning(unittest.TestCase):
 
 class TestGaveWay(unittest.TestCase):
 
-    def test_kept(self):
+    def test_kept_servers_make_the_request_evicted(self):
         request = running(backlog_model.RUNNING, backlog_model.RUNNING)
         for vm_state, status in (
                 ('shelved_offloaded', victim_status.SHELVED),
@@ -302,14 +302,14 @@ class TestGaveWay(unittest.TestCase):
              'Its servers gave way, and it does not come back.'),
             (verdict.state, verdict.values['reason']))
 
-    def test_has_come_back_often_enough(self):
+    def test_a_request_returns_at_most_most_returns_times(self):
         verdict = judge(
             running(backlog_model.RUNNING, comes_back=True, most_returns=1,
                     returns=1), s0=victim_status.GONE)
         self.assertEqual((backlog_model.EXPIRED, 'It has come back 1 times.'),
                          (verdict.state, verdict.values['reason']))
 
-    def test_until_when_it_comes_back(self):
+    def test_a_request_returns_until_back_until(self):
         until = base.NOW + datetime.timedelta(seconds=60)
         request = running(backlog_model.RUNNING, comes_back=True,
                           back_until=until)
@@ -344,8 +344,8 @@ class TestGaveWay(unittest.TestCase):
         self.assertEqual([], request_judgement.coming_back(
             dataclasses.replace(request, comes_back=False), before))
 
-    def test_nothing_is_told_of_who_is_not_in_the_order(self):
-        """Positions and reasons of the last pass it was in are over."""
+    def test_notes_are_cleared_outside_of_the_order(self):
+        """Positions and reasons of its last pass are outdated."""
         known = {'position': 3, 'estimate_s': 60,
                  'waits_for': {'code': 'room', 'text': 'None.'}}
         kept = sight('s0', 'shelved_offloaded')
@@ -367,7 +367,7 @@ class TestGaveWay(unittest.TestCase):
                 after.state, after.position, after.estimate_s,
                 after.waits_for))
 
-    def test_who_waits_for_the_rest_is_in_the_order(self):
+    def test_a_partly_active_request_is_in_the_order(self):
         request = running(backlog_model.RUNNING, count=2, position=3)
         after = boot_outcome.with_verdict(request, judge(request, sight('s0')))
         self.assertEqual((backlog_model.PARTLY_ACTIVE, 3),
@@ -379,7 +379,7 @@ class TestClosing(unittest.TestCase):
     def closing(self, request, *sights):
         return request_judgement.closing(request, sights, base.NOW, OPTIONS)
 
-    def test_what_is_on_its_way_is_deleted(self):
+    def test_servers_being_built_are_deleted(self):
         request = dataclasses.replace(
             placing(backlog_model.RUNNING, backlog_model.BUILDING, count=2),
             state=backlog_model.CANCELLED)
@@ -394,7 +394,7 @@ class TestClosing(unittest.TestCase):
             (item.uuid, item.state)
             for item in boot_outcome.with_verdict(request, verdict).servers])
 
-    def test_all_is_deleted_if_that_is_wanted(self):
+    def test_all_servers_are_deleted_with_ends_servers(self):
         request = dataclasses.replace(
             running(backlog_model.RUNNING, backlog_model.AWAY,
                     ends_servers=True),
@@ -411,7 +411,7 @@ class TestClosing(unittest.TestCase):
         self.assertEqual([backlog_model.GONE], [
             item.state for item in verdict.servers])
 
-    def test_what_an_administrator_has_locked_stays(self):
+    def test_servers_locked_by_an_administrator_stay(self):
         request = dataclasses.replace(
             running(backlog_model.RUNNING, backlog_model.BUILDING,
                     ends_servers=True),
@@ -425,7 +425,7 @@ class TestClosing(unittest.TestCase):
             request, sight('s0', locked_by='admin'), sight('s1'))
         self.assertEqual((('s1',), False), (verdict.deletes, is_clear))
 
-    def test_what_may_still_come_is_waited_for(self):
+    def test_a_closed_request_waits_for_unknown_boots(self):
         request = placing(state=backlog_model.ASKING, age_s=100)
         request = dataclasses.replace(request, state=backlog_model.CANCELLED)
         self.assertFalse(self.closing(request)[1])

@@ -26,41 +26,41 @@ def chosen(*args):
 
 class TestWhoReturns(unittest.TestCase):
 
-    def test_who_was_shelved_to_give_way(self):
+    def test_servers_shelved_by_an_eviction_return(self):
         for asked in ('shelve', 'unrescue', 'confirm_resize', 'live_migrate'):
             self.assertTrue(return_controller.is_shelved_by(asked))
 
-    def test_not_what_its_owner_has_shelved(self):
-        """Before it was chosen, or in answer to its notice."""
+    def test_servers_shelved_by_their_owner_do_not_return(self):
+        """They were shelved before the eviction, or during the notice."""
         for asked in ('', 'shelve_offload'):
             self.assertFalse(return_controller.is_shelved_by(asked))
 
 
 class TestChoose(unittest.TestCase):
 
-    def test_as_many_as_there_is_room_for(self):
+    def test_servers_with_space_are_chosen(self):
         self.assertEqual(['a', 'b', 'c'], chosen(
             shelved(*'abcd'), [], {'h1': {'VCPU': 1}, 'h2': {'VCPU': 2}}, 9))
 
-    def test_no_more_than_may_come_at_once(self):
+    def test_at_most_at_once_servers_are_chosen(self):
         self.assertEqual(['a'], chosen(
             shelved(*'abcd'), shelved('x'), {'h1': {'VCPU': 9}}, 2))
 
-    def test_those_on_their_way_take_their_room_first(self):
+    def test_pending_returns_use_their_space_first(self):
         self.assertEqual(['a'], chosen(
             shelved('a', 'b'), shelved('x'), {'h1': {'VCPU': 2}}, 9))
 
-    def test_one_without_room_lets_others_pass(self):
+    def test_a_server_without_space_lets_others_pass(self):
         self.assertEqual(['small'], chosen(
             [*shelved('big', VCPU=4), *shelved('small')], [],
             {'h1': {'VCPU': 3}}, 9))
 
-    def test_room_is_that_of_one_host(self):
+    def test_space_must_be_on_one_host(self):
         self.assertEqual([], chosen(
             shelved('a', VCPU=2), [],
             {'h1': {'VCPU': 1}, 'h2': {'VCPU': 1, 'PCPU': 8}}, 9))
 
-    def test_what_is_free_is_not_changed(self):
+    def test_the_argument_is_not_changed(self):
         room = {'h1': {'VCPU': 2}}
         chosen(shelved('a'), [], room, 9)
         self.assertEqual({'h1': {'VCPU': 2}}, room)
@@ -122,7 +122,7 @@ def step(cloud, now_s=10):
 
 class TestStep(unittest.TestCase):
 
-    def test_whose_turn_it_is(self):
+    def test_a_server_is_unshelved_when_its_pause_is_over(self):
         for tries, next_try_s, now_s, expected in (
                 (0, 0, 10, 'Unshelve'),
                 # Nobody has asked it, whatever is written of a next time.
@@ -146,7 +146,7 @@ class TestStep(unittest.TestCase):
             step(Cloud(server('a', 3, left_s)), 0)
             for left_s in (240, 300, 301)])
 
-    def test_when_the_next_try_is(self):
+    def test_pauses_grow_with_failures(self):
         for tries, period_s, pause_s in ((0, None, 60), (2, None, 240),
                                          (5, 300, 300)):
             (intent,) = return_controller.step(Cloud(server(
@@ -155,35 +155,34 @@ class TestStep(unittest.TestCase):
                 return_controller.Unshelve('a', (10 + pause_s) * SECOND),
                 intent)
 
-    def test_who_is_looked_at(self):
-        """Whoever was asked lately, and all others every so often."""
+    def test_servers_asked_lately_or_long_unseen_are_read(self):
         cloud = Cloud(server('a', 3, 180), server('b', 3, 179),
                       server('c', 3, 179), room=0)
         cloud.not_seen = ['c']
         self.assertEqual({}, step(cloud, 0))
         self.assertEqual(['a', 'c'], cloud.looked)
 
-    def test_those_on_their_way_count(self):
+    def test_pending_returns_count_against_the_limit(self):
         cloud = Cloud(server('a', 1, 60), server('b'), server('c'), at_once=2)
         cloud.sights['a'] = ShelvedState.COMING
         self.assertEqual({'Unshelve': ['b']}, step(cloud))
         cloud.sights['a'] = ShelvedState.SHELVED
         self.assertEqual({'Unshelve': ['b', 'c']}, step(cloud))
 
-    def test_those_on_their_way_take_room_they_do_not_hold_yet(self):
+    def test_pending_returns_use_space_they_do_not_hold_yet(self):
         for held, expected in (((), {}), ('a', {'Unshelve': ['b']})):
             cloud = Cloud(server('a', 1, 60), server('b'), room=1, held=held)
             cloud.sights['a'] = ShelvedState.COMING
             self.assertEqual(expected, step(cloud))
 
-    def test_who_is_gone_or_back_is_closed(self):
+    def test_servers_that_are_gone_or_back_are_closed(self):
         cloud = Cloud(server('a'), server('b', 1, 60), server('c'), room=0)
         cloud.not_seen = ['a', 'c']
         cloud.sights.update(a=ShelvedState.BACK,
                             b=ShelvedState.GONE)
         self.assertEqual({'Close': ['a', 'b']}, step(cloud))
 
-    def test_those_of_a_class_come_first_and_are_never_given_up(self):
+    def test_servers_of_a_class_come_first_and_are_never_given_up(self):
         cloud = Cloud(server('a'), server('g', period_s=60), at_once=2)
         self.assertEqual({'Unshelve': ['g', 'a']}, step(cloud))
         self.assertEqual({'GiveUp': ['a'], 'Unshelve': ['g']},
@@ -209,7 +208,7 @@ class TestSight(unittest.TestCase):
             return_controller.pause_s(60, tries)
             for tries in (0, 1, 2, 6, 10_000)])
 
-    def test_what_is_seen(self):
+    def test_classify_states(self):
         for status, task_state, expected in (
                 (None, None, ShelvedState.GONE),
                 ('SOFT_DELETED', None, ShelvedState.GONE),
@@ -232,7 +231,7 @@ class TestSight(unittest.TestCase):
                               return_controller.classify(status, task_state,
                                                          None, 0))
 
-    def test_its_host_has_not_let_go_of_it(self):
+    def test_a_server_still_on_its_host_is_busy(self):
         for held_s, expected in ((0, ShelvedState.BUSY),
                                  (return_controller.LET_GO_S - 1,
                                   ShelvedState.BUSY),
@@ -243,7 +242,7 @@ class TestSight(unittest.TestCase):
         self.assertIs(ShelvedState.SHELVED, return_controller.classify(
             'SHELVED', None, 'host', 0))
 
-    def test_its_owner_has_shelved_it_again(self):
+    def test_a_server_that_has_run_since_was_shelved_by_its_owner(self):
         ended = datetime.datetime(2026, 1, 1, 12)
         before = ended - datetime.timedelta(hours=1)
         later = ended + datetime.timedelta(seconds=9)
