@@ -21,6 +21,7 @@ class Server:
     :ivar refused: whether no host was found for it
     :ivar notice: the uuid of the decision that its metadata has a notice of
     :ivar is_locked_by_us: whether our lock is on it
+    :ivar is_stopped_by_us: whether it is stopped, and a decision stopped it
     """
 
     uuid: str
@@ -35,6 +36,7 @@ class Server:
     refused: bool = False
     notice: str = ""
     is_locked_by_us: bool = False
+    is_stopped_by_us: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -99,8 +101,11 @@ class Act:
         run
     :ivar is_space_held: whether a stand-in holds the space
     :ivar is_wanted: whether the server still exists that the space is for
+    :ivar is_away: whether it has left the host of the decision
+    :ivar is_moving: whether Nova still migrates it for the decision
+    :ivar is_by_owner: whether the decision belongs to the process that calls
     :ivar locked_by: who had locked it, where that forbids its end
-    :ivar runs_since_us, minimum_runtime_s: for how long it was promised to run
+    :ivar promised_until_us: until when it was promised to run
     :ivar is_paused: whether an operator had stopped all evictions before any
         server was asked to end for the decision
     """
@@ -115,9 +120,11 @@ class Act:
     deadline_us: int | None = None
     is_space_held: bool = True
     is_wanted: bool = True
+    is_away: bool = False
+    is_moving: bool = False
+    is_by_owner: bool = True
     locked_by: str = ""
-    runs_since_us: int | None = None
-    minimum_runtime_s: int = 0
+    promised_until_us: int = 0
     is_paused: bool = False
 
 

@@ -3,10 +3,20 @@
 """Invariants of what is recorded, and of what the engine does."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from nova_preempt.core import victim_status
+from nova_preempt.core.cloud_snapshot import Server
 from nova_preempt.core.cloud_snapshot import Snapshot
+
+#: Statuses of a victim for which there is still something to do.
+_UNFINISHED = *victim_status.UNTOUCHED, victim_status.ENDING
+
+
+def _repeated(items: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield each item that is there several times, and how often."""
+    return ((item, number) for item, number in sorted(Counter(items).items())
+            if number > 1)
 
 
 def victims_end_once(snapshot: Snapshot) -> Iterator[str]:
@@ -14,13 +24,10 @@ def victims_end_once(snapshot: Snapshot) -> Iterator[str]:
 
     It would end twice, and its space be given to two.
     """
-    count = Counter(
-        victim.server for each in snapshot.open_decisions()
-        for victim in each.victims
-        if victim.status in (*victim_status.UNTOUCHED, victim_status.ENDING))
-    for uuid, number in sorted(count.items()):
-        if number > 1:
-            yield f"{uuid} is a victim of {number} open decisions"
+    for uuid, number in _repeated(
+            victim.server for each in snapshot.open_decisions()
+            for victim in each.victims if victim.status in _UNFINISHED):
+        yield f"{uuid} is a victim of {number} open decisions"
 
 
 def done_is_done(snapshot: Snapshot) -> Iterator[str]:
@@ -31,8 +38,7 @@ def done_is_done(snapshot: Snapshot) -> Iterator[str]:
     for each in snapshot.decisions:
         if each.status == "done":
             for victim in each.victims:
-                if victim.status in victim_status.UNTOUCHED or (
-                        victim.status == victim_status.ENDING):
+                if victim.status in _UNFINISHED:
                     yield (f"decision {each.uuid} is done, and victim "
                            f"{victim.server} is {victim.status}")
 
@@ -46,26 +52,31 @@ def victims_are_as_recorded(snapshot: Snapshot) -> Iterator[str]:
               for victim in each.victims}
     for uuid, (victim, each) in latest.items():
         server = snapshot.servers.get(uuid)
-        is_gone = server is None or server.is_deleted
-        if victim.status == victim_status.GONE and not is_gone:
+        if victim.status == victim_status.GONE and (
+                server and not server.is_deleted):
             yield (f"victim {uuid} of {each.uuid} is recorded as gone, and "
                    "lives")
-        if not each.is_open and victim.status in (
-                *victim_status.UNTOUCHED, victim_status.ENDING):
+        if not each.is_open and victim.status in _UNFINISHED:
             yield (f"victim {uuid} is recorded as {victim.status}, and "
                    f"decision {each.uuid} is {each.status}")
 
 
+def _running_on(snapshot: Snapshot) -> list[Server]:
+    """Return the servers that no decision ends, or has stopped."""
+    ending = {victim.server for each in snapshot.decisions
+              for victim in each.victims
+              if victim.status == victim_status.STOPPED or each.is_open}
+    return [server for server in snapshot.servers.values()
+            if server.uuid not in ending and not server.is_deleted]
+
+
 def notices_are_withdrawn(snapshot: Snapshot) -> Iterator[str]:
-    """No server has a notice unless a decision is open.
+    """No server that runs on has a notice unless a decision is open.
 
     Its owner would wait for an end that does not come.
     """
-    noticed = {victim.server for each in snapshot.open_decisions()
-               for victim in each.victims}
-    for server in snapshot.servers.values():
-        if server.notice and not server.is_deleted and (
-                server.uuid not in noticed and server.guest_on):
+    for server in _running_on(snapshot):
+        if server.notice and server.guest_on:
             yield f"{server.uuid} still has notice of {server.notice}"
 
 
@@ -74,12 +85,8 @@ def our_locks_are_removed(snapshot: Snapshot) -> Iterator[str]:
 
     An owner could not use any other server.
     """
-    stopped = {victim.server for each in snapshot.decisions
-               for victim in each.victims
-               if victim.status == victim_status.STOPPED or each.is_open}
-    for server in snapshot.servers.values():
-        if server.is_locked_by_us and not server.is_deleted and (
-                server.uuid not in stopped):
+    for server in _running_on(snapshot):
+        if server.is_locked_by_us:
             yield f"{server.uuid} is {server.vm_state} and locked by us"
 
 
@@ -88,13 +95,9 @@ def kept_run_again(snapshot: Snapshot) -> Iterator[str]:
 
     It was stopped for nothing.
     """
-    for each in snapshot.decisions:
-        for victim in each.victims:
-            server = snapshot.servers.get(victim.server)
-            if victim.status == victim_status.KEPT and server is not None and (
-                    victim.asked == "stop" and server.is_locked_by_us
-                    and server.vm_state == "stopped"):
-                yield f"{victim.server} was kept, and is still stopped"
+    for server in _running_on(snapshot):
+        if server.is_stopped_by_us:
+            yield f"{server.uuid} was kept, and is still stopped"
 
 
 def one_decision_a_server(snapshot: Snapshot) -> Iterator[str]:
@@ -102,12 +105,10 @@ def one_decision_a_server(snapshot: Snapshot) -> Iterator[str]:
 
     It would be given two hosts.
     """
-    count = Counter(each.server for each in snapshot.open_decisions()
-                    if each.server and each.status == "claimed"
-                    and each.has_owner)
-    for uuid, number in sorted(count.items()):
-        if number > 1:
-            yield f"{number} claimed decisions are for server {uuid}"
+    for uuid, number in _repeated(
+            each.server for each in snapshot.open_decisions() if each.server
+            and each.status == "claimed" and each.has_owner):
+        yield f"{number} claimed decisions are for server {uuid}"
 
 
 def limits_are_kept(snapshot: Snapshot) -> Iterator[str]:

@@ -3,8 +3,9 @@
 """Invariants of space, and of the calls that end servers."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from nova_preempt.core.cloud_snapshot import Act
 from nova_preempt.core.cloud_snapshot import Snapshot
 from nova_preempt.core.model import SECOND
 
@@ -40,18 +41,20 @@ def allocations_fit(snapshot: Snapshot) -> Iterator[str]:
             yield f"{host.name} has {text} allocated"
 
 
-def guests_fit(snapshot: Snapshot) -> Iterator[str]:
-    """The guests on a host fit into its capacity.
+def guests_keep_their_space(snapshot: Snapshot) -> Iterator[str]:
+    """No server is given space that a guest still uses.
 
-    A server was started before its victims had left.
+    It would be started before its victims have left.
     """
-    guests: dict[str, list[Mapping[str, int]]] = {}
-    for server in snapshot.servers.values():
-        if server.guest_on:
-            guests.setdefault(server.guest_on, []).append(server.uses)
     for host in snapshot.hosts:
-        for text in _over(_sum(guests.get(host.name, ())), host.capacity):
-            yield f"guests on {host.name} use {text}"
+        taken = [server.uses for server in snapshot.servers.values()
+                 if server.guest_on == host.name]
+        for consumer, amounts in host.allocations.items():
+            server = snapshot.servers.get(consumer)
+            if server is not None and server.guest_on != host.name:
+                taken.append(amounts)
+        for text in _over(_sum(taken), host.capacity):
+            yield f"guests and servers to come on {host.name} use {text}"
 
 
 def guests_are_allocated(snapshot: Snapshot) -> Iterator[str]:
@@ -121,14 +124,35 @@ def nothing_is_left_open(snapshot: Snapshot) -> Iterator[str]:
                f"{'with' if each.has_owner else 'without'} an owner")
 
 
+def _acts(snapshot: Snapshot, why: Callable[[Act], str | bool],
+          is_first: bool = False) -> Iterator[str]:
+    """Yield the acts that break an invariant, and why.
+
+    :param why: returns "" or False for an act that does not
+    :param is_first: whether only the first act of a server counts
+    """
+    for act in snapshot.acts:
+        found = (act.is_first or not is_first) and why(act)
+        if found:
+            yield f"{act.method} of {act.server}, {found}"
+
+
 def acts_have_a_decision(snapshot: Snapshot) -> Iterator[str]:
     """Nobody is ended but as a victim of an open decision.
 
     A server would end without need or record.
     """
-    for act in snapshot.acts:
-        if act.decision is None:
-            yield f"{act.method} of {act.server}, a victim of no open decision"
+    return _acts(snapshot, lambda act: act.decision is None
+                 and "a victim of no open decision")
+
+
+def owners_act(snapshot: Snapshot) -> Iterator[str]:
+    """A process acts for its own decisions only.
+
+    Their owner may just be taking them back.
+    """
+    return _acts(snapshot, lambda act: not act.is_by_owner
+                 and "whose decision another process has")
 
 
 def only_preemptible_end(snapshot: Snapshot) -> Iterator[str]:
@@ -136,9 +160,24 @@ def only_preemptible_end(snapshot: Snapshot) -> Iterator[str]:
 
     A normal server is never a victim.
     """
-    for act in snapshot.acts:
-        if not act.is_preemptible:
-            yield f"{act.method} of {act.server}, which is not preemptible"
+    return _acts(snapshot, lambda act: not act.is_preemptible
+                 and "which is not preemptible")
+
+
+def victims_are_on_the_host(snapshot: Snapshot) -> Iterator[str]:
+    """Nobody is ended who has left the host of the decision.
+
+    Its end would free nothing there.
+    """
+    return _acts(snapshot, lambda act: act.is_away and "which has moved")
+
+
+def migrations_are_awaited(snapshot: Snapshot) -> Iterator[str]:
+    """Nobody is ended while Nova migrates it instead.
+
+    It was promised to be moved.
+    """
+    return _acts(snapshot, lambda act: act.is_moving and "which is moving")
 
 
 def notices_are_kept(snapshot: Snapshot) -> Iterator[str]:
@@ -146,12 +185,10 @@ def notices_are_kept(snapshot: Snapshot) -> Iterator[str]:
 
     Its owner would lose work that there was time to save.
     """
-    for act in snapshot.acts:
-        if act.notice_s and (act.deadline_us is None
-                             or act.at_us + _SLACK_US < act.deadline_us):
-            early = "no notice" if act.deadline_us is None else (
-                f"{(act.deadline_us - act.at_us) / SECOND:g} s before its end")
-            yield f"{act.method} of {act.server}, with {early}"
+    return _acts(snapshot, lambda act: bool(act.notice_s) and (
+        "without a notice" if act.deadline_us is None
+        else act.at_us + _SLACK_US < act.deadline_us
+        and f"{(act.deadline_us - act.at_us) / SECOND:g} s too early"))
 
 
 def space_is_held_first(snapshot: Snapshot) -> Iterator[str]:
@@ -159,13 +196,11 @@ def space_is_held_first(snapshot: Snapshot) -> Iterator[str]:
 
     Somebody faster would take the space, and the end be in vain.
     """
-    for act in snapshot.acts:
-        decision = act.decision
-        if decision and act.is_first and not act.is_space_held and (
-                decision.server and decision.status == "claimed"
-                and decision.operation not in _TAKES_NO_SPACE):
-            yield (f"{act.method} of {act.server} for decision "
-                   f"{decision.uuid}, whose stand-in holds nothing")
+    return _acts(snapshot, lambda act: bool(
+        act.decision and not act.is_space_held and act.decision.server
+        and act.decision.status == "claimed"
+        and act.decision.operation not in _TAKES_NO_SPACE)
+        and "whose stand-in holds nothing", is_first=True)
 
 
 def ends_are_needed(snapshot: Snapshot) -> Iterator[str]:
@@ -173,10 +208,8 @@ def ends_are_needed(snapshot: Snapshot) -> Iterator[str]:
 
     The end would be in vain.
     """
-    for act in snapshot.acts:
-        if act.decision and act.is_first and not act.is_wanted:
-            yield (f"{act.method} of {act.server} for {act.decision.server}, "
-                   "which is gone")
+    return _acts(snapshot, lambda act: not act.is_wanted
+                 and "for a server that is gone", is_first=True)
 
 
 def locks_are_kept(snapshot: Snapshot) -> Iterator[str]:
@@ -184,10 +217,8 @@ def locks_are_kept(snapshot: Snapshot) -> Iterator[str]:
 
     A lock protects a server.
     """
-    for act in snapshot.acts:
-        if act.is_first and act.locked_by:
-            yield (f"{act.method} of {act.server}, locked by the "
-                   f"{act.locked_by}")
+    return _acts(snapshot, lambda act: act.locked_by
+                 and f"locked by the {act.locked_by}", is_first=True)
 
 
 def minimum_runtimes_are_kept(snapshot: Snapshot) -> Iterator[str]:
@@ -195,12 +226,9 @@ def minimum_runtimes_are_kept(snapshot: Snapshot) -> Iterator[str]:
 
     It was promised to run for so long.
     """
-    for act in snapshot.acts:
-        if act.is_first and act.runs_since_us is not None and (
-                act.at_us + _SLACK_US
-                < act.runs_since_us + act.minimum_runtime_s * SECOND):
-            yield (f"{act.method} of {act.server} after "
-                   f"{(act.at_us - act.runs_since_us) / SECOND:g} s")
+    return _acts(
+        snapshot, lambda act: act.at_us + _SLACK_US < act.promised_until_us
+        and "which was promised to run on", is_first=True)
 
 
 def pauses_are_kept(snapshot: Snapshot) -> Iterator[str]:
@@ -208,17 +236,17 @@ def pauses_are_kept(snapshot: Snapshot) -> Iterator[str]:
 
     An operator stops everything at once.
     """
-    for act in snapshot.acts:
-        if act.is_first and act.is_paused:
-            yield f"{act.method} of {act.server} during a pause"
+    return _acts(snapshot, lambda act: act.is_paused and "during a pause",
+                 is_first=True)
 
 
 #: Hold at every moment.
 ALWAYS = (
-    allocations_fit, guests_fit, stand_ins_are_open, acts_have_a_decision,
-    only_preemptible_end, notices_are_kept, space_is_held_first,
-    ends_are_needed, locks_are_kept, minimum_runtimes_are_kept,
-    pauses_are_kept)
+    allocations_fit, guests_keep_their_space, stand_ins_are_open,
+    acts_have_a_decision, owners_act, only_preemptible_end,
+    victims_are_on_the_host, migrations_are_awaited, notices_are_kept,
+    space_is_held_first, ends_are_needed, locks_are_kept,
+    minimum_runtimes_are_kept, pauses_are_kept)
 #: Hold once nothing is under way: no fault, no request, no eviction.
 AT_REST = (
     guests_are_allocated, consumers_exist, refused_hold_nothing,

@@ -43,7 +43,7 @@ class World:
             '00000000-0000-0000-0000-000000000002', 'cell1', 2)}
         self.hanging = {}
         self.watcher = types.SimpleNamespace(
-            act=lambda method, uuid: None, notice=lambda uuid: None)
+            act=lambda method, uuid: None, notice=lambda uuid, at_s: None)
 
     def call(self, kind, what, function, once=False):
         return function()

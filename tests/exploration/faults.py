@@ -16,6 +16,7 @@ class Faults:
     :param rng: a random.Random of its own
     :param rate: how often a call fails; None: drawn, and with it how often a
         process crashes at a seam
+    :ivar traps: traps.Traps for single calls
     """
 
     KINDS = ('refused', 'lost', 'lost', 'late', 'twice', 'slow')
@@ -28,12 +29,20 @@ class Faults:
             self.rate = rng.choice((0.005, 0.02, 0.06))
             self.crash_rate = rng.choice((0.0002, 0.0005, 0.002))
         self.is_off = False
+        self.traps = []
 
-    def draw(self):
-        """One of KINDS, '' for none, or 'crash'."""
-        chance = self.rng.random()
+    def draw(self, call=''):
+        """Return a kind of failure of a call, '' for none.
+
+        :returns: one of KINDS or of traps.KINDS
+        """
         if self.is_off:
             return ''
+        for trap in self.traps:
+            if trap.call in call:
+                self.traps.remove(trap)
+                return trap.fault
+        chance = self.rng.random()
         if chance < self.crash_rate:
             return 'crash'
         if chance < self.crash_rate + self.rate:

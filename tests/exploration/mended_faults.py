@@ -33,7 +33,7 @@ from nova_preempt.handover import terminator
 #: Arguments of tools/explore.py with which the seeds find them: a cloud that
 #: is soon full, many evictions, and calls that often fail.
 ARGUMENTS = ('--operations', '40', '--hosts', '2', '--rate', '0.04',
-             '--evictions')
+             '--evictions', '--rooms=')
 
 
 @dataclasses.dataclass(frozen=True)

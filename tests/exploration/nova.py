@@ -206,14 +206,17 @@ class MemoryNova(nova_moves.Moves, nova_states.States):
             raise nova_exc.Conflict(
                 409, f'{server.vm_state}, {server.task_state}')
 
-    def act(self, uuid, action, is_admin=True, **arguments):
-        """Do what the API is asked for; returns at once, as it does."""
+    def act(self, uuid, action, is_admin=True, by=None, **arguments):
+        """Do what the API is asked for; returns at once, as it does.
+
+        :param by: the project that is recorded, None for that of such a user
+        """
         server = self.find(uuid)
         self.loop.tell('api', action, uuid[:8], 'admin' if is_admin else '')
         act = getattr(self, f'act_{action}')
         if act(server, is_admin, **arguments) is not False:
             server.actions.insert(0, (
-                action, 'admin' if is_admin else server.project_id))
+                action, by or ('admin' if is_admin else server.project_id)))
 
     def act_delete(self, server, is_admin, force=False):
         if server.locked and not is_admin:

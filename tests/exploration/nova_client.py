@@ -19,6 +19,9 @@ _STATUS = {'active': 'ACTIVE', 'building': 'BUILD', 'stopped': 'SHUTOFF',
            'shelved_offloaded': 'SHELVED_OFFLOADED',
            'resized': 'VERIFY_RESIZE'}
 
+#: The project of the service user.
+SERVICE = 'service'
+
 #: Those that end a server, or move it.
 _ENDS = ('force_delete', 'delete', 'shelve', 'shelve_offload', 'stop',
          'live_migrate')
@@ -111,16 +114,17 @@ class Servers:
             raise AttributeError(name)
 
         def act(uuid, *args, **kwargs):
-            def arrive():
-                if name in _ENDS:
-                    self._world.watcher.act(name, uuid)
-                return self._act(uuid, _ACTIONS[name])
-
-            return self._world.call('nova', f'{name} {uuid[:8]}', arrive)
+            if name in _ENDS:
+                self._world.watcher.act(name, uuid)
+            return self._world.call(
+                'nova', f'{name} {uuid[:8]}',
+                lambda: self._act(uuid, _ACTIONS[name]))
         return act
 
     def _act(self, uuid, action, **arguments):
-        return self._world.nova.act(uuid, action, self._is_admin, **arguments)
+        return self._world.nova.act(
+            uuid, action, self._is_admin,
+            by=SERVICE if self._is_admin else None, **arguments)
 
     def lock(self, uuid, reason=None):
         return self._world.call(
@@ -133,10 +137,17 @@ class Servers:
             lambda: self._act(uuid, 'resize', flavor=flavor))
 
     def set_meta(self, uuid, metadata):
-        self._world.watcher.notice(uuid)
-        return self._world.call(
-            'nova', f'set_meta {uuid[:8]}',
-            lambda: self._metadata(uuid).update(metadata))
+        def write():
+            self._metadata(uuid).update(metadata)
+            arrived.append(self._world.loop.now_s)
+
+        arrived = []
+        try:
+            return self._world.call('nova', f'set_meta {uuid[:8]}', write)
+        finally:
+            # Where it does not arrive, the eviction goes on from now.
+            self._world.watcher.notice(
+                uuid, arrived[0] if arrived else self._world.loop.now_s)
 
     def delete_meta(self, uuid, keys):
         def write():

@@ -47,15 +47,21 @@ class Moves:
         move = nova_servers.Migration(
             str(uuids.uuid4()), server.uuid, server.host)
         self.migrations[move.uuid] = move
-        if not self._move_allocations(server.uuid, move.uuid, server):
+        # Nova moves one that has none, too.
+        held = self.placement('get', f'/allocations/{server.uuid}').json()
+        if self.hosts[server.host].uuid in held['allocations'] and (
+                not self._move_allocations(server.uuid, move.uuid, server)):
             move.status = 'error'
             self._save(server, task_state=None)
             return None
+        server.spec.ignore_hosts = [server.host]
         try:
             move.target, = self.schedule([server], operation)
         except nova_servers.FAILURES:
             self._end_move(server, move, back=True)
             return None
+        finally:
+            server.spec.ignore_hosts = None
         return move
 
     def _end_move(self, server, move, back):

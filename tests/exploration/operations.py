@@ -40,12 +40,13 @@ FLAVORS = tuple(requests.flavor(number, name, vcpus, specs)
         _SPOT: 'true', 'preemptible:action': 'shelve',
         'preemptible:restore': 'true', 'preemptible:notice_s': '10'}),
     ('spot-stopped', 1, {_SPOT: 'true', 'preemptible:action': 'stop'}),
-    ('spot-moved', 2, {_SPOT: 'true', 'preemptible:action': 'migrate',
+    ('spot-moved', 1, {_SPOT: 'true', 'preemptible:action': 'migrate',
                        'preemptible:notice_s': '5'}),
     ('spot-promised', 1, {_SPOT: 'true',
                           'preemptible:minimum_runtime_s': '60'}),
     ('spot-short', 1, {_SPOT: 'true',
                        'preemptible:maximum_runtime_s': '120'}),
+    ('spot-patient', 1, {_SPOT: 'true', 'preemptible:notice_s': '60'}),
 ), 1))
 SPOTS = [each for each in FLAVORS if each.name.startswith('spot')]
 NORMAL = [each for each in FLAVORS if not each.name.startswith('spot')]
@@ -59,9 +60,15 @@ WEIGHTS = {
 
 #: The same, so that most servers are placed by an eviction.
 EVICTIONS = {
-    'boot_spot': 36, 'boot_normal': 24, 'boot_several': 2, 'user_acts': 10,
-    'normal_is_deleted': 24, 'host_fails': 1, 'pause': 3, 'crash': 5,
-    'administrator_acts': 8}
+    'boot_spot': 30, 'boot_normal': 26, 'boot_several': 2, 'user_acts': 6,
+    'normal_is_deleted': 22, 'host_fails': 1, 'pause': 3, 'crash': 2,
+    'administrator_acts': 4, 'victim_changes': 8, 'request_is_withdrawn': 4,
+    'call_fails': 16, 'process_is_cut_off': 2, 'owner_crashes': 2,
+    'allocations_are_audited': 2}
+#: By what such a weight is multiplied, as the seed draws: no exploration does
+#: everything, and some do one thing often.
+_FACTORS = (0, 0.5, 1, 1, 3)
+_BOOTS = ('boot_spot', 'boot_normal', 'normal_is_deleted')
 
 _ACTIONS = ('stop', 'start', 'shelve', 'unshelve', 'lock', 'unlock', 'pause',
             'unpause', 'resize', 'confirm_resize', 'revert_resize',
@@ -85,11 +92,19 @@ def draw(seed, count, weights, pace_s=5):
     :param pace_s: how long it is from one to the next in the mean
     """
     rng = random.Random(f'{seed} operations')
+    weights = {kind: weight * (1 if kind in _BOOTS else rng.choice(_FACTORS))
+               for kind, weight in weights.items()}
     over_s = max(12, count) * pace_s
     kinds = rng.choices(list(weights), weights.values(), k=count)
     # Bursts: much at once, and pauses in between.
     times = sorted(rng.choice((rng.uniform(0, over_s), rng.choice(
         range(0, over_s, 30)) + rng.uniform(0, 2))) for _ in range(count))
+    if 'normal_is_deleted' in weights:
+        # The cloud is full from the beginning.
+        full = count // 5
+        kinds[:full] = ['boot_spot'] * full
+        times[:full] = sorted(rng.uniform(0, 5) for _ in range(full))
+        times.sort()
     return [Operation(number, at_s, kind) for number, (at_s, kind)
             in enumerate(zip(times, kinds, strict=True))]
 
@@ -215,4 +230,5 @@ def clock_jumps(world, watcher, rng):
                     each.process.skew_s)
 
 
-KINDS.update({name: globals()[name] for name in WEIGHTS | EVICTIONS})
+KINDS.update({name: globals()[name] for name in WEIGHTS | EVICTIONS
+              if name in globals()})

@@ -171,6 +171,7 @@ class HostManager:
                   if lease_cache.is_used(CONF) else lambda node: True)
         return [state for state in hosts
                 if state.service['is_up'] and not state.service['disabled']
+                and state.host not in (spec_obj.ignore_hosts or ())
                 and passes(state.nodename)]
 
     def get_weighed_hosts(self, hosts, spec_obj):

@@ -9,8 +9,9 @@ small, and rooms meet each other in the others.
 import dataclasses
 import random
 
+from tests.exploration import eviction_operations  # noqa: F401 (its kinds)
 from tests.exploration import operations
-from tests.exploration import power_operations  # noqa: F401 (its kinds)
+from tests.exploration import power_operations  # noqa: F401
 from tests.exploration import reservation_operations  # noqa: F401
 
 
@@ -32,10 +33,6 @@ class Room:
 
 #: Options of operators; each seed draws some.
 SETTINGS = (
-    {('preemption', 'actions'): ['migrate', 'delete', 'shelve', 'stop']},
-    {('preemption', 'actions'): ['delete', 'shelve', 'stop', 'migrate']},
-    {('preemption', 'actions'): ['shelve', 'delete']},
-    {('preemption', 'actions'): ['stop', 'delete']},
     {('preemption', 'honored_locks'): 'all'},
     {('preemption', 'headroom'): 'VCPU:2'},
     {('preemption', 'project_budget'): 2},
@@ -50,6 +47,10 @@ SETTINGS = (
     {('preemption', 'max_waiting_requests'): 1},
     {('preemption', 'maximum_runtime_s'): 150},
 )
+ACTIONS = (
+    ['delete', 'shelve', 'stop'], ['migrate', 'delete', 'shelve', 'stop'],
+    ['delete', 'shelve', 'stop', 'migrate'], ['shelve', 'delete'],
+    ['stop', 'delete'])
 
 ROOMS = {
     'reservations': Room(('inventory', 'reservations'), {
@@ -94,6 +95,7 @@ def draw_settings(seed, names):
     if seed % 3:
         for each in rng.sample(SETTINGS, rng.choice((1, 2, 4))):
             found |= each
+        found['preemption', 'actions'] = rng.choice(ACTIONS)
     rng = random.Random(f'{seed} options')
     for name in names:
         found |= {option: rng.choice(values)

@@ -18,14 +18,17 @@ from nova_preempt.db import reservations
 from nova_preempt.handover import allocation_claim
 from nova_preempt.handover import stopped_victims
 from tests.exploration import machines
+from tests.exploration import nova_client
 from tests.exploration import processes
 
 #: Statuses of migrations that hold space.
 _MOVING = ('preparing', 'running', 'finished', 'reverting', 'confirmed')
 
-#: After how long it is seen that a server was deleted: as long as a look at
-#: it may be old, and a call may take.
-_SEEN_S = 75
+_OUR_STOP = 'stop', nova_client.SERVICE
+
+#: After how long it is seen that a server was deleted or has moved: as long as
+#: a reading may be old when a call is sent.
+_SEEN_S = 8
 
 
 def _budgets(decisions):
@@ -55,12 +58,14 @@ class Watcher:
         self._first = set()       # (decision, server) that were asked before
         self._noticed_s = {}      # server: when it was told last
         self._begun = set()       # requests that have asked a server to end
+        self._moved = set()       # (decision, server) that are to be migrated
+        self._robbed = set()      # victims whose space an operator has freed
         self._paused_since_s = None
         self._found = (), {}, {}
         self._read_at = -1        # world.writes when that was read
 
     def act(self, method, uuid):
-        """Note a call of ours that ends a server, as it arrives at Nova."""
+        """Note a call of ours that ends a server, as it is sent to Nova."""
         world = self._world
         server = world.nova.servers.get(uuid)
         if server is None or server.deleted:
@@ -98,17 +103,23 @@ class Watcher:
             is_space_held=stand_in is None
             or stand_in in world.placement.consumers,
             is_wanted=found is None or self._is_wanted(found),
+            is_away=found is not None and self._is_away(found, server),
+            is_moving=method != 'live_migrate' and key in self._moved
+            and server.task_state == 'migrating',
+            is_by_owner=found is None or self._is_by_owner(found),
             locked_by=locked_by if rules.counts(locked_by) else '',
-            runs_since_us=server.launched_at
-            and times.microseconds(server.launched_at),
-            minimum_runtime_s=max(rules.minimum_runtime_s, int(specs.get(
-                'preemptible:minimum_runtime_s', 0))),
+            promised_until_us=0 if not server.launched_at else (
+                times.microseconds(server.launched_at) + 1_000_000 * max(
+                    rules.minimum_runtime_s, int(specs.get(
+                        'preemptible:minimum_runtime_s', 0)))),
             # What has begun is finished.
             is_paused=self._paused_since_s is not None
             and found is not None
             and (found.request_id or found.uuid) not in self._begun
             and world.loop.now_s - self._paused_since_s > 5))
         self._first.add(key)
+        if method == 'live_migrate':
+            self._moved.add(key)
         if found is not None:
             self._begun.add(found.request_id or found.uuid)
 
@@ -123,8 +134,25 @@ class Watcher:
         server = world.nova.servers.get(decision.server_uuid)
         if server is None or decision.status != 'claimed':
             return True
-        ended_s = server.deleted_at and server.deleted_at.timestamp()
-        return not ended_s or world.loop.now_s - ended_s < _SEEN_S
+        return not server.deleted_at or self._is_recent(server.deleted_at)
+
+    def _is_recent(self, when):
+        return self._world.loop.now_s - when.timestamp() < _SEEN_S
+
+    def _is_away(self, decision, server):
+        """Whether a server has left the host of a decision for a while."""
+        return decision.status == 'claimed' and (
+            decision.operation not in eviction_steps.FOR_GOOD
+            and server.host != decision.host and not server.task_state
+            and not self._is_recent(server.updated_at))
+
+    def _is_by_owner(self, decision):
+        """Whether no other process has the decision that one acts for."""
+        world = self._world
+        return not any(
+            each.parts.process.owner.name == decision.owner
+            for each in (*world.schedulers, *world.engines)
+            if each.parts and each.process is not world.loop.current.process)
 
     def _is_of_reservation(self, server, method):
         """Whether a reservation moves a server away, or ends with it.
@@ -145,9 +173,9 @@ class Watcher:
         return eligibility.Rules(options.honored_locks,
                                  options.minimum_runtime_s)
 
-    def notice(self, uuid):
-        """Note that a server is told of its end."""
-        self._noticed_s[uuid] = self._world.loop.now_s
+    def notice(self, uuid, at_s):
+        """Note when a server was told of its end."""
+        self._noticed_s[uuid] = at_s
 
     def _deadline_us(self, uuid, notice_s):
         """When a notice is over by a clock that nobody sets, or None."""
@@ -177,17 +205,45 @@ class Watcher:
         finally:
             loop.current = current
 
-    def snapshot(self):
-        """Return a Snapshot, with the acts since the last one."""
-        world = self._world
-        acts, self.acts = tuple(self.acts), []
-        if world.writes != self._read_at:
-            self._read_at = world.writes
+    def _records(self):
+        """Return what the database has, as of the last write.
+
+        :returns: [db.Decision], {name of an owner: whether it lives}, and
+            {host: its power}
+        """
+        if self._world.writes != self._read_at:
+            self._read_at = self._world.writes
             self._found = self._read(lambda database: (
                 db.Decisions(database).get_decisions(),
                 decision_owners.get_leases(database),
                 energy_store.get_power(database)))
-        found, leases, powers = self._found
+        return self._found
+
+    def open_decisions(self):
+        """Return the db.Decisions that somebody has still to finish."""
+        return [each for each in self._records()[0]
+                if each.status in cloud_snapshot.OPEN]
+
+    def victims(self):
+        """Return the uuids of all victims of open decisions, and stopped ones.
+        """
+        return {victim.server_uuid for each in self._records()[0]
+                for victim in each.victims
+                if each.status in cloud_snapshot.OPEN
+                or victim.status == victim_status.STOPPED}
+
+    def rob(self, consumer):
+        """Note that an operator has freed what a stand-in held."""
+        self._robbed.update(
+            victim.server_uuid for each in self.open_decisions()
+            if consumer in allocation_claim.all_stand_ins(each)
+            for victim in each.victims)
+
+    def snapshot(self):
+        """Return a Snapshot, with the acts since the last one."""
+        world = self._world
+        acts, self.acts = tuple(self.acts), []
+        found, leases, powers = self._records()
         return cloud_snapshot.Snapshot(
             servers={uuid: self._server(server)
                      for uuid, server in world.nova.servers.items()},
@@ -235,15 +291,18 @@ class Watcher:
             is_due=each.status == reservation_model.ACTIVE,
             says=bool(each.reason), may_use=users)
 
-    @staticmethod
-    def _server(server):
-        uses = server.amounts
+    def _server(self, server):
+        uses = {} if server.uuid in self._robbed else server.amounts
         if server.vm_state == 'stopped':
-            uses = {'DISK_GB': uses['DISK_GB']}
+            uses = {name: amount for name, amount in uses.items()
+                    if name == 'DISK_GB'}
         notice = server.metadata.get('preemption')
         return cloud_snapshot.Server(
             server.uuid, server.project_id, server.host or '', server.guest,
             uses, server.vm_state, server.task_state, server.is_preemptible,
             server.deleted, server.cell == 'cell0',
             json.loads(notice)['preemption_id'] if notice else '',
-            server.locked_reason == stopped_victims.LOCKED)
+            server.locked_reason == stopped_victims.LOCKED,
+            server.vm_state == 'stopped' and [
+                each for each in server.actions
+                if each[0] in ('stop', 'start')][:1] == [_OUR_STOP])

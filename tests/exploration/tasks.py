@@ -37,6 +37,8 @@ class Process:
         self.is_trusted = is_trusted
         #: By how much the clock of its host is ahead, in seconds.
         self.skew_s = 0.0
+        #: Until when it waits for the database.
+        self.cut_until_s = 0.0
         self.is_alive = True
         self.tasks = []
 

@@ -40,6 +40,7 @@ from tests.exploration import processes
 from tests.exploration import rooms
 from tests.exploration import substitutes
 from tests.exploration import tasks
+from tests.exploration import traps
 
 
 @compiler.compiles(database_clock.after, 'sqlite')
@@ -210,8 +211,11 @@ class World:
         loop = self.loop
         if loop.current is None:
             return function()
+        if kind == 'database':
+            traps.wait_for_database(self)
         may_repeat = not once and kind in faults.SERVICES
-        fault = self.faults.draw()
+        fault = self.faults.draw(f'{kind} {what}')
+        traps.spring(self, fault, f'{kind} {what}')
         if fault == 'crash' and self._may_crash(loop.current.process):
             loop.tell('CRASH at', kind, what)
             if may_repeat and self.faults.rng.random() < 0.5:

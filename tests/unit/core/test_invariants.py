@@ -57,7 +57,10 @@ def changed(server, **changes):
 #: {name of an invariant: a snapshot that breaks it, alone}
 BROKEN = {
     'allocations_fit': host('h1', {'normal': {'VCPU': 5}}),
-    'guests_fit': servers(normal=changed(NORMAL, uses={'VCPU': 5})),
+    'guests_keep_their_space': dataclasses.replace(
+        host('h2', {'spot': {'VCPU': 2}, 'normal': {'VCPU': 2}}),
+        servers={'normal': changed(NORMAL, host='h2', guest_on=''),
+                 'spot': changed(SPOT, uses={'VCPU': 3})}),
     'stand_ins_are_open': dataclasses.replace(
         host('h2', {'spot': {'VCPU': 2}, 'stand-in': {'VCPU': 1}}),
         decisions=(dataclasses.replace(CLAIMED, status='rolled_back',
@@ -68,13 +71,15 @@ BROKEN = {
     'refused_hold_nothing': servers(normal=changed(NORMAL, refused=True)),
     'nothing_is_left_open': decisions(CLAIMED),
     'acts_have_a_decision': act(decision=None),
+    'owners_act': act(is_by_owner=False),
+    'victims_are_on_the_host': act(is_away=True),
+    'migrations_are_awaited': act(is_moving=True),
     'only_preemptible_end': act(is_preemptible=False),
     'notices_are_kept': act(notice_s=10, deadline_us=105_000_000),
     'space_is_held_first': act(is_space_held=False),
     'ends_are_needed': act(is_wanted=False),
     'locks_are_kept': act(locked_by='admin'),
-    'minimum_runtimes_are_kept': act(runs_since_us=50_000_000,
-                                     minimum_runtime_s=60),
+    'minimum_runtimes_are_kept': act(promised_until_us=110_000_000),
     'pauses_are_kept': act(is_paused=True),
     'victims_end_once': decisions(
         CLAIMED, dataclasses.replace(CLAIMED, uuid='d2', server='other')),
@@ -86,7 +91,7 @@ BROKEN = {
     'our_locks_are_removed': servers(
         spot=changed(SPOT, is_locked_by_us=True)),
     'kept_run_again': dataclasses.replace(
-        servers(spot=changed(SPOT, is_locked_by_us=True,
+        servers(spot=changed(SPOT, is_stopped_by_us=True,
                              vm_state='stopped')),
         decisions=(closed('rolled_back', status='kept', asked='stop'),)),
     'limits_are_kept': dataclasses.replace(
@@ -118,9 +123,8 @@ ALSO = {
     'allocations_fit': set(),
     'nothing_is_left_open': set(),
     'done_is_done': {'victims_are_as_recorded'},
-    'kept_run_again': {'our_locks_are_removed'},
     'stand_ins_are_open': {'consumers_exist'},
-    'guests_fit': {'guests_are_allocated'},
+    'guests_keep_their_space': {'guests_are_allocated', 'consumers_exist'},
     'hosts_with_guests_are_on': {'needed_hosts_are_on'},
 }
 _OPEN = {'nothing_is_left_open'}
@@ -155,6 +159,11 @@ class TestInvariants(unittest.TestCase):
         self.assertEqual([], invariants.breaches(decisions(CLAIMED)))
         self.assertEqual([], invariants.breaches(
             servers(spot=changed(SPOT, notice='d1'))))
+
+    def test_a_stopped_victim_keeps_its_notice_and_our_lock(self):
+        self.assertEqual([], invariants.breaches(dataclasses.replace(
+            servers(spot=changed(SPOT, notice='d1', is_locked_by_us=True)),
+            decisions=(closed('done', status='stopped'),)), is_at_rest=True))
 
     def test_a_notice_that_is_over_and_a_lock_of_the_second_call(self):
         self.assertEqual([], invariants.breaches(act(
