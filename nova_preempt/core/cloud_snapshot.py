@@ -63,7 +63,6 @@ class Victim:
 
     server: str
     status: str
-    asked: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

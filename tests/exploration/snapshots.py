@@ -193,8 +193,8 @@ class Watcher:
             each.uuid, each.status, each.host, each.server_uuid,
             each.operation, has_owner,
             tuple(allocation_claim.all_stand_ins(each)),
-            tuple(cloud_snapshot.Victim(victim.server_uuid, victim.status,
-                                    victim.asked) for victim in each.victims))
+            tuple(cloud_snapshot.Victim(victim.server_uuid, victim.status)
+                  for victim in each.victims))
 
     def _read(self, read):
         """Read the database without letting others go on."""

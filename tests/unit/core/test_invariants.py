@@ -93,7 +93,7 @@ BROKEN = {
     'kept_run_again': dataclasses.replace(
         servers(spot=changed(SPOT, is_stopped_by_us=True,
                              vm_state='stopped')),
-        decisions=(closed('rolled_back', status='kept', asked='stop'),)),
+        decisions=(closed('rolled_back', status='kept'),)),
     'limits_are_kept': dataclasses.replace(
         GOOD, limits=(S.Limit('budget of p1', 3, 2),)),
     'one_engine_acts': dataclasses.replace(GOOD, leaders=('e1', 'e2')),
