@@ -14,7 +14,7 @@ import random
 import time
 
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog import fair_share
+from nova_preempt.core.backlog import dominant_fair_share
 from nova_preempt.core.backlog import queue_order
 from nova_preempt.core.classes import availability_margin
 from nova_preempt.core.classes import class_order
@@ -52,14 +52,15 @@ def make_requests(count, chance):
 def fifo(count, chance):
     requests = make_requests(count, chance)
     return lambda: queue_order.FIFO().rank(requests, NOW,
-                                           queue_order.Shares({}, TOTAL))
+                                           queue_order.ProjectUsage({}, TOTAL))
 
 
 def fair(count, chance):
     requests = make_requests(count, chance)
-    shares = queue_order.Shares({f'p{number}': {'VCPU': number}
-                                 for number in range(100)}, TOTAL)
-    return lambda: fair_share.FairShare().rank(requests, NOW, shares)
+    shares = queue_order.ProjectUsage({f'p{number}': {'VCPU': number}
+                                       for number in range(100)}, TOTAL)
+    return lambda: dominant_fair_share.DominantFairShare().rank(requests, NOW,
+                                                                shares)
 
 
 def qos(count, chance):

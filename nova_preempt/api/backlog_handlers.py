@@ -159,8 +159,8 @@ def _wishes(wanted):
         if found.get(name) is not None:
             found[name] = request_validation.parse_time(found[name]).replace(
                 microsecond=0)
-    if found.get('priorities') is not None:
-        found['priorities'] = backlog_model.Priorities(**found['priorities'])
+    if (levels := found.get('priorities')) is not None:
+        found['priorities'] = backlog_model.SlaPriorities(**levels)
     return found
 
 
@@ -189,7 +189,7 @@ def _listed(item, details=False):
 def view(item, history, details=False):
     """Return a backlog_model.Request as JSON, with all fields.
 
-    :param history: [backlog_model.Change]
+    :param history: [backlog_model.StateChange]
     """
     return {**_listed(item, details),
             'body': redaction.without_secrets(item.body),

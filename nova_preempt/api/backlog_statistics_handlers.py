@@ -79,7 +79,7 @@ def requests_statistics(call):
 
 
 def _numbers(states, waits, hours):
-    waits = waits or request_history.Waits(0, None, None)
+    waits = waits or request_history.WaitStats(0, None, None)
     return views.render(
         waits, _NUMBERS, {'median_wait_s': 'median_s', 'p95_wait_s': 'p95_s'},
         requests=sum(states.values()),

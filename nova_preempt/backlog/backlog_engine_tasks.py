@@ -22,7 +22,7 @@ from nova_preempt.backlog import user_quotas
 from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.conf import backlog as conf_backlog
-from nova_preempt.core.backlog import pass_plans
+from nova_preempt.core.backlog import batch_plans
 from nova_preempt.db import backlog_hosts
 from nova_preempt.db import pauses
 from nova_preempt.db import record_purge
@@ -138,7 +138,7 @@ class BacklogEngineTasks:
         return {'mode': self._options.batch_mode,
             'stopped': self._why_stopped(), 'waiting': len(waiting),
             'starts': [_start(item.start, item.request) for item in launches],
-            'hosts': pass_plans.host_usage(cloud.rooms, [
+            'hosts': batch_plans.host_usage(cloud.rooms, [
             item.start for item in launches], {
             item.request.uuid: item.request for item in launches})}
 

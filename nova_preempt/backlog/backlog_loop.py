@@ -74,10 +74,11 @@ class BacklogLoop:
             step = self._step(followed, waiting, cloud, turns, now)
         self._memory = step.memory
         of = {kind: [item for item in step.intents if isinstance(item, kind)]
-              for kind in (core.Note, core.Launch, core.AskQuota, core.Fault)}
-        self._log(of[core.Fault])
+              for kind in (core.RecordWaitReason, core.Launch, core.AskQuota,
+                           core.LogException)}
+        self._log(of[core.LogException])
         backlog_store.note(self._db, {item.request.uuid: item.note
-                                      for item in of[core.Note]})
+                                      for item in of[core.RecordWaitReason]})
         backlog_hosts.replace_turns(self._db, turns, step.memory.turns)
         with metrics.BACKLOG_STEP.labels('start').time():
             self._launcher.start(of[core.Launch])
@@ -125,7 +126,7 @@ class BacklogLoop:
 
         Texts may differ by times or addresses, so tracebacks are compared.
 
-        :param faults: [core.Fault]
+        :param faults: [core.LogException]
         """
         found = {uuid: where for uuid, where in self._faults.items()
                  if uuid in self._memory.unseen}

@@ -48,7 +48,7 @@ class BatchPlannerFactory:
         self._monotonic = monotonic
 
     def planner(self, groups=None):
-        """Return a core.backlog.pass_plans.Planner for one pass.
+        """Return a core.backlog.batch_plans.BatchPlanner for one pass.
 
         :param groups: {core group_placement.key(): core Group} of requests
         """

@@ -119,7 +119,7 @@ class Launcher:
     def _wait(self, request, code, text):
         """Let other requests go first for a while."""
         now = self._clock()
-        self._records.record(request, boot_outcome.Verdict(
+        self._records.record(request, boot_outcome.Transition(
             request.state, boot_outcome.retry_values(
                 request, code, text, now, self._lifecycle())), now)
 
@@ -151,8 +151,7 @@ class Launcher:
 
     @staticmethod
     def _without_flavor(nova, request, boot):
-        """Return (what Nova's refusal means, a Verdict if a flavor is gone).
-        """
+        """Return (what a refusal means, a Transition if a flavor is gone)."""
         verdict = boot_outcome.without_flavor(request, boot)
         try:
             if verdict is None or nova.has_flavor(boot.flavor_id):

@@ -22,7 +22,7 @@ from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import nova_api
 from nova_preempt.cloud import nova_as_user
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog import flavor_ladders
+from nova_preempt.core.backlog import ladder_choice
 from nova_preempt.core.backlog import redaction
 from nova_preempt.core.backlog import request_rules
 from nova_preempt.core.backlog import trust_lifetime
@@ -249,7 +249,7 @@ class RequestIntake:
             self._classes.table.names if self._classes else ()))
 
     def _flavors(self, token, wanted, server):
-        """Return (Alternatives, request_rules.Counts) of chosen flavors."""
+        """Return (Alternatives, ServerCounts) of chosen flavors."""
         counts = request_rules.counts(wanted.count, wanted.least_count, server,
                                       self._options.max_count)
         flavors = request_rules.flavors(wanted.flavors, server)
@@ -270,7 +270,7 @@ class RequestIntake:
             'least_count': wanted.least_count}, server)
         request_rules.check_group(wanted.ladder, wanted.body)
         with self._reading_as('ladder'):
-            found = flavor_ladders.rungs(self._reading.ladder(
+            found = ladder_choice.rungs(self._reading.ladder(
                 token, wanted.ladder,
                 request_rules.starts_from_volume(server)), priorities)
         if not found:
@@ -278,8 +278,8 @@ class RequestIntake:
                 'ladder', f'{wanted.ladder!r} has no flavor for hosts of '
                 'the requested reputation')
         self._check_body(wanted, found[0].flavor_id)
-        copies = flavor_ladders.copies(priorities)
-        return found, request_rules.Counts(copies, copies)
+        copies = ladder_choice.copies(priorities)
+        return found, request_rules.ServerCounts(copies, copies)
 
     @staticmethod
     def _check_body(wanted, flavor_id):

@@ -71,7 +71,7 @@ class RequestTracker:
         """Write verdicts on open requests, and delete their servers.
 
         :param requests: the open requests
-        :param intents: core.backlog.backlog_controller.Record
+        :param intents: core.backlog.backlog_controller.RecordTransition
         :returns: the uuids of requests that have changed meanwhile
         """
         states = {item.uuid: item.state for item in requests}
@@ -99,7 +99,7 @@ class RequestTracker:
         """Clean up closed requests; their trusts are deleted last.
 
         :param requests: the closed requests
-        :param intents: core.backlog.backlog_controller.Clear
+        :param intents: core.backlog.backlog_controller.CleanUpRequest
         :returns: the number of trusts that still exist
         """
         of, cleared = {item.request.uuid: item for item in intents}, []

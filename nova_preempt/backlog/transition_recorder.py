@@ -10,7 +10,7 @@ from oslo_utils import timeutils
 
 from nova_preempt import metrics
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import host_choice
+from nova_preempt.core.backlog import boot_secret
 from nova_preempt.core.backlog import request_servers
 from nova_preempt.db import backlog_hosts
 from nova_preempt.db import backlog_secrets
@@ -39,7 +39,7 @@ class TransitionRecorder:
     def record(self, request, verdict, now):
         """Write a verdict on a request.
 
-        :param verdict: a core.backlog.boot_outcome.Verdict
+        :param verdict: a core.backlog.boot_outcome.Transition
         :returns: False if the request has changed since it was read
         """
         if not verdict.changes(request):
@@ -90,15 +90,16 @@ class TransitionRecorder:
             return {}
         secret = secrets.token_urlsafe()
         try:
-            backlog_hosts.keep_choice(self._db, secret, host_choice.Choice(
-                request.project_id, request.user_id, boot.flavor_id,
-                boot.count, request.uuid, boot.number, hosts, until))
+            backlog_hosts.keep_choice(
+                self._db, secret, boot_secret.ChosenHosts(
+                    request.project_id, request.user_id, boot.flavor_id,
+                    boot.count, request.uuid, boot.number, hosts, until))
         except db_exc.DBError as exc:
             LOG.warning('Nova chooses hosts for request %(uuid)s: the choice '
                         'cannot be stored: %(exc)s',
                         {'uuid': request.uuid, 'exc': exc})
             return {}
-        return {host_choice.HINT: secret}
+        return {boot_secret.HINT: secret}
 
     def _told(self, request, old_state):
         metrics.BACKLOG_CHANGES.labels(request.state).inc()

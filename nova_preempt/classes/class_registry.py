@@ -111,8 +111,8 @@ class ClassClaims:
             request.uuid for request in requests if request.boots])
         return {request.uuid: request_history.clocks_of(known.get(
             request.uuid) or request_history.History(
-                (backlog_model.Change(request.created_at,
-                                      backlog_model.WAITING),),
+                (backlog_model.StateChange(request.created_at,
+                                           backlog_model.WAITING),),
                 not_before=request.not_before)) for request in requests}
 
     def overheads_us(self, requests):

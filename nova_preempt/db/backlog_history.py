@@ -21,11 +21,11 @@ def note(session, uuid, at, state, reason):
 
 
 def changes(session, uuid):
-    """Return {id: core Change} of a request, oldest first."""
-    return {number: backlog_model.Change(*values)
+    """Return {id: StateChange} of a request, oldest first."""
+    return {number: backlog_model.StateChange(*values)
             for number, *values in session.execute(
-                sa.select(_CHANGE.id,
-                          *row_types.columns(_CHANGE, backlog_model.Change))
+                sa.select(_CHANGE.id, *row_types.columns(
+                    _CHANGE, backlog_model.StateChange))
                 .where(_CHANGE.request_uuid == uuid).order_by(_CHANGE.id))}
 
 
@@ -96,7 +96,7 @@ def _by_uuid(database, query):
                     .where(_CHANGE.request_uuid.in_(uuids))
                     .order_by(_CHANGE.id)):
                 changes.setdefault(row.request_uuid, []).append(
-                    backlog_model.Change(row.at, row.state))
+                    backlog_model.StateChange(row.at, row.state))
             for uuid, found in changes.items():
                 yield uuid, request_history.History(found,
                                                     heads[uuid].class_name,

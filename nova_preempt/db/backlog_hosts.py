@@ -9,8 +9,8 @@ import hashlib
 
 import sqlalchemy as sa
 
-from nova_preempt.core.backlog import host_choice
-from nova_preempt.core.backlog import project_turns
+from nova_preempt.core.backlog import boot_secret
+from nova_preempt.core.backlog import kept_host_turns
 from nova_preempt.db import backlog_models
 from nova_preempt.db import row_types
 from nova_preempt.db import transaction_retries
@@ -23,7 +23,7 @@ _TURN = backlog_models.BacklogTurn
 def keep_choice(database, secret, choice):
     """Store the hosts that were chosen for a boot, under a secret.
 
-    :param choice: a core.backlog.host_choice.Choice
+    :param choice: a core.backlog.boot_secret.ChosenHosts
     """
     with database.writer() as session:
         row_types.upsert(session, _CHOSEN, {'digest': _digest(secret)},
@@ -31,7 +31,7 @@ def keep_choice(database, secret, choice):
 
 
 def get_choice(database, secret):
-    """Return the Choice stored under a secret, None if there is none."""
+    """Return the ChosenHosts stored under a secret, None if there is none."""
     return next(iter(_choices(database, _CHOSEN.digest == _digest(secret))),
                 None)
 
@@ -62,16 +62,16 @@ def _digest(secret):
 
 
 def _choices(database, *conditions):
-    return [host_choice.Choice(*row) for row in database.read(sa.select(
-        *row_types.columns(_CHOSEN, host_choice.Choice)).where(*conditions))]
+    columns = row_types.columns(_CHOSEN, boot_secret.ChosenHosts)
+    return [boot_secret.ChosenHosts(*row) for row in database.read(
+        sa.select(*columns).where(*conditions))]
 
 
 def get_turns(database):
-    """Return {project_id: core.backlog.project_turns.Turn}."""
-    return {project: project_turns.Turn(*values) for project,
-            *values in database.read(
-                sa.select(_TURN.project_id,
-                          *row_types.columns(_TURN, project_turns.Turn)))}
+    """Return {project_id: core.backlog.kept_host_turns.ProjectTurn}."""
+    turn = kept_host_turns.ProjectTurn
+    return {project: turn(*values) for project, *values in database.read(
+        sa.select(_TURN.project_id, *row_types.columns(_TURN, turn)))}
 
 
 @transaction_retries.retried_upsert

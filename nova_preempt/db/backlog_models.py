@@ -7,8 +7,8 @@ import json
 import sqlalchemy as sa
 
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog import host_choice
-from nova_preempt.core.backlog import project_turns
+from nova_preempt.core.backlog import boot_secret
+from nova_preempt.core.backlog import kept_host_turns
 from nova_preempt.db import models
 from nova_preempt.db import row_types
 
@@ -37,7 +37,7 @@ def _alternatives(text):
 
 
 class _Priorities(models.Json):
-    """A core Priorities, or None."""
+    """SlaPriorities, or None."""
 
     cache_ok = True
 
@@ -48,7 +48,7 @@ class _Priorities(models.Json):
         return value and json.dumps(row_types.values(value))
 
     def process_result_value(self, value, dialect):
-        return value and backlog_model.Priorities(**json.loads(value))
+        return value and backlog_model.SlaPriorities(**json.loads(value))
 
 
 class _Set(models.Json):
@@ -93,7 +93,7 @@ BacklogBegun = models.mapped(
     sa.Column('given_up', sa.Boolean, nullable=False, default=False))
 
 BacklogBoot = models.mapped(
-    'backlog_boots', backlog_model.Boot, ['number'],
+    'backlog_boots', backlog_model.BootCall, ['number'],
     _of_request(primary_key=True),
     indexes={'backlog_boots_asked_at_idx': ['asked_at']},
     tag=sa.String(60), state=sa.String(20))
@@ -104,7 +104,7 @@ BacklogServer = models.mapped(
     uuid=models.UUID, state=sa.String(20))
 
 BacklogChange = models.mapped(
-    'backlog_changes', backlog_model.Change, [],
+    'backlog_changes', backlog_model.StateChange, [],
     sa.Column('id', models.BIG_ID, primary_key=True, autoincrement=True),
     _of_request(),
     indexes={'backlog_changes_request_uuid_idx': ['request_uuid'],
@@ -113,11 +113,11 @@ BacklogChange = models.mapped(
 
 # No foreign key: rows are short-lived, and nothing refers to them.
 BacklogChosenHosts = models.mapped(
-    'backlog_chosen_hosts', host_choice.Choice, [],
+    'backlog_chosen_hosts', boot_secret.ChosenHosts, [],
     # SHA-256 of the secret, in hexadecimal digits.
     sa.Column('digest', sa.String(64), primary_key=True),
     request_uuid=models.UUID)
 
 BacklogTurn = models.mapped(
-    'backlog_turns', project_turns.Turn, [],
+    'backlog_turns', kept_host_turns.ProjectTurn, [],
     sa.Column('project_id', sa.String(255), primary_key=True), hosts=_Set())

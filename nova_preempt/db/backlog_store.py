@@ -244,7 +244,7 @@ def begin_boot(database, uuid, of, boot, reason='', forgotten=(),
     """Write a boot before Nova is called for it.
 
     :param of: the states that the request may be in
-    :param boot: a backlog_model.Boot
+    :param boot: a backlog_model.BootCall
     :param forgotten: the numbers of boots to delete, see
         core.backlog.request_servers.forgotten_boots
     :param decided: the Request for which the boot was decided; its user may
@@ -308,7 +308,7 @@ def record(database, uuid, of, now, verdict, decided=None):
     """Write a verdict on a request, atomically.
 
     :param of: the states that the request may be in
-    :param verdict: a core.backlog.boot_outcome.Verdict
+    :param verdict: a core.backlog.boot_outcome.Transition
     :param decided: the Request that was judged; its limits on waiting must
         be unchanged if the verdict closes it
     :returns: False if the request is in another state or was changed, or a
@@ -349,7 +349,7 @@ def _record(database, uuid, of, now, verdict, conditions):
 def note(database, notes):
     """Write what a pass found about requests that still wait.
 
-    :param notes: {uuid: a core.backlog.dispatch.Note}
+    :param notes: {uuid: a core.backlog.dispatch.WaitNote}
     """
     if not notes:
         return
@@ -380,6 +380,6 @@ def placed(database, since):
 
 
 def history(database, uuid):
-    """Return [backlog_model.Change] of a request, oldest first."""
+    """Return [backlog_model.StateChange] of a request, oldest first."""
     with database.reader() as session:
         return list(backlog_history.changes(session, uuid).values())

@@ -13,7 +13,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 
 from nova_preempt.cloud import placement_api
-from nova_preempt.core.backlog import host_choice
+from nova_preempt.core.backlog import boot_secret
 from nova_preempt.db import backlog_hosts
 
 CONF = nova.conf.CONF
@@ -30,14 +30,14 @@ def find(database, asked, now):
     """
     secret = _secret(asked.spec_obj)
     # The hint of the boot does not apply to later moves.
-    if secret is None or asked.operation != host_choice.CREATE:
+    if secret is None or asked.operation != boot_secret.CREATE:
         return None
-    boot = host_choice.BootRequest(
+    boot = boot_secret.BootParameters(
         asked.spec_obj.project_id, asked.context.user_id,
         asked.spec_obj.flavor.flavorid, len(asked.server_uuids))
     try:
         choice = backlog_hosts.get_choice(database, secret)
-        why = host_choice.refusal(choice, boot, now)
+        why = boot_secret.refusal(choice, boot, now)
         if not why and not backlog_hosts.use_choice(database, secret):
             why = 'it was used before'
     except db_exc.DBError as exc:
@@ -45,7 +45,7 @@ def find(database, asked, now):
     if why:
         LOG.info('Server %(server)s is placed without regard to its hint '
                  '%(hint)s: %(why)s.',
-                 {'server': asked.server_uuids[0], 'hint': host_choice.HINT,
+                 {'server': asked.server_uuids[0], 'hint': boot_secret.HINT,
                   'why': why})
         return None
     return choice.hosts
@@ -54,7 +54,7 @@ def find(database, asked, now):
 def _secret(spec_obj):
     hints = (spec_obj.scheduler_hints
              if 'scheduler_hints' in spec_obj else None) or {}
-    value = hints.get(host_choice.HINT)
+    value = hints.get(boot_secret.HINT)
     if isinstance(value, (list, tuple)) and len(value) == 1:
         value, = value
     return value if isinstance(value, str) else None

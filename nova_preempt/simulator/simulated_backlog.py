@@ -184,7 +184,7 @@ class SimulatedBacklog:
 
     def _carry_out(self, intent: backlog_controller.Intent) -> None:
         request = self._open[intent.request.uuid]
-        if isinstance(intent, backlog_controller.Note):
+        if isinstance(intent, backlog_controller.RecordWaitReason):
             self._open[request.uuid] = dataclasses.replace(
                 request, waits_for=intent.note.waits_for,
                 position=intent.note.position)
@@ -200,12 +200,12 @@ class SimulatedBacklog:
                     request.uuid, now, self._backlog.options.boots))
             (host,) = start.hosts or ('',)
             self._start(self._servers[request.uuid], host)
-        elif isinstance(intent, backlog_controller.Fault):
+        elif isinstance(intent, backlog_controller.LogException):
             raise intent.exception
 
 
 def _seen(server: Server,
-        boot: backlog_model.Boot) -> request_servers.FoundServers:
+        boot: backlog_model.BootCall) -> request_servers.FoundServers:
     """Return what Nova has of a server that was booted so."""
     uuid, state = server.boot.id, _VM_STATES.get(server.state)
     is_refused = server.state is State.ASKED

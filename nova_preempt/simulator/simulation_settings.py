@@ -8,7 +8,7 @@ from typing import Any
 from nova_preempt.core import notice_period
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import queue_order
-from nova_preempt.core.backlog.pass_plans import Planner
+from nova_preempt.core.backlog.batch_plans import BatchPlanner
 from nova_preempt.core.classes.class_table import Table
 from nova_preempt.core.energy import energy_observation
 from nova_preempt.core.energy.efficiency_ranking import Figures
@@ -103,7 +103,7 @@ class BacklogOptions:
 
     order: queue_order.Order
     options: backlog_controller.Options = backlog_controller.Options()  # noqa: RUF009
-    planner: Planner | None = None
+    planner: BatchPlanner | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -133,7 +133,7 @@ class TestLadders(BacklogTestCase):
                 'required'}),
             f'web{cores}', {'VCPU': cores, 'MEMORY_MB': 512, 'DISK_GB': 5},
             required=(self.HIGH,)) for cores in (2, 1))
-        priorities = backlog_model.Priorities(3, 3, 3, 2)
+        priorities = backlog_model.SlaPriorities(3, 3, 3, 2)
         uuid = self.leave(alternatives=rungs, ladder='web', apart=True,
                           priorities=priorities, count=2)
         found = self.step_until(uuid, backlog_model.ACTIVE)

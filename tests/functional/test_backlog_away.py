@@ -114,7 +114,7 @@ class TestAway(test_backlog.BacklogTestCase):
                 self.assertEqual(((), []), (found.boots, self.servers()))
                 # So that the next step writes the same once more.
                 backlog_store.note(self.db,
-                                   {uuid: dispatch.Note(None, {}, None)})
+                                   {uuid: dispatch.WaitNote(None, {}, None)})
                 continue
             # Nova was asked, or was about to be.
             self.assertEqual((backlog_model.PLACING, [backlog_model.ASKING])

@@ -17,10 +17,10 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import pass_values
-from nova_preempt.core.backlog import request_judgement
 from nova_preempt.core.backlog import request_servers
-from nova_preempt.core.backlog.pass_plans import Start
-from nova_preempt.core.backlog.project_turns import Turn
+from nova_preempt.core.backlog import state_from_servers
+from nova_preempt.core.backlog.batch_plans import PlannedBoot
+from nova_preempt.core.backlog.kept_host_turns import ProjectTurn
 from nova_preempt.core.controller import Step
 from nova_preempt.core.model import SECOND
 
@@ -38,27 +38,27 @@ class Options:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Record:
+class RecordTransition:
     """Record a transition of an open request, and delete servers."""
 
     request: backlog_model.Request
-    verdict: boot_outcome.Verdict
+    verdict: boot_outcome.Transition
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Clear:
+class CleanUpRequest:
     """Clean up after a closed request; its trust goes last.
 
     :ivar is_last: whether only the trust is left after this
     """
 
     request: backlog_model.Request
-    verdict: boot_outcome.Verdict
+    verdict: boot_outcome.Transition
     is_last: bool
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Followed:
+class FollowResult:
     """Result of follow(): the transitions of requests.
 
     :ivar requests: the requests that are still open
@@ -67,8 +67,8 @@ class Followed:
         open request brings back
     """
 
-    records: tuple[Record, ...]
-    clears: tuple[Clear, ...]
+    records: tuple[RecordTransition, ...]
+    clears: tuple[CleanUpRequest, ...]
     requests: tuple[backlog_model.Request, ...]
     waiting: tuple[backlog_model.Request, ...]
     coming_back: frozenset[str]
@@ -77,7 +77,7 @@ class Followed:
 def follow(requests: Collection[backlog_model.Request], closed: Collection[
         backlog_model.Request], seen: Mapping[str,
         request_servers.FoundServers], now_us: int,
-        options: boot_outcome.Options) -> Followed:
+        options: boot_outcome.Options) -> FollowResult:
     """Return the transitions of requests, given their servers in Nova.
 
     :param requests: the open requests
@@ -91,25 +91,25 @@ def follow(requests: Collection[backlog_model.Request], closed: Collection[
         verdict = boot_outcome.expire(request, now)
         if verdict is None and request.uuid in seen:
             found = seen[request.uuid]
-            verdict = request_judgement.judge(
+            verdict = state_from_servers.judge(
                 request, found.servers, found.victims, now, options)
         after = request
         if verdict is not None:
             if verdict.changes(request) or verdict.deletes:
-                records.append(Record(request, verdict))
+                records.append(RecordTransition(request, verdict))
             after = boot_outcome.with_verdict(request, verdict)
         if after.state in backlog_model.OPEN:
             followed.append(after)
         elif verdict is not None and not verdict.deletes:
             cleared.append(dataclasses.replace(after, updated_at=now))
-    return Followed(tuple(records), tuple(Clear(request,
-        *request_judgement.closing(request, seen.get(request.uuid,
+    return FollowResult(tuple(records), tuple(CleanUpRequest(request,
+        *state_from_servers.closing(request, seen.get(request.uuid,
         request_servers.FoundServers()).servers, now,
         options)) for request in cleared if request.uuid in seen or not (
         request.boots or request.servers)), tuple(followed), tuple(
         request for request in followed if boot_outcome.is_startable(request,
         now)), frozenset(uuid for request in followed
-        for uuid in request_judgement.coming_back(request, now)))
+        for uuid in state_from_servers.coming_back(request, now)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -136,16 +136,16 @@ class Memory:
     :ivar unseen: the uuids of requests that the last pass did not reach
     """
 
-    turns: Mapping[str, Turn] = dataclasses.field(default_factory=dict)
+    turns: Mapping[str, ProjectTurn] = dataclasses.field(default_factory=dict)
     unseen: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Note:
+class RecordWaitReason:
     """Record the reason that a request waits."""
 
     request: backlog_model.Request
-    note: pass_values.Note
+    note: pass_values.WaitNote
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class Launch:
     """Ask Nova for servers."""
 
     request: backlog_model.Request
-    start: Start
+    start: PlannedBoot
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -164,14 +164,14 @@ class AskQuota:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Fault:
+class LogException:
     """Log the exception that was raised while a request was evaluated."""
 
     request: backlog_model.Request
     exception: Exception
 
 
-Intent: TypeAlias = Note | Launch | AskQuota | Fault
+Intent: TypeAlias = RecordWaitReason | Launch | AskQuota | LogException
 
 
 def step(
@@ -191,7 +191,7 @@ def step(
             memory.turns)
         memory = Memory(decided.turns, decided.unseen)
         intents = [
-            *(Fault(by_uuid[uuid], exc)
+            *(LogException(by_uuid[uuid], exc)
               for uuid, exc in decided.faults.items()),
             *_notes(ranked, {**decided.notes, **decided.chosen}),
             *(Launch(by_uuid[start.uuid], start) for start in decided.starts),
@@ -202,10 +202,10 @@ def step(
 
 def _notes(
     waiting: Collection[backlog_model.Request],
-    notes: Mapping[str, pass_values.Note]) -> list[Note]:
+    notes: Mapping[str, pass_values.WaitNote]) -> list[RecordWaitReason]:
     """Return the notes that differ from the recorded ones."""
     return [
-        Note(request, note) for request in waiting
+        RecordWaitReason(request, note) for request in waiting
         if (note := notes.get(request.uuid)) is not None
         and (request.position, request.waits_for, request.estimate_s) != (
             note.position, note.waits_for, note.estimate_s)]

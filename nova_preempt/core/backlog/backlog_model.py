@@ -70,7 +70,7 @@ class Alternative:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Priorities:
+class SlaPriorities:
     """Four SLA priorities: 1 best effort, 2 advanced, 3 premium."""
 
     time: int = 1
@@ -80,7 +80,7 @@ class Priorities:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Boot:
+class BootCall:
     """A POST /servers that was sent for a request.
 
     ``tag`` is on each of its servers, so that they are found again.
@@ -142,7 +142,7 @@ class Request:
     serial: int = 0
     name: str = ""
     class_name: str = ""
-    priorities: Priorities | None = None
+    priorities: SlaPriorities | None = None
     ladder: str = ""
     apart: bool = False
     not_before: datetime.datetime | None = None
@@ -165,12 +165,12 @@ class Request:
     next_try_at: datetime.datetime | None = None
     # When its trust expires; None: practically never.
     trust_until: datetime.datetime | None = None
-    boots: tuple[Boot, ...] = ()
+    boots: tuple[BootCall, ...] = ()
     servers: tuple[OwnServer, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class StateChange:
     """A state transition of a request: its time, and the reason."""
 
     at: datetime.datetime

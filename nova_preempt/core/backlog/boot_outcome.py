@@ -50,7 +50,7 @@ class Options:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Verdict:
+class Transition:
     """A state transition of a request, and the servers to delete for it.
 
     :param state: its new state
@@ -66,7 +66,7 @@ class Verdict:
     values: Mapping[str, Any]
     servers: tuple[backlog_model.OwnServer, ...] = ()
     forgotten: tuple[str, ...] = ()
-    boots: tuple[backlog_model.Boot, ...] = ()
+    boots: tuple[backlog_model.BootCall, ...] = ()
     deletes: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
 
@@ -78,7 +78,7 @@ class Verdict:
 
 
 def with_verdict(request: backlog_model.Request,
-          verdict: Verdict) -> backlog_model.Request:
+          verdict: Transition) -> backlog_model.Request:
     """Return the request after a verdict."""
     servers = {
         item.uuid: item
@@ -127,7 +127,7 @@ def classify_answer(status: int | None, kind: str, text: str,
         404) and kind else BootAnswer.LATER
 
 
-def with_boot(request: backlog_model.Request, boot: backlog_model.Boot,
+def with_boot(request: backlog_model.Request, boot: backlog_model.BootCall,
         forgotten: Sequence[int] = ()) -> backlog_model.Request:
     """Return the request while Nova is asked for a boot.
 
@@ -140,9 +140,9 @@ def with_boot(request: backlog_model.Request, boot: backlog_model.Boot,
                  if item.number not in forgotten), boot))
 
 
-def judge_answer(request: backlog_model.Request, boot: backlog_model.Boot,
+def judge_answer(request: backlog_model.Request, boot: backlog_model.BootCall,
         how: BootAnswer, text: str, server_uuid: str, now: datetime.datetime,
-        options: Options) -> Verdict:
+        options: Options) -> Transition:
     """Return the transition of a request by Nova's answer to its boot.
 
     An unknown answer changes nothing: the tracker finds out later.
@@ -152,11 +152,11 @@ def judge_answer(request: backlog_model.Request, boot: backlog_model.Boot,
     :param server_uuid: of the first server, if it has; '' if unknown
     """
     if how is BootAnswer.UNKNOWN:
-        return Verdict(backlog_model.PLACING, {})
+        return Transition(backlog_model.PLACING, {})
     if how is BootAnswer.ACCEPTED:
         first = backlog_model.OwnServer(
             server_uuid, boot.number, backlog_model.BUILDING, now)
-        return Verdict(
+        return Transition(
             backlog_model.PLACING, {}, (first,) if server_uuid else (),
             boots=(dataclasses.replace(boot, state=backlog_model.ASKED),))
     refused = (dataclasses.replace(boot, state=backlog_model.REFUSED),)
@@ -165,12 +165,12 @@ def judge_answer(request: backlog_model.Request, boot: backlog_model.Boot,
             refuse(request, text, now, options), boots=refused)
     code = QUOTA if how is BootAnswer.QUOTA else REFUSED
     values = retry_values(request, code, text, now, options)
-    return Verdict(request.state, values, boots=refused)
+    return Transition(request.state, values, boots=refused)
 
 
 def without_flavor(
-    request: backlog_model.Request, boot: backlog_model.Boot
-) -> Verdict | None:
+    request: backlog_model.Request, boot: backlog_model.BootCall
+) -> Transition | None:
     """Remove a deleted flavor from the alternatives of a request.
 
     :returns: None if the request has no other flavor
@@ -179,22 +179,22 @@ def without_flavor(
                  if item.flavor_id != boot.flavor_id)
     if not left:
         return None
-    return Verdict(
+    return Transition(
         request.state, {"alternatives": left},
         boots=(dataclasses.replace(boot, state=backlog_model.REFUSED),))
 
 
 def refuse(
     request: backlog_model.Request, text: str, now: datetime.datetime,
-    options: Options, ) -> Verdict:
+    options: Options, ) -> Transition:
     """Return the transition of a request whose servers cannot be started.
 
     A request of which a part runs stays partly active.
     """
     if any(item.state == backlog_model.RUNNING for item in request.servers):
         values = retry_values(request, REFUSED, text, now, options)
-        return Verdict(request.state, {**values, "reason": text})
-    return Verdict(backlog_model.FAILED, {"reason": text, **NOT_WAITING})
+        return Transition(request.state, {**values, "reason": text})
+    return Transition(backlog_model.FAILED, {"reason": text, **NOT_WAITING})
 
 
 def why_too_late(request: backlog_model.Request,
@@ -226,12 +226,12 @@ def is_startable(request: backlog_model.Request,
 
 
 def expire(request: backlog_model.Request,
-           now: datetime.datetime) -> Verdict | None:
+           now: datetime.datetime) -> Transition | None:
     """Return the verdict that a request has expired, None if it has not."""
     reason = why_too_late(request, now)
     if request.state != backlog_model.WAITING or not reason:
         return None
-    return Verdict(backlog_model.EXPIRED, {"reason": reason, **NOT_WAITING})
+    return Transition(backlog_model.EXPIRED, {"reason": reason, **NOT_WAITING})
 
 
 def retry_values(request: backlog_model.Request, code: str, text: str,

@@ -16,7 +16,7 @@ from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
 from nova_preempt.core.backlog.group_placement import Group
 from nova_preempt.core.backlog.host_capacity import CapacityKey
 from nova_preempt.core.backlog.host_capacity import HostCapacity
-from nova_preempt.core.backlog.host_capacity import HostsForRequest
+from nova_preempt.core.backlog.host_capacity import KeptHosts
 from nova_preempt.core.backlog.host_capacity import capacity_key
 from nova_preempt.core.backlog.host_capacity import combined
 from nova_preempt.core.backlog.suitable_hosts import SuitableHosts
@@ -215,7 +215,7 @@ class CapacityTracker:
 
     def hold(self, alternative: backlog_model.Alternative, count: int,
             group: Group | None = None,
-            most_hosts: int = sys.maxsize) -> HostsForRequest | None:
+            most_hosts: int = sys.maxsize) -> KeptHosts | None:
         """Hold hosts for servers that will start there.
 
         Hosts with the smallest shortfall for one server are held; several
@@ -254,7 +254,7 @@ class CapacityTracker:
         hosts = tuple(self.rooms[number].host for number in found)
         self._shrunk += hosts
         known = [in_s for in_s in times if in_s is not None]
-        return HostsForRequest(
+        return KeptHosts(
             hosts, max(known) if len(known) == len(times) else None, distance)
 
     def kept_off(self, alternative: backlog_model.Alternative) -> int:

@@ -14,19 +14,19 @@ from typing import Any
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import flavor_ladders
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog import kept_hosts
+from nova_preempt.core.backlog import ladder_choice
 from nova_preempt.core.backlog import refusal_backoff
 from nova_preempt.core.backlog import shortfalls
+from nova_preempt.core.backlog.batch_plans import BatchPlans
+from nova_preempt.core.backlog.batch_plans import PlannedBoot
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
-from nova_preempt.core.backlog.pass_plans import Plans
-from nova_preempt.core.backlog.pass_plans import Start
+from nova_preempt.core.backlog.kept_host_turns import ProjectTurn
 from nova_preempt.core.backlog.pass_values import Cloud
-from nova_preempt.core.backlog.pass_values import Note
 from nova_preempt.core.backlog.pass_values import Options
 from nova_preempt.core.backlog.pass_values import PassResult
-from nova_preempt.core.backlog.project_turns import Turn
+from nova_preempt.core.backlog.pass_values import WaitNote
 from nova_preempt.core.backlog.request_servers import PendingServers
 from nova_preempt.core.backlog.wait_estimate import seconds_until
 
@@ -40,7 +40,7 @@ FAULT = "fault"  # its evaluation raised an exception
 def decide(ranked: Sequence[backlog_model.Request], cloud: Cloud,
         now: datetime.datetime, options: Options, pending: Iterable[
         PendingServers] = (), unseen: Collection[str] = (), turns: Mapping[str,
-        Turn] | None = None) -> PassResult:
+        ProjectTurn] | None = None) -> PassResult:
     """Decide which requests start.
 
     :param ranked: the requests with servers to start, in order
@@ -57,13 +57,13 @@ def decide(ranked: Sequence[backlog_model.Request], cloud: Cloud,
 
 def unknown_capacity(
     waiting: Iterable[backlog_model.Request], now: datetime.datetime
-) -> dict[str, Note]:
+) -> dict[str, WaitNote]:
     """Return the Notes of requests while capacity is unknown.
 
     Only for requests that could start now: a request that is not to start yet
     waits for that. Positions stay as they were.
     """
-    return {request.uuid: Note(request.position, {**_UNKNOWN,
+    return {request.uuid: WaitNote(request.position, {**_UNKNOWN,
         **kept_hosts.remembered(request)}, None) for request in waiting
         if not seconds_until(request.not_before, now) and not seconds_until(
         request.next_try_at, now)}
@@ -77,37 +77,37 @@ class _Pass:
 
     def __init__(self, requests: Sequence[backlog_model.Request], cloud: Cloud,
             now: datetime.datetime, options: Options, pending: Iterable[
-            PendingServers], turns: Mapping[str, Turn]) -> None:
+            PendingServers], turns: Mapping[str, ProjectTurn]) -> None:
         lead_s = cloud.places.lead_s if cloud.places else lambda _: 0.0
         # The choice for a request depends on earlier starts in this pass.
         self._cloud = cloud = dataclasses.replace(
             cloud,
-            ladders=flavor_ladders.Ladders(cloud.rooms, requests, lead_s))
+            ladders=ladder_choice.LadderChoice(cloud.rooms, requests, lead_s))
         self._now = now
         self._options = options
-        self._starts: list[Start] = []
+        self._starts: list[PlannedBoot] = []
         self._of_project: dict[str, int] = {}
         self.faults: dict[str, Exception] = {}
-        self._tracker = CapacityTracker(cloud.rooms, lead_s, cloud.departures)
+        tracker = CapacityTracker(cloud.rooms, lead_s, cloud.departures)
+        self._tracker = tracker
         for alternative, count, hosts, key in pending:
-            self._tracker.expect(
+            tracker.expect(
                 alternative, count, hosts, cloud.known_groups.get(key))
-        self._pauses = refusal_backoff.RefusalBackoff(self._tracker, cloud,
-            now)
+        self._pauses = refusal_backoff.RefusalBackoff(tracker, cloud, now)
         for request in requests:
             self._call(request, self.check)
         self._requests = [request for request in requests
                           if request.uuid not in self.faults]
         self.keeping = kept_hosts.HostKeeper(
-            self._requests, cloud, now, options, self._tracker, turns)
-        self._shortfalls = shortfalls.Shortfalls(self._tracker, self.keeping)
+            self._requests, cloud, now, options, tracker, turns)
+        self._shortfalls = shortfalls.ShortfallExplainer(tracker, self.keeping)
 
     def decide(self, unseen: Collection[str]) -> PassResult:
         """Evaluate all requests, or as many as there is time for."""
         ranked = self.keeping.ranked(self._requests, unseen)
         self._plans = self._plan(ranked)
-        notes: dict[str, Note] = {}
-        chosen: dict[str, Note] = {}
+        notes: dict[str, WaitNote] = {}
+        chosen: dict[str, WaitNote] = {}
         ahead: dict[str, int] = {}
         left: list[str] = []
         for number, request in enumerate(ranked):
@@ -121,13 +121,13 @@ class _Pass:
                 continue
             position = len(notes) + len(chosen) + 1
             if waits_for is None:
-                chosen[request.uuid] = Note(
+                chosen[request.uuid] = WaitNote(
                     position, request.waits_for, request.estimate_s)
             else:
-                notes[request.uuid] = Note(
+                notes[request.uuid] = WaitNote(
                     position, waits_for,
                     self._estimate_s(request, waits_for, ahead))
-        notes.update(dict.fromkeys(self.faults, Note(None, _FAULT, None)))
+        notes.update(dict.fromkeys(self.faults, WaitNote(None, _FAULT, None)))
         return PassResult(tuple(self._starts), notes, self.keeping.held,
             frozenset(left), self.faults, chosen, self.keeping.turns.known,
             tuple(self.keeping.quotas))
@@ -164,13 +164,13 @@ class _Pass:
         return None if wait_s is None else max(
             wait_s, seconds_until(request.not_before, self._now))
 
-    def _plan(self, ranked: Sequence[backlog_model.Request]) -> Plans:
+    def _plan(self, ranked: Sequence[backlog_model.Request]) -> BatchPlans:
         """Plan requests together where that is possible.
 
         Requests with a ladder are left out: their flavor depends on earlier
         starts.
         """
-        return Plans(self._cloud.planner, self._tracker,
+        return BatchPlans(self._cloud.planner, self._tracker,
             [] if self._cloud.planner is None else [
             request for request in ranked if not request.ladder
             and self._cloud.why_not_yet(request, self._now) is None
@@ -228,23 +228,23 @@ class _Pass:
 
     def _find(
         self, request: backlog_model.Request,
-        group: group_placement.Group | None) -> Start | None:
+        group: group_placement.Group | None) -> PlannedBoot | None:
         """Claim capacity for as many servers of a request as fit."""
         place = self._plans.place(request)
         if place is not None:
             self._tracker.take_at(place.alternative, place.hosts, group)
             count = sum(place.hosts.values())
             self._cloud.start(request, place.alternative, count)
-            return Start(request.uuid, place.alternative.flavor_id, count,
-                         place.hosts)
+            return PlannedBoot(request.uuid, place.alternative.flavor_id,
+                               count, place.hosts)
         for alternative in self._cloud.alternatives(request):
             hosts = self._take(request, alternative, group)
             if hosts:
                 count = sum(hosts.values())
                 self._cloud.start(request, alternative, count)
-                return Start(request.uuid, alternative.flavor_id, count,
-                             hosts if self.keeping.held else {},
-                             self._plans.why(request))
+                return PlannedBoot(request.uuid, alternative.flavor_id, count,
+                                   hosts if self.keeping.held else {},
+                                   self._plans.why(request))
         return None
 
     def _take(

@@ -172,7 +172,7 @@ def with_departures(room: HostCapacity, off: host_candidates.OffHost | None,
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HostsForRequest:
+class KeptHosts:
     """Hosts that are kept for a request.
 
     :param hosts: their names

@@ -39,11 +39,11 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import request_rules
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
-from nova_preempt.core.backlog.host_capacity import HostsForRequest
+from nova_preempt.core.backlog.host_capacity import KeptHosts
+from nova_preempt.core.backlog.kept_host_turns import ProjectTurn
+from nova_preempt.core.backlog.kept_host_turns import ProjectTurns
 from nova_preempt.core.backlog.pass_values import Cloud
 from nova_preempt.core.backlog.pass_values import Options
-from nova_preempt.core.backlog.project_turns import Turn
-from nova_preempt.core.backlog.project_turns import Turns
 from nova_preempt.core.backlog.suitable_hosts import fewest_hosts
 
 #: The hosts in use divided by HOSTS_PER_KEPT may be held in all; these, and
@@ -144,17 +144,18 @@ class HostKeeper:
     :param now: naive, in UTC
     :param tracker: the remaining capacity
     :param turns: the last turn of each project
-    :ivar turns: the Turns of this pass
+    :ivar turns: the ProjectTurns of this pass
     :ivar quotas: the uuids of requests that are chosen if their quota, which
         the next pass knows, allows it
     """
 
     def __init__(self, requests: Collection[backlog_model.Request],
             cloud: Cloud, now: datetime.datetime, options: Options,
-            tracker: CapacityTracker, turns: Mapping[str, Turn]) -> None:
+            tracker: CapacityTracker, turns: Mapping[str, ProjectTurn]):
         self._now = now
         self._options = options
-        self.turns = Turns(turns, {request.uuid for request in requests}, now)
+        waiting = {request.uuid for request in requests}
+        self.turns = ProjectTurns(turns, waiting, now)
         # By uuid: the number of hosts of chosen requests, the chosen requests
         # that name a reservation, and why none are held for other requests
         # that have waited for long enough.
@@ -204,7 +205,7 @@ class HostKeeper:
         return self._reasons.get(request.uuid, "")
 
     def keep(self, request: backlog_model.Request,
-             held: HostsForRequest) -> None:
+             held: KeptHosts) -> None:
         """Record that hosts are held for a request."""
         self._kept[request.uuid] = len(held.hosts)
         if is_shared := request.uuid not in self._own:

@@ -8,13 +8,13 @@ from typing import Any
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
+from nova_preempt.core.backlog.batch_plans import BatchPlanner
+from nova_preempt.core.backlog.batch_plans import PlannedBoot
 from nova_preempt.core.backlog.expected_departures import DEFAULT_DEPARTURES
 from nova_preempt.core.backlog.expected_departures import ExpectedDepartures
-from nova_preempt.core.backlog.flavor_ladders import Ladders
 from nova_preempt.core.backlog.host_capacity import HostCapacity
-from nova_preempt.core.backlog.pass_plans import Planner
-from nova_preempt.core.backlog.pass_plans import Start
-from nova_preempt.core.backlog.project_turns import Turn
+from nova_preempt.core.backlog.kept_host_turns import ProjectTurn
+from nova_preempt.core.backlog.ladder_choice import LadderChoice
 from nova_preempt.core.backlog.reservation_rules import ReservationRules
 from nova_preempt.core.backlog.wait_estimate import Pace
 from nova_preempt.core.backlog.wait_estimate import seconds_until
@@ -73,12 +73,12 @@ class Cloud:
         default_factory=dict)
     places: ReservationRules | None = None
     departures: ExpectedDepartures = DEFAULT_DEPARTURES
-    planner: Planner | None = None
+    planner: BatchPlanner | None = None
     pace: Pace | None = None
     chosen: Mapping[tuple[str, int], Mapping[str, int]] = dataclasses.field(
         default_factory=dict)
     quotas: Mapping[tuple[str, str], Mapping[str, int]] | None = None
-    ladders: Ladders | None = None
+    ladders: LadderChoice | None = None
     is_over: Callable[[], bool] = lambda: False
 
     def group(self,
@@ -126,7 +126,7 @@ class Cloud:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Note:
+class WaitNote:
     """The reason that the owner of a waiting request reads.
 
     :param position: in the order, from 1; None if it never was in one
@@ -155,11 +155,11 @@ class PassResult:
         needs
     """
 
-    starts: tuple[Start, ...]
-    notes: Mapping[str, Note]
+    starts: tuple[PlannedBoot, ...]
+    notes: Mapping[str, WaitNote]
     held: tuple[str, ...] = ()
     unseen: frozenset[str] = frozenset()
     faults: Mapping[str, Exception] = dataclasses.field(default_factory=dict)
-    chosen: Mapping[str, Note] = dataclasses.field(default_factory=dict)
-    turns: Mapping[str, Turn] = dataclasses.field(default_factory=dict)
+    chosen: Mapping[str, WaitNote] = dataclasses.field(default_factory=dict)
+    turns: Mapping[str, ProjectTurn] = dataclasses.field(default_factory=dict)
     quotas: tuple[str, ...] = ()

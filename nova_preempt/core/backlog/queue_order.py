@@ -18,7 +18,7 @@ from nova_preempt.core.model import Resources
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shares:
+class ProjectUsage:
     """The usage of each project, and the capacity of the cloud.
 
     :param used: by servers of a project, {project id: {resource class: n}}
@@ -46,7 +46,7 @@ class Options:
 
 
 def shares(requests: Iterable[backlog_model.Request], rooms: Iterable[
-        HostCapacity]) -> Shares:
+        HostCapacity]) -> ProjectUsage:
     """Return the usage of the servers of requests, and the total of hosts."""
     used: dict[str, list[Resources]] = {}
     for request in requests:
@@ -59,7 +59,7 @@ def shares(requests: Iterable[backlog_model.Request], rooms: Iterable[
             sizes.get(flavors.get(server.boot, ""), {})
             for server in request.servers
             if server.state in (backlog_model.BUILDING, backlog_model.RUNNING))
-    return Shares(
+    return ProjectUsage(
         {project: capacity.total(each) for project, each in used.items()},
         capacity.total(room.capacity for room in rooms))
 
@@ -69,7 +69,7 @@ class Order(Protocol):
 
     def rank(
         self, requests: Iterable[backlog_model.Request],
-        now: datetime.datetime, shares: Shares,
+        now: datetime.datetime, shares: ProjectUsage,
     ) -> list[backlog_model.Request]:
         """Return all requests, the next one first."""
 
@@ -91,6 +91,6 @@ class FIFO:
 
     def rank(
         self, requests: Iterable[backlog_model.Request],
-        now: datetime.datetime, shares: Shares,
+        now: datetime.datetime, shares: ProjectUsage,
     ) -> list[backlog_model.Request]:
         return oldest_first(requests)

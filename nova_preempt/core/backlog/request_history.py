@@ -40,13 +40,13 @@ _LONG_AGO = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - as times are here
 class History:
     """The changes of a request, the oldest first."""
 
-    changes: Sequence[backlog_model.Change]
+    changes: Sequence[backlog_model.StateChange]
     class_name: str = ""
     not_before: datetime.datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Waits:
+class WaitStats:
     """Statistics of the waits of started requests; None if none has started.
     """
 
@@ -57,8 +57,8 @@ class Waits:
 
 def waits(
     histories: Iterable[History], since: datetime.datetime
-) -> Mapping[str, Waits]:
-    """Return the Waits of each class, for waits that ended since then.
+) -> Mapping[str, WaitStats]:
+    """Return statistics of the waits of each class that ended since then.
 
     Time before ``not_before`` does not count as waiting at first.
     """
@@ -96,19 +96,19 @@ def _first(history: History) -> datetime.datetime:
     return first if first <= next(placed, first) else _LONG_AGO
 
 
-def summary(values_s: Iterable[int]) -> Waits:
+def summary(values_s: Iterable[int]) -> WaitStats:
     """Return median and 95th percentile, both by nearest rank."""
     ordered = sorted(values_s)
     if not ordered:
-        return Waits(0, None, None)
-    return Waits(len(ordered), _ranked(ordered, 50), _ranked(ordered, 95))
+        return WaitStats(0, None, None)
+    return WaitStats(len(ordered), _ranked(ordered, 50), _ranked(ordered, 95))
 
 
 def _ranked(ordered: Sequence[int], percent: int) -> int:
     return ordered[-(-len(ordered) * percent // 100) - 1]
 
 
-def failed_tries(changes: Sequence[backlog_model.Change],
+def failed_tries(changes: Sequence[backlog_model.StateChange],
         before: datetime.datetime) -> list[int]:
     """Return the indexes of changes that may be deleted from a history.
 
@@ -130,9 +130,9 @@ def failed_tries(changes: Sequence[backlog_model.Change],
 
 
 def condensed(
-    changes: Sequence[backlog_model.Change],
+    changes: Sequence[backlog_model.StateChange],
     not_before: datetime.datetime | None = None,
-) -> tuple[int, tuple[backlog_model.Change, ...]]:
+) -> tuple[int, tuple[backlog_model.StateChange, ...]]:
     """Return how many of the oldest changes to merge, and three instead.
 
     Nothing is merged up to MOST_CHANGES; beyond, all but about half of them,
@@ -150,24 +150,23 @@ def condensed(
 
 
 def _sums(
-    changes: Sequence[backlog_model.Change], until: datetime.datetime,
+    changes: Sequence[backlog_model.StateChange], until: datetime.datetime,
     not_before: datetime.datetime | None,
-) -> tuple[backlog_model.Change, ...]:
+) -> tuple[backlog_model.StateChange, ...]:
     history = History(changes, not_before=not_before)
     times = clocks_of(history).at(microseconds(until))
     begun = changes[0].at
     placed = max(begun, _first(history)) + times.waiting_us * _US
-    return (
-        backlog_model.Change(begun, backlog_model.WAITING, changes[0].reason),
-        backlog_model.Change(placed, backlog_model.PLACING),
-        backlog_model.Change(
-            placed + times.binding_us * _US, backlog_model.ACTIVE,
-            f"What was until {until} is kept as sums.", ),
-    )
+    bound = placed + times.binding_us * _US
+    why = f"What was until {until} is kept as sums."
+    return tuple(backlog_model.StateChange(*values) for values in (
+        (begun, backlog_model.WAITING, changes[0].reason),
+        (placed, backlog_model.PLACING),
+        (bound, backlog_model.ACTIVE, why)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RunTimes:
+class RunTimeStats:
     """Run times of the requests of a class, in total and by part."""
 
     requests: int
@@ -176,8 +175,8 @@ class RunTimes:
 
 
 def run_times(histories: Iterable[History], since: datetime.datetime,
-        until: datetime.datetime, parts: int) -> Mapping[str, RunTimes]:
-    """Return the RunTimes of each class between two times.
+        until: datetime.datetime, parts: int) -> Mapping[str, RunTimeStats]:
+    """Return the RunTimeStats of each class between two times.
 
     The parts are of the same length but for a microsecond.
     """
@@ -203,7 +202,7 @@ def run_times(histories: Iterable[History], since: datetime.datetime,
                     break
                 found[number][kind] += (
                     min(end, edges[number + 1]) - max(start, edges[number]))
-    return {name: RunTimes(
+    return {name: RunTimeStats(
         requests[name], _times(sum(found, collections.Counter())),
         [_times(each) for each in found]) for name, found in sums.items()}
 
@@ -215,7 +214,7 @@ def _times(sums: Mapping[server_clocks.Kind, int]) -> server_clocks.Times:
     return found
 
 
-def kinds(changes: Iterable[backlog_model.Change]) -> Iterator[
+def kinds(changes: Iterable[backlog_model.StateChange]) -> Iterator[
     server_clocks.Kind]:
     """Iterate over the clock events of changes.
 

@@ -27,7 +27,7 @@ _MAX_ID = 255
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Counts:
+class ServerCounts:
     """The number of servers, and the minimum that starts together."""
 
     most: int
@@ -36,7 +36,7 @@ class Counts:
 
 def counts(
     count: int | None, least_count: int | None, server: Mapping[str, Any],
-    max_count: int, ) -> Counts:
+    max_count: int, ) -> ServerCounts:
     """Return the requested numbers of servers.
 
     The request's own fields override min_count and max_count in Nova's body,
@@ -58,7 +58,7 @@ def counts(
         raise InvalidRequest(
             "least_count" if least_count else "body.server.min_count",
             f"{least} is more than {most}, what is asked for")
-    return Counts(most, least)
+    return ServerCounts(most, least)
 
 
 def _number(server: Mapping[str, Any], name: str) -> int | None:
@@ -109,7 +109,7 @@ def flavors(
 
 
 def check_ladder(
-    ladder: str, priorities: backlog_model.Priorities | None,
+    ladder: str, priorities: backlog_model.SlaPriorities | None,
     others: Mapping[str, Any], server: Mapping[str, Any], ) -> None:
     """Refuse fields that conflict with a ladder.
 

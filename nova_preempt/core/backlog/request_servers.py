@@ -80,11 +80,11 @@ def boot_of(request: backlog_model.Request, server: ObservedServer) -> int:
 
 def next_boot(
     request: backlog_model.Request, flavor_id: str, count: int,
-    now: datetime.datetime, ) -> backlog_model.Boot:
+    now: datetime.datetime, ) -> backlog_model.BootCall:
     """Return the boot to record before Nova is asked."""
     number = max((boot.number for boot in request.boots), default=0) + 1
-    return backlog_model.Boot(number, tag(request.uuid, number), flavor_id,
-                              count, now)
+    return backlog_model.BootCall(number, tag(request.uuid, number), flavor_id,
+                                  count, now)
 
 
 def forgotten_boots(

@@ -71,7 +71,7 @@ def shortfall(tracker: CapacityTracker,
                 fewest_hosts(suitable.largest, 1) > 0, count, reserved)
 
 
-class Shortfalls:
+class ShortfallExplainer:
     """Explains why requests do not fit, and holds hosts for chosen ones.
 
     :param tracker: the remaining capacity; hosts are held there

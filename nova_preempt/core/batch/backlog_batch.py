@@ -13,9 +13,9 @@ from nova_preempt.core import capacity
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import group_placement
 from nova_preempt.core.backlog import reservation_rules
+from nova_preempt.core.backlog.batch_plans import PlannedHosts
 from nova_preempt.core.backlog.group_placement import Group
 from nova_preempt.core.backlog.host_capacity import HostCapacity
-from nova_preempt.core.backlog.pass_plans import PlannedHosts
 from nova_preempt.core.batch import batch_model
 from nova_preempt.core.batch.solver_choice import Placer
 
@@ -29,7 +29,7 @@ NO_ROOM = "What is free has no room for it beside those that come first."
 
 
 class Planner:
-    """Plans waiting requests together (``core/backlog/pass_plans.py``).
+    """Plans waiting requests together (``core/backlog/batch_plans.py``).
 
     All requests are placed by their first alternative, then the rest by the
     second on the remaining capacity, and so on; only free capacity is used.

@@ -26,8 +26,8 @@ import itertools
 import random
 from typing import NamedTuple
 
-from nova_preempt.core.backlog.backlog_model import Priorities
-from nova_preempt.core.backlog.priorities import RESPECTS
+from nova_preempt.core.backlog.backlog_model import SlaPriorities
+from nova_preempt.core.backlog.promethee_order import RESPECTS
 from nova_preempt.core.classes import core_allocation
 from nova_preempt.core.classes import promethee
 from nova_preempt.core.classes.core_allocation import Category
@@ -87,7 +87,7 @@ class Request(NamedTuple):
 
     uuid: str
     submitted_us: int
-    priorities: Priorities
+    priorities: SlaPriorities
 
     @property
     def category(self) -> Category:
@@ -184,7 +184,7 @@ def simulate(each: Run, beside: int, seed: int) -> list[Started]:
 
     for number, (at_us, service) in enumerate(submissions(each, seed)):
         clock.add(at_us, Phase.STEP, come, Request(
-            f'{number:04}', at_us, Priorities(*[int(service)] * 4)))
+            f'{number:04}', at_us, SlaPriorities(*[int(service)] * 4)))
     clock.run(CONTAINERS * SEQUENTIAL_S * SECOND)
     return started
 

@@ -82,7 +82,7 @@ class BacklogTestCase(base.ApiTestCase):
 
     def boots(self, uuid):
         self.assertTrue(backlog_store.begin_boot(
-            self.db, uuid, backlog_model.OPEN, backlog_model.Boot(
+            self.db, uuid, backlog_model.OPEN, backlog_model.BootCall(
                 1, f'backlog:{uuid}:1', 'f1', 1, base.NOW)))
 
     def clear_up(self, in_s=orphan_trusts.LATE_S + 1):
@@ -215,7 +215,7 @@ class TestSecrets(BacklogTestCase):
             uuid = self.create(server=self.SECRETS)['id']
             self.assertTrue(backlog_store.record(
                 self.db, uuid, backlog_model.OPEN, base.NOW,
-                boot_outcome.Verdict(state, {'reason': 'x'})))
+                boot_outcome.Transition(state, {'reason': 'x'})))
             self.assertIsNone(self.sealed(uuid), state)
         uuid = self.create(server=self.SECRETS)['id']
         self.delete(f'{PATH}/{uuid}')
@@ -744,7 +744,8 @@ class TestSeen(BacklogTestCase):
             self.assertEqual(expected, item['waits_for'])
         self.boots(uuid)
         self.assertTrue(backlog_store.record(
-            self.db, uuid, backlog_model.OPEN, base.NOW, boot_outcome.Verdict(
+            self.db, uuid, backlog_model.OPEN, base.NOW,
+            boot_outcome.Transition(
                 backlog_model.PLACING, {}, (backlog_model.OwnServer(
                     UNKNOWN, 1, backlog_model.RUNNING, base.NOW),))))
         shown = self.show(uuid)

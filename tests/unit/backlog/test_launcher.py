@@ -17,8 +17,8 @@ from nova_preempt.cloud import keystone_trusts
 from nova_preempt.cloud import parallel_calls
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import batch_plans
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import pass_plans
 from tests.unit.core.backlog import base
 
 
@@ -39,8 +39,8 @@ class TestAway(unittest.TestCase):
 
     def start(self, *uuids):
         self.launcher.start([
-            backlog_controller.Launch(self.requests[uuid],
-                                      pass_plans.Start(uuid, 'small', 1))
+            backlog_controller.Launch(
+                self.requests[uuid], batch_plans.PlannedBoot(uuid, 'small', 1))
             for uuid in uuids or self.requests])
 
     def test_our_database(self):

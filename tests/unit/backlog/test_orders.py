@@ -11,8 +11,8 @@ from nova_preempt import exceptions
 from nova_preempt.backlog import cloud_observer
 from nova_preempt.classes import class_orders
 from nova_preempt.conf import backlog as conf_backlog
-from nova_preempt.core.backlog import fair_share
-from nova_preempt.core.backlog import priorities
+from nova_preempt.core.backlog import dominant_fair_share
+from nova_preempt.core.backlog import promethee_order
 from nova_preempt.core.backlog import queue_order
 
 
@@ -34,8 +34,9 @@ class TestOrders(OrdersTestCase):
 
     def test_by_name(self):
         for name, kind in (('fifo', queue_order.FIFO),
-                           ('fair_share', fair_share.FairShare),
-                           ('promethee', priorities.Promethee)):
+                           ('fair_share',
+                            dominant_fair_share.DominantFairShare),
+                           ('promethee', promethee_order.PrometheeOrder)):
             self.assertIsInstance(self.load(order=name), kind)
 
     def test_unknown(self):
@@ -66,7 +67,7 @@ class TestOrders(OrdersTestCase):
         missing = {'numpy': None}
         for name in [*sys.modules]:
             if name.endswith(('core.classes.promethee',
-                              'core.backlog.priorities')):
+                              'core.backlog.promethee_order')):
                 missing[name] = None
         with mock.patch.dict(sys.modules, missing), self.assertRaisesRegex(
                 exceptions.InvalidConfiguration,

@@ -130,8 +130,8 @@ class TestClosing(UsersTestCase):
                 db, 'change', side_effect=lambda _db, uuid, *_args, **_values:
                 gone.add(uuid) or True):
             self.left = self.tracker.clear(self.requests, [
-                backlog_controller.Clear(
-                    item, boot_outcome.Verdict(item.state, {}), True)
+                backlog_controller.CleanUpRequest(
+                    item, boot_outcome.Transition(item.state, {}), True)
                 for item in self.requests], base.NOW)
         self.requests = [item for item in self.requests
                          if item.uuid not in gone]

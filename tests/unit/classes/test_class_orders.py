@@ -56,8 +56,8 @@ class TestQos(unittest.TestCase):
         """A request whose server ran from then to then, and gave way."""
         found = self.request(uuid, class_name)
         backlog_store.begin_boot(self.db, uuid, (backlog_model.WAITING,),
-                                 backlog_model.Boot(1, 't', '1', 1,
-                                                    later(of_s - 5)))
+                                 backlog_model.BootCall(1, 't', '1', 1,
+                                                        later(of_s - 5)))
         for state, at_s in ((backlog_model.ACTIVE, of_s),
                             (backlog_model.EVICTED, until_s)):
             self.assertTrue(backlog_store.change(
@@ -67,7 +67,7 @@ class TestQos(unittest.TestCase):
                       for name in ('state', 'boots')})
 
     def ranked(self, at_s, requests):
-        shares = queue_order.Shares({}, {})
+        shares = queue_order.ProjectUsage({}, {})
         found = [request.uuid for request in self.order.rank(
             requests, later(at_s), shares)]
         self.assertEqual(found, [request.uuid for request in self.order.rank(

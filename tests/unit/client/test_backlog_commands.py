@@ -95,7 +95,7 @@ class TestCreate(BacklogTestCase):
                 'count', 'least_count', 'class', 'not_before', 'not_after',
                 'longest_wait_s', 'comes_back', 'back_until',
                 'most_returns')))
-        self.assertEqual(backlog_model.Priorities(time=3, cores=2),
+        self.assertEqual(backlog_model.SlaPriorities(time=3, cores=2),
                          self.kept(made).priorities)
         self.assertEqual('auto', self.kept(made).body['server']['networks'])
 

@@ -9,8 +9,8 @@ import unittest
 
 import sqlalchemy as sa
 
-from nova_preempt.core.backlog import host_choice
-from nova_preempt.core.backlog import project_turns
+from nova_preempt.core.backlog import boot_secret
+from nova_preempt.core.backlog import kept_host_turns
 from nova_preempt.db import backlog_hosts
 from nova_preempt.db import backlog_models
 from tests.unit.db import test_backlog_store
@@ -19,7 +19,7 @@ NOW = test_backlog_store.NOW
 
 
 def choice(**values):
-    return host_choice.Choice(**{
+    return boot_secret.ChosenHosts(**{
         'request_uuid': 'r1', 'number': 1,
         'project_id': 'p', 'user_id': 'u', 'flavor_id': 'f', 'count': 3,
         'hosts': {'h1': 2, 'h2': 1},
@@ -81,8 +81,9 @@ class TestSQLite(test_backlog_store.TestSQLite):
         self.assertEqual(after, backlog_hosts.get_turns(self.db))
 
     def test_come_change_and_go(self):
-        turn = project_turns.Turn(NOW, NOW + datetime.timedelta(hours=1),
-                                  frozenset({'h', 'i'}), {'r': 5}, 2)
+        turn = kept_host_turns.ProjectTurn(NOW,
+                                           NOW + datetime.timedelta(hours=1),
+                                           frozenset({'h', 'i'}), {'r': 5}, 2)
         self.replace()
         self.replace(p=turn, q=dataclasses.replace(turn, far={}))
         self.replace(p=turn, q=dataclasses.replace(turn, hosts=frozenset()))
@@ -90,7 +91,7 @@ class TestSQLite(test_backlog_store.TestSQLite):
 
     def test_of_who_was_asked_twice(self):
         """As where a connection was lost."""
-        turn = project_turns.Turn(NOW, NOW)
+        turn = kept_host_turns.ProjectTurn(NOW, NOW)
         for _time in range(2):
             backlog_hosts.replace_turns(self.db, {}, {'p': turn})
             self.assertEqual({'p': turn}, backlog_hosts.get_turns(self.db))

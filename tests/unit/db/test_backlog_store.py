@@ -51,7 +51,7 @@ def request(uuid='r1', **changes):
 def boot(number=1, **changes):
     values = {'number': number, 'tag': f'backlog:r1:{number}',
               'flavor_id': 'f1', 'count': 3, 'asked_at': LATER}
-    return backlog_model.Boot(**{**values, **changes})
+    return backlog_model.BootCall(**{**values, **changes})
 
 
 class DatabaseTestCase(unittest.TestCase):
@@ -80,7 +80,7 @@ class TestSQLite(DatabaseTestCase):
     def test_a_request_is_read_as_it_was_written(self):
         full = request(
             'r2', name='batch', class_name='gold',
-            priorities=backlog_model.Priorities(3, 2, 1, 1), ladder='web',
+            priorities=backlog_model.SlaPriorities(3, 2, 1, 1), ladder='web',
             apart=True, not_before=NOW,
             not_after=LATER, longest_wait_s=60, comes_back=True,
             back_until=LATER, most_returns=3, reason='why',
@@ -128,7 +128,7 @@ class TestSQLite(DatabaseTestCase):
         found = backlog_store.find(self.db)
         self.assertEqual(uuids, [item.uuid for item in found])
         self.assertEqual(uuids, [item.uuid for item in queue_order.FIFO().rank(
-            reversed(found), NOW, queue_order.Shares({}, {}))])
+            reversed(found), NOW, queue_order.ProjectUsage({}, {}))])
         pages, marker = [], None
         while page := backlog_store.find(self.db, marker=marker, limit=2):
             pages += page
@@ -182,9 +182,9 @@ class TestSQLite(DatabaseTestCase):
                                  state=state)
             self.assertEqual(short, backlog_store.get(self.db, state).body)
             backlog_store.create(self.db, request(f'{state}2', body=body))
-            backlog_store.record(self.db, f'{state}2', backlog_model.OPEN,
-                                 LATER,
-                                 boot_outcome.Verdict(state, {'reason': 'x'}))
+            backlog_store.record(
+                self.db, f'{state}2', backlog_model.OPEN, LATER,
+                boot_outcome.Transition(state, {'reason': 'x'}))
             self.assertEqual(short,
                              backlog_store.get(self.db, f'{state}2').body)
 
@@ -203,9 +203,9 @@ class TestSQLite(DatabaseTestCase):
                          (found.state, found.reason, found.updated_at,
                           found.boots))
         self.assertEqual(
-            [backlog_model.Change(NOW, backlog_model.WAITING),
-             backlog_model.Change(LATER, backlog_model.CANCELLED,
-                                  'by its user')],
+            [backlog_model.StateChange(NOW, backlog_model.WAITING),
+             backlog_model.StateChange(LATER, backlog_model.CANCELLED,
+                                       'by its user')],
             backlog_store.history(self.db, 'r1'))
 
     def test_no_boot_begins_if_the_request_has_changed(self):
@@ -236,11 +236,12 @@ class TestSQLite(DatabaseTestCase):
                 record = functools.partial(
                     backlog_store.record, self.db, uuid, backlog_model.OPEN,
                     NOW)
-                expired = boot_outcome.Verdict(
+                expired = boot_outcome.Transition(
                     backlog_model.EXPIRED, {'reason': 'late'})
                 self.assertFalse(record(expired, decided=known))
                 self.assertTrue(record(
-                    boot_outcome.Verdict(backlog_model.WAITING, {'tries': 1}),
+                    boot_outcome.Transition(backlog_model.WAITING,
+                                            {'tries': 1}),
                     decided=known))
                 self.assertTrue(record(
                     expired, decided=backlog_store.get(self.db, uuid)))
@@ -368,7 +369,7 @@ class TestSQLite(DatabaseTestCase):
     def record(self, of=(backlog_model.PLACING,), state=backlog_model.PLACING,
                values=None, **parts):
         return backlog_store.record(self.db, 'r1', of, LATER,
-                                    boot_outcome.Verdict(
+                                    boot_outcome.Transition(
                                         state, values or {}, **parts))
 
     def test_servers_on_their_way_as_a_request_is_closed(self):
@@ -397,8 +398,9 @@ class TestSQLite(DatabaseTestCase):
         self.assertEqual(request(serial=1), backlog_store.get(self.db, 'r1'))
         self.assertTrue(self.record((backlog_model.WAITING,), **verdict))
         self.assertEqual(
-            [backlog_model.Change(NOW, backlog_model.WAITING),
-             backlog_model.Change(LATER, backlog_model.EXPIRED, 'too long')],
+            [backlog_model.StateChange(NOW, backlog_model.WAITING),
+             backlog_model.StateChange(LATER, backlog_model.EXPIRED,
+                                       'too long')],
             backlog_store.history(self.db, 'r1'))
         self.assertFalse(self.record((backlog_model.WAITING,), **verdict))
 
@@ -431,7 +433,7 @@ class TestSQLite(DatabaseTestCase):
                 forgotten=request_servers.forgotten_boots(found, at)))
             self.assertTrue(backlog_store.record(
                 self.db, 'r1', (backlog_model.PLACING,), at,
-                boot_outcome.Verdict(
+                boot_outcome.Transition(
                     backlog_model.WAITING, {}, boots=(dataclasses.replace(
                         new, state=backlog_model.REFUSED),))))
             kept = backlog_store.history(self.db, 'r1')
@@ -440,7 +442,7 @@ class TestSQLite(DatabaseTestCase):
                           len(kept)))
         self.assertEqual(1, len(rows), rows)
         self.assertEqual((4, 11), rows.pop())
-        self.assertEqual(backlog_model.Change(NOW, backlog_model.WAITING),
+        self.assertEqual(backlog_model.StateChange(NOW, backlog_model.WAITING),
                          kept[0])
         self.assertLessEqual(at - day, kept[1].at)
 
@@ -462,7 +464,7 @@ class TestSQLite(DatabaseTestCase):
                           backlog_model.WAITING):
                 at += datetime.timedelta(hours=1)
                 self.assertTrue(backlog_store.record(
-                    self.db, 'r1', (before,), at, boot_outcome.Verdict(
+                    self.db, 'r1', (before,), at, boot_outcome.Transition(
                         state, {}, boots=(dataclasses.replace(
                             new, state=backlog_model.SETTLED),)
                         if state == backlog_model.ACTIVE else ())))
@@ -491,7 +493,7 @@ class TestSQLite(DatabaseTestCase):
             backlog_store.create(self.db, request(uuid, state=state))
         backlog_store.note(self.db, {})
         backlog_store.note(self.db, {
-            uuid: dispatch.Note(3, {'code': 'room'}, 60)
+            uuid: dispatch.WaitNote(3, {'code': 'room'}, 60)
             for uuid in ('r1', 'r2')})
         self.assertEqual(
             [(3, {'code': 'room'}, 60), (None, {}, None)],
@@ -502,7 +504,7 @@ class TestSQLite(DatabaseTestCase):
         """Another request may get this position."""
         backlog_store.create(self.db, request(position=2, estimate_s=60))
         self.assertTrue(backlog_store.begin_boot(
-            self.db, 'r1', (backlog_model.WAITING,), backlog_model.Boot(
+            self.db, 'r1', (backlog_model.WAITING,), backlog_model.BootCall(
                 1, 'backlog:r1:1', 'small', 1, LATER)))
         found = backlog_store.get(self.db, 'r1')
         self.assertEqual((None, None), (found.position, found.estimate_s))

@@ -140,7 +140,8 @@ class TestPurge(test_decisions.TestSQLite):
         backlog_store.change(self.db, 'done', backlog_model.OPEN, old,
                              state=backlog_model.DONE)
         backlog_store.record(
-            self.db, 'done', backlog_model.CLOSED, old, boot_outcome.Verdict(
+            self.db, 'done', backlog_model.CLOSED, old,
+            boot_outcome.Transition(
                 backlog_model.DONE, {},
                 (backlog_model.OwnServer('s1', 1, backlog_model.GONE, old),)))
         rows, = record_purge.REQUESTS.find(self.db, BEFORE)

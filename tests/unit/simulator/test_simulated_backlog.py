@@ -6,7 +6,7 @@ import unittest
 
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import fair_share
+from nova_preempt.core.backlog import dominant_fair_share
 from nova_preempt.core.backlog import queue_order
 from nova_preempt.core.batch import backlog_batch
 from nova_preempt.core.batch import batch_model
@@ -216,7 +216,7 @@ class TestLarge(unittest.TestCase):
     def test_a_large_request_starts_in_every_order(self):
         """Nova spreads servers and does not know kept hosts."""
         for of in (queue_order.FIFO(), NewestFirst(),
-                   fair_share.FairShare(queue_order.Options())):
+                   dominant_fair_share.DominantFairShare(queue_order.Options())):
             with self.subTest(of):
                 self.assertIsNone(self.placed(of, 10 ** 6))
                 self.assertLess(self.placed(of, 1000), 1000 + 2 * 1000 + 400)

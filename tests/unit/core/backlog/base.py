@@ -70,8 +70,8 @@ def codes(found):
 
 
 def boot(number=1, state=backlog_model.ASKED, count=1, age_s=0):
-    return backlog_model.Boot(number, request_servers.tag('r1', number),
-                              'small', count, ago(age_s), state)
+    return backlog_model.BootCall(number, request_servers.tag('r1', number),
+                                  'small', count, ago(age_s), state)
 
 
 def own(uuid, state=backlog_model.RUNNING, number=1):

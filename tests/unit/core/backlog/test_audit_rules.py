@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from nova_preempt.core.backlog import audit_rules
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import request_judgement
 from nova_preempt.core.backlog import request_servers
+from nova_preempt.core.backlog import state_from_servers
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import boot
 from tests.unit.core.backlog.base import own
 from tests.unit.core.backlog.base import sight
-from tests.unit.core.backlog.test_request_judgement import OPTIONS
+from tests.unit.core.backlog.test_state_from_servers import OPTIONS
 
 
 def disagreement(request, *sights, victims=None):
@@ -80,8 +80,8 @@ class TestDisagreement(unittest.TestCase):
         sights = [sight(f's{number}', vm_state)
                   for number, vm_state in enumerate(seen)]
         for _look in range(4):
-            verdict = request_judgement.judge(request, sights, {}, base.NOW,
-                                              OPTIONS)
+            verdict = state_from_servers.judge(request, sights, {}, base.NOW,
+                                               OPTIONS)
             if not verdict.changes(request):
                 break
             request = boot_outcome.with_verdict(request, verdict)

@@ -9,9 +9,9 @@ from nova_preempt.core import times
 from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import backlog_controller
 from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import batch_plans
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import pass_plans
 from nova_preempt.core.backlog import pass_values
 from nova_preempt.core.backlog import request_servers
 from tests.unit.core.backlog import base
@@ -65,7 +65,7 @@ class TestFollow(StepTestCase):
                           ('a', backlog_model.WAITING)],
                          [(each.uuid, each.state) for each in found.waiting])
         self.assertEqual(
-            [('Note', evicted.uuid), ('Launch', evicted.uuid)],
+            [('RecordWaitReason', evicted.uuid), ('Launch', evicted.uuid)],
             self.kinds(found.waiting[0]))
 
     def test_what_is_being_built_does_not_wait(self):
@@ -113,7 +113,7 @@ class TestStep(StepTestCase):
             base.request('a', vcpus(3)), base.request('b', vcpus(2)))
         self.assertEqual((1, {}), (first.note.position, first.note.waits_for))
         self.assertEqual('room', second.note.waits_for['code'])
-        self.assertEqual(pass_plans.Start('a', '3', 1), launch.start)
+        self.assertEqual(batch_plans.PlannedBoot('a', '3', 1), launch.start)
 
     def test_what_is_known_is_not_told_again(self):
         request = base.request('b', vcpus(5))
@@ -136,11 +136,11 @@ class TestStep(StepTestCase):
         request = base.request('a', vcpus(5))
         self.step(request)
         self.now -= datetime.timedelta(days=2)
-        self.assertEqual([('Note', 'a')], self.kinds(request))
-        self.assertEqual([('Note', 'b'), ('Launch', 'b')],
+        self.assertEqual([('RecordWaitReason', 'a')], self.kinds(request))
+        self.assertEqual([('RecordWaitReason', 'b'), ('Launch', 'b')],
                          self.kinds(base.request('b')))
         self.now += datetime.timedelta(days=4)
-        self.assertEqual([('Note', 'b'), ('Launch', 'b')],
+        self.assertEqual([('RecordWaitReason', 'b'), ('Launch', 'b')],
                          self.kinds(base.request('b')))
 
 
@@ -192,14 +192,14 @@ class TestFaults(StepTestCase):
         self.assertEqual(bad, fault.request)
         self.assertIsInstance(fault.exception, AttributeError)
         self.assertEqual('a', launch.request.uuid)
-        self.assertIn(('Note', 'bad'), self.kinds(bad))
+        self.assertIn(('RecordWaitReason', 'bad'), self.kinds(bad))
 
 
 class TestQuotas(StepTestCase):
 
     def test_are_asked_for(self):
         request = base.request('a', vcpus(8), created_at=base.ago(3600))
-        self.assertEqual([('Note', 'a'), ('AskQuota', 'a')],
+        self.assertEqual([('RecordWaitReason', 'a'), ('AskQuota', 'a')],
                          self.kinds(request, quotas={}))
 
 
@@ -208,22 +208,22 @@ class TestUses(unittest.TestCase):
     def test_what_is_added(self):
         requests = {uuid: base.request(uuid, vcpus(4), vcpus(2))
                     for uuid in 'xyz'}
-        starts = [dispatch.Start('x', '2', 3, {'a': 2, 'b': 1}),
-                  dispatch.Start('y', '4', 1, {'a': 1}),
+        starts = [dispatch.PlannedBoot('x', '2', 3, {'a': 2, 'b': 1}),
+                  dispatch.PlannedBoot('y', '4', 1, {'a': 1}),
                   # Nova chooses.
-                  dispatch.Start('z', '2', 1)]
+                  dispatch.PlannedBoot('z', '2', 1)]
         self.assertEqual(
             [{'name': name, 'resources': {'VCPU': {
                 'capacity': 8, 'used': used, 'used_after': used_after}}}
              for name, used, used_after in (
                  ('a', 0, 8), ('b', 3, 5), ('c', 9, 9))],
-            pass_plans.host_usage(
+            batch_plans.host_usage(
                 [dataclasses.replace(host(name, free), capacity={'VCPU': 8})
                  for name, free in (('c', -1), ('b', 5), ('a', 8))],
                 starts, requests))
 
     def test_nothing(self):
-        self.assertEqual([], pass_plans.host_usage([], [], {}))
+        self.assertEqual([], batch_plans.host_usage([], [], {}))
 
 
 if __name__ == '__main__':

@@ -178,12 +178,13 @@ class BacklogMachine(machines.Machine):
             self.memory, self.now_us)
         self.memory = found.memory
         for intent in found.intents:
-            if isinstance(intent, backlog_controller.Note):
+            if isinstance(intent, backlog_controller.RecordWaitReason):
                 self.note(intent)
             elif isinstance(intent, backlog_controller.Launch):
                 self.launch(intent)
             else:
-                assert not isinstance(intent, backlog_controller.Fault), intent
+                assert not isinstance(intent,
+                                      backlog_controller.LogException), intent
         self.check()
 
     def record(self, request, verdict):

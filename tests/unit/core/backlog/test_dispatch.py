@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_preempt.core.backlog import backlog_model
+from nova_preempt.core.backlog import batch_plans
 from nova_preempt.core.backlog import dispatch
 from nova_preempt.core.backlog import host_capacity
-from nova_preempt.core.backlog import pass_plans
 from nova_preempt.core.backlog import wait_estimate
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
@@ -47,7 +47,8 @@ class TestDecide(unittest.TestCase):
         found = decide([base.request('a', position=7, waits_for=waits_for,
                                      estimate_s=9), base.request('b')],
                        [host('h', 1)])
-        self.assertEqual({'a': dispatch.Note(1, waits_for, 9)}, found.chosen)
+        self.assertEqual({'a': dispatch.WaitNote(1, waits_for, 9)},
+                         found.chosen)
         self.assertEqual(2, found.notes['b'].position)
 
     def test_a_fault_of_one_request_does_not_stop_others(self):
@@ -251,7 +252,7 @@ class One:
         hosts = [each.host for each in rooms
                  if each.free['VCPU'] >= wanted.resources['VCPU']]
         return {
-            requests[0].uuid: pass_plans.PlannedHosts(wanted, {hosts[0]: 1})
+            requests[0].uuid: batch_plans.PlannedHosts(wanted, {hosts[0]: 1})
                 } if hosts else {}
 
 

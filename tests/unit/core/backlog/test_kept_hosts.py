@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import dispatch
+from nova_preempt.core.backlog import kept_host_turns
 from nova_preempt.core.backlog import kept_hosts
-from nova_preempt.core.backlog import project_turns
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import host
@@ -322,7 +322,7 @@ class TestLaws(unittest.TestCase):
         """It is on, and no new one before the rest is over."""
         self.assertLess(later(at_s), turn.ends_at)
         self.assertLess((later(at_s) - turn.since).total_seconds(),
-                        project_turns.LONGEST_TURN_S)
+                        kept_host_turns.LONGEST_TURN_S)
         if before is not None and before.since != turn.since:
             self.assertEqual(later(at_s), turn.since)
             self.assertGreaterEqual(turn.since, before.rests_until)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from nova_preempt.core.backlog import queue_order
 from tests.unit.core.backlog import base
 
-NOBODY = queue_order.Shares({}, {'VCPU': 9})
+NOBODY = queue_order.ProjectUsage({}, {'VCPU': 9})
 
 
 def uuids(requests):

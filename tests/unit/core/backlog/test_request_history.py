@@ -25,7 +25,7 @@ def at(minutes):
 def told(*changes, class_name='', not_before=None):
     """:param changes: (minutes, state)"""
     return request_history.History(
-        [backlog_model.Change(at(minutes), state) for minutes,
+        [backlog_model.StateChange(at(minutes), state) for minutes,
          state in changes],
         class_name, not_before)
 
@@ -100,16 +100,16 @@ class TestWaits(unittest.TestCase):
                                      at(since)).get('')
 
     def test_until_it_runs_however_often_nova_was_asked(self):
-        self.assertEqual(request_history.Waits(1, 300, 300), self.waits(
+        self.assertEqual(request_history.WaitStats(1, 300, 300), self.waits(
             (0, 'waiting'), (1, 'placing'), (2, 'waiting'), (4, 'placing'),
             (5, 'partly_active'), (9, 'active'), (10, 'done')))
 
     def test_again_after_an_eviction(self):
         changes = ((0, 'waiting'), (2, 'active'), (10, 'evicted'),
                    (11, 'waiting'), (15, 'active'))
-        self.assertEqual(request_history.Waits(2, 120, 240),
+        self.assertEqual(request_history.WaitStats(2, 120, 240),
                          self.waits(*changes))
-        self.assertEqual(request_history.Waits(1, 240, 240),
+        self.assertEqual(request_history.WaitStats(1, 240, 240),
                          self.waits(*changes, since=10))
 
     def test_what_is_no_wait(self):
@@ -118,7 +118,7 @@ class TestWaits(unittest.TestCase):
                         # It was kept, and is not started anew.
                         ((0, 'evicted'), (9, 'active'))):
             self.assertIsNone(self.waits(*changes))
-        self.assertEqual(request_history.Waits(1, 60, 60), self.waits(
+        self.assertEqual(request_history.WaitStats(1, 60, 60), self.waits(
             (0, 'waiting'), (9, 'active'), not_before=at(8)))
 
     def test_what_is_wished_for_after_its_start_changes_nothing(self):
@@ -138,11 +138,11 @@ class TestWaits(unittest.TestCase):
                 for item in (plain, later)))
 
     def test_percentiles(self):
-        self.assertEqual(request_history.Waits(0, None, None),
+        self.assertEqual(request_history.WaitStats(0, None, None),
                          request_history.summary([]))
-        self.assertEqual(request_history.Waits(100, 50, 95),
+        self.assertEqual(request_history.WaitStats(100, 50, 95),
                          request_history.summary(range(100, 0, -1)))
-        self.assertEqual(request_history.Waits(3, 2, 3),
+        self.assertEqual(request_history.WaitStats(3, 2, 3),
                          request_history.summary([3, 1, 2]))
 
     def test_classes(self):

@@ -8,7 +8,7 @@ from nova_preempt.core import eligibility
 from nova_preempt.core import notice_period
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import flavor_ladders
+from nova_preempt.core.backlog import ladder_choice
 from nova_preempt.core.backlog import reservation_rules
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from nova_preempt.core.reservation import leases
@@ -102,11 +102,11 @@ class TestReservedHosts(unittest.TestCase):
                       for number in (5, 3))
         request = base.request(
             'a', *rungs, ladder='web',
-            priorities=backlog_model.Priorities(cores=2))
+            priorities=backlog_model.SlaPriorities(cores=2))
         rooms = [host('A', 8), host('B', 2)]
         for lease_s, expected in ((1000, '5'), (0, '3')):
             of = known(support.lease('r1', lease_s, 2000, 'A'))
-            found = flavor_ladders.Ladders(
+            found = ladder_choice.LadderChoice(
                 [dataclasses.replace(item, free_s=of.free_s(item.host))
                  for item in rooms], [request], of.lead_s)
             self.assertEqual([expected], [

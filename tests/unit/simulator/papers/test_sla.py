@@ -11,7 +11,7 @@ import unittest
 import hypothesis
 from hypothesis import strategies as st
 
-from nova_preempt.core.backlog.backlog_model import Priorities
+from nova_preempt.core.backlog.backlog_model import SlaPriorities
 from nova_preempt.core.classes.core_allocation import Category
 from nova_preempt.core.classes.core_allocation import Service
 from nova_preempt.simulator.papers import sla
@@ -27,7 +27,7 @@ def request(
     submitted_us: int = 0,
 ) -> sla.Request:
     return sla.Request(
-        uuid, submitted_us, Priorities(time, reputation, cores, redundancy)
+        uuid, submitted_us, SlaPriorities(time, reputation, cores, redundancy)
     )
 
 
@@ -165,7 +165,7 @@ class TestPublishedSetting(unittest.TestCase):
             )
         ]
         queue = [
-            sla.Request(f"{number:03}", 0, Priorities(*[service] * 4))
+            sla.Request(f"{number:03}", 0, SlaPriorities(*[service] * 4))
             for number, service in enumerate(services)
         ]
         by_uuid = dict(zip([each.uuid for each in queue], services,

@@ -34,7 +34,7 @@ class PlannedHosts:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Start:
+class PlannedBoot:
     """Boot so many servers of this flavor for a request.
 
     :param hosts: where, {host: how many of them}, if that was planned, or
@@ -50,7 +50,7 @@ class Start:
     reason: str = ""
 
 
-def host_usage(rooms: Sequence[HostCapacity], starts: Iterable[Start],
+def host_usage(rooms: Sequence[HostCapacity], starts: Iterable[PlannedBoot],
         requests: Mapping[str, backlog_model.Request]) -> list[dict[str, Any]]:
     """Return the usage of hosts before and after starts, by name.
 
@@ -75,7 +75,7 @@ def host_usage(rooms: Sequence[HostCapacity], starts: Iterable[Start],
         for room in sorted(rooms, key=lambda room: room.host)]
 
 
-class Planner(Protocol):
+class BatchPlanner(Protocol):
     """Places many requests together (``core/batch/backlog_batch.py``).
 
     It may leave requests out, which are then placed one by one. It does not
@@ -95,7 +95,7 @@ class Planner(Protocol):
         """
 
 
-class Plans:
+class BatchPlans:
     """Plans for the requests whose turn has not come yet.
 
     :param tracker: the capacity without plans
@@ -106,7 +106,7 @@ class Plans:
         plans
     """
 
-    def __init__(self, planner: Planner | None, tracker: CapacityTracker,
+    def __init__(self, planner: BatchPlanner | None, tracker: CapacityTracker,
             requests: Sequence[backlog_model.Request], window: int,
             group_of: Callable[[backlog_model.Request],
             Group | None] = lambda _: None) -> None:

@@ -4,20 +4,20 @@
 import unittest
 
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog import priorities
+from nova_preempt.core.backlog import promethee_order
 from nova_preempt.core.backlog import queue_order
 from tests.unit.core.backlog import base
 
-NOBODY = queue_order.Shares({}, {})
+NOBODY = queue_order.ProjectUsage({}, {})
 
 
 def rank(requests, now=base.NOW, **options):
-    rule = priorities.Promethee(queue_order.Options(**options))
+    rule = promethee_order.PrometheeOrder(queue_order.Options(**options))
     return [request.uuid for request in rule.rank(requests, now, NOBODY)]
 
 
 def request(uuid, *levels, **changes):
-    return base.request(uuid, priorities=backlog_model.Priorities(*levels),
+    return base.request(uuid, priorities=backlog_model.SlaPriorities(*levels),
                         **changes)
 
 

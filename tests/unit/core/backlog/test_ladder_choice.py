@@ -6,7 +6,7 @@ import unittest
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import flavor_ladders
+from nova_preempt.core.backlog import ladder_choice
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import host
 from tests.unit.core.backlog.base import vcpus
@@ -17,7 +17,7 @@ RUNGS = tuple(dataclasses.replace(vcpus(number), required=HIGH)
 
 
 def request(uuid, cores, rungs=RUNGS, **changes):
-    changes.setdefault('priorities', backlog_model.Priorities(cores=cores))
+    changes.setdefault('priorities', backlog_model.SlaPriorities(cores=cores))
     return base.request(uuid, *rungs, ladder='web', **changes)
 
 
@@ -48,7 +48,7 @@ class TestLadders(unittest.TestCase):
         few = RUNGS[0], RUNGS[4]                          # 1 and 5
         for cores, expected in ((3, '5'), (2, '5'), (1, '1')):
             one = request('a', cores, few)
-            self.assertEqual(expected, flavor_ladders.Ladders(
+            self.assertEqual(expected, ladder_choice.LadderChoice(
                 rooms, [one]).alternatives(one)[0].name)
 
     def test_all_have_too_many(self):
@@ -58,7 +58,7 @@ class TestLadders(unittest.TestCase):
 
     def test_without_priorities_it_is_best_effort(self):
         one = request('a', 1, priorities=None)
-        self.assertEqual('3', flavor_ladders.Ladders(
+        self.assertEqual('3', ladder_choice.LadderChoice(
             [high('1', 9, capacity=9)], [one]).alternatives(one)[0].name)
 
     def test_copies_on_distinct_hosts_or_none(self):
@@ -69,11 +69,11 @@ class TestLadders(unittest.TestCase):
         found = decide([one], [*rooms, high('3', 0, capacity=9)])
         self.assertEqual('room', found.notes['a'].waits_for['code'])
         found = decide([one], [*rooms, high('3', 9, capacity=9)])
-        self.assertEqual((dispatch.Start('a', '9', 3),), found.starts)
+        self.assertEqual((dispatch.PlannedBoot('a', '9', 3),), found.starts)
 
     def test_who_has_none_gets_what_was_chosen(self):
         one = base.request('a', vcpus(2), vcpus(1))
-        self.assertEqual(one.alternatives, flavor_ladders.Ladders(
+        self.assertEqual(one.alternatives, ladder_choice.LadderChoice(
             [], [one]).alternatives(one))
 
     def test_no_hosts(self):

@@ -7,11 +7,11 @@ import math
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog.queue_order import Options
-from nova_preempt.core.backlog.queue_order import Shares
+from nova_preempt.core.backlog.queue_order import ProjectUsage
 from nova_preempt.core.backlog.queue_order import oldest_first
 
 
-class FairShare:
+class DominantFairShare:
     """Ranks requests by dominant resource fairness (Ghodsi et al., NSDI 2011).
 
     The project with the smallest dominant share is next, with its oldest
@@ -28,7 +28,7 @@ class FairShare:
 
     def rank(
         self, requests: Iterable[backlog_model.Request],
-        now: datetime.datetime, shares: Shares,
+        now: datetime.datetime, shares: ProjectUsage,
     ) -> list[backlog_model.Request]:
         oldest = oldest_first(requests)
         totals = {name: n for name, n in shares.total.items() if n > 0}

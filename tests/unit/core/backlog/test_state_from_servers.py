@@ -8,8 +8,8 @@ import unittest
 from nova_preempt.core import victim_status
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
-from nova_preempt.core.backlog import request_judgement
 from nova_preempt.core.backlog import request_servers
+from nova_preempt.core.backlog import state_from_servers
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import boot
 from tests.unit.core.backlog.base import own
@@ -22,7 +22,7 @@ NO_HOST = 'No valid host was found. There are not enough hosts available.'
 
 
 def judge(request, *sights, now=base.NOW, **victims):
-    return request_judgement.judge(request, sights, victims, now, OPTIONS)
+    return state_from_servers.judge(request, sights, victims, now, OPTIONS)
 
 
 class TestPlacing(unittest.TestCase):
@@ -133,7 +133,7 @@ class TestPlacing(unittest.TestCase):
                 placing(backlog_model.BUILDING, age_s=age_s),
                 sight('s0', 'building')).deletes)
         never = dataclasses.replace(OPTIONS, building_s=0)
-        self.assertEqual((), request_judgement.judge(
+        self.assertEqual((), state_from_servers.judge(
             placing(backlog_model.BUILDING, age_s=10 ** 6),
             [sight('s0', 'building')], {}, base.NOW, never).deletes)
 
@@ -339,9 +339,9 @@ class TestGaveWay(unittest.TestCase):
                           comes_back=True, back_until=base.NOW)
         before = base.ago(1)
         self.assertEqual(
-            ['s0'], request_judgement.coming_back(request, before))
-        self.assertEqual([], request_judgement.coming_back(request, base.NOW))
-        self.assertEqual([], request_judgement.coming_back(
+            ['s0'], state_from_servers.coming_back(request, before))
+        self.assertEqual([], state_from_servers.coming_back(request, base.NOW))
+        self.assertEqual([], state_from_servers.coming_back(
             dataclasses.replace(request, comes_back=False), before))
 
     def test_notes_are_cleared_outside_of_the_order(self):
@@ -377,7 +377,7 @@ class TestGaveWay(unittest.TestCase):
 class TestClosing(unittest.TestCase):
 
     def closing(self, request, *sights):
-        return request_judgement.closing(request, sights, base.NOW, OPTIONS)
+        return state_from_servers.closing(request, sights, base.NOW, OPTIONS)
 
     def test_servers_being_built_are_deleted(self):
         request = dataclasses.replace(

@@ -11,14 +11,14 @@ from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog import boot_outcome
 from nova_preempt.core.backlog import request_servers
 from nova_preempt.core.backlog.boot_outcome import Options
-from nova_preempt.core.backlog.boot_outcome import Verdict
+from nova_preempt.core.backlog.boot_outcome import Transition
 from nova_preempt.core.observed_server import ObservedServer
 
 
 def judge(
     request: backlog_model.Request, seen: Iterable[ObservedServer],
     victims: Mapping[str, str], now: datetime.datetime, options: Options,
-) -> Verdict:
+) -> Transition:
     """Return the transition of an open request.
 
     1. Each server has the state that is seen, see server_state(). 2. A boot
@@ -54,13 +54,13 @@ def coming_back(request: backlog_model.Request,
 
 def closing(
     request: backlog_model.Request, seen: Iterable[ObservedServer],
-    now: datetime.datetime, options: Options, ) -> tuple[Verdict, bool]:
+    now: datetime.datetime, options: Options, ) -> tuple[Transition, bool]:
     """Return the cleanup of a closed request.
 
     Servers in build are deleted. Running servers stay, unless the request was
     cancelled together with its servers.
 
-    :returns: (Verdict, whether nothing more may appear)
+    :returns: (Transition, whether nothing more may appear)
     """
     there = {item.uuid: item for item in seen}
     one = _Judgement(request, there, {}, now, options)
@@ -220,7 +220,7 @@ class _Judgement:
                     boot, state=state)
                 self._note_try(boot, state, own)
 
-    def _boot_state(self, boot: backlog_model.Boot, own: list[str]) -> str:
+    def _boot_state(self, boot: backlog_model.BootCall, own: list[str]) -> str:
         is_over = self._age_s(boot) > self._options.undecided_s
         if len(own) < boot.count and not is_over:
             return boot.state
@@ -232,7 +232,7 @@ class _Judgement:
             return backlog_model.IN_VAIN
         return backlog_model.SETTLED
 
-    def _note_try(self, boot: backlog_model.Boot, state: str,
+    def _note_try(self, boot: backlog_model.BootCall, state: str,
                   own: list[str]) -> None:
         """Lengthen the pause after a failed try."""
         if state == backlog_model.LOST:
@@ -250,12 +250,12 @@ class _Judgement:
         self._values.update(boot_outcome.retry_values(
             self._request, code, text, self._now, self._options))
 
-    def _age_s(self, boot: backlog_model.Boot) -> float:
+    def _age_s(self, boot: backlog_model.BootCall) -> float:
         return (self._now - boot.asked_at).total_seconds()
 
     # -- result ------------------------------------------------------------
 
-    def verdict(self, state: str | None = None) -> Verdict:
+    def verdict(self, state: str | None = None) -> Transition:
         """Return the changes.
 
         :param state: of the request, None: it follows from its servers
@@ -276,7 +276,7 @@ class _Judgement:
         if state != backlog_model.PLACING and not boot_outcome.is_startable(
             dataclasses.replace(after, state=state), self._now):
             values.update(boot_outcome.NOT_WAITING)
-        return Verdict(
+        return Transition(
             state, values,
             tuple(item for item in after.servers
                   if item != before.get(item.uuid)),

@@ -4,7 +4,7 @@
 import unittest
 
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import project_turns
+from nova_preempt.core.backlog import kept_host_turns
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import host
 from tests.unit.core.backlog.base import vcpus
@@ -77,17 +77,17 @@ class TestTurns(unittest.TestCase):
             base.request('a', vcpus(8), created_at=base.ago(HOUR))])
         cloud.look(0)
         cloud.requests.clear()
-        cloud.look(project_turns.MEMORY_S - 1)
+        cloud.look(kept_host_turns.MEMORY_S - 1)
         self.assertEqual(['p1'], list(cloud.turns))
-        cloud.look(project_turns.MEMORY_S)
+        cloud.look(kept_host_turns.MEMORY_S)
         self.assertEqual({}, cloud.turns)
 
     def test_a_pass_that_was_cut_does_not_lose_it(self):
         """Nor how near its hosts were."""
         requests = [base.request(uuid, vcpus(8), created_at=base.ago(HOUR))
                     for uuid in 'ab']
-        before = {'p1': project_turns.Turn(later(-HOUR), later(-HOUR),
-                                           frozenset({'h'}), {'b': 5})}
+        before = {'p1': kept_host_turns.ProjectTurn(
+            later(-HOUR), later(-HOUR), frozenset({'h'}), {'b': 5})}
         found = base.decide(
             requests, [host('h', 1)], base.NOW, dispatch.Options(
                 most_holds=0), turns=before,
@@ -108,7 +108,7 @@ class TestTurns(unittest.TestCase):
             self.assertEqual([*range(min(8, expected))], seen)
 
     def test_a_rest_ends_at_a_whole_second(self):
-        turn = project_turns.Turn(base.NOW, later(100))
+        turn = kept_host_turns.ProjectTurn(base.NOW, later(100))
         self.assertEqual(later(21700), turn.ends_at)
         self.assertEqual(later(21700 + 7233), turn.rests_until)
 

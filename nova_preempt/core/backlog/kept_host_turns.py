@@ -14,7 +14,7 @@ import dataclasses
 import datetime
 import math
 
-from nova_preempt.core.backlog.host_capacity import HostsForRequest
+from nova_preempt.core.backlog.host_capacity import KeptHosts
 
 #: Length of a turn after the last progress, in seconds. Most servers that end
 #: within a day end within hours.
@@ -30,7 +30,7 @@ MEMORY_S = 30 * 24 * 3600
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Turn:
+class ProjectTurn:
     """The last turn of a project.
 
     :param since: when it began; naive, in UTC
@@ -60,7 +60,7 @@ class Turn:
             seconds=turn_s // TURNS_PER_REST)
 
 
-class Turns:
+class ProjectTurns:
     """The turns of all projects in a pass.
 
     :param known: the turns after the last pass, by project
@@ -69,7 +69,7 @@ class Turns:
     """
 
     def __init__(
-        self, known: Mapping[str, Turn], waiting: Collection[str],
+        self, known: Mapping[str, ProjectTurn], waiting: Collection[str],
         now: datetime.datetime, ) -> None:
         self._now = now
         self._kept: set[str] = set()
@@ -115,16 +115,15 @@ class Turns:
         return any(self.rests_until(project) and not turn.hosts.isdisjoint(
             hosts) for project, turn in self.known.items())
 
-    def keep(self, project: str, uuid: str, held: HostsForRequest,
+    def keep(self, project: str, uuid: str, held: KeptHosts,
              is_shared: bool, place: int) -> None:
         """Record that hosts are held for a request.
 
         :param is_shared: whether other requests might use these hosts
         :param place: of the request among the chosen ones
         """
-        if not self.is_on(project):
-            self.known[project] = Turn(self._now, self._now, place=place)
-        turn = self.known[project]
+        turn = self.known[project] if self.is_on(project) else ProjectTurn(
+            self._now, self._now, place=place)
         best = turn.far.get(uuid, held.distance)
         is_nearer = held.distance < best or self._is_late(turn, held.in_s)
         self.known[project] = dataclasses.replace(
@@ -134,7 +133,7 @@ class Turns:
             far={**turn.far, uuid: min(held.distance, best)})
         self._kept.add(project)
 
-    def _is_late(self, turn: Turn, in_s: int | None) -> bool:
+    def _is_late(self, turn: ProjectTurn, in_s: int | None) -> bool:
         """Tell whether its hosts are ready after its end, but within a day.
 
         :param in_s: in how many seconds they have, None: nobody knows

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nova_preempt.core.backlog import backlog_model
-from nova_preempt.core.backlog import fair_share
+from nova_preempt.core.backlog import dominant_fair_share
 from nova_preempt.core.backlog import queue_order
 from tests.unit.core.backlog import base
 
 TOTAL = {'VCPU': 9, 'MEMORY_MB': 18}
-NOBODY = queue_order.Shares({}, TOTAL)
+NOBODY = queue_order.ProjectUsage({}, TOTAL)
 
 
 def uuids(requests):
@@ -48,7 +48,8 @@ def one_by_one(requests, shares):
 class TestFairShare(unittest.TestCase):
 
     def rank(self, requests, shares=NOBODY):
-        return fair_share.FairShare().rank(requests, base.NOW, shares)
+        return dominant_fair_share.DominantFairShare().rank(requests, base.NOW,
+                                                            shares)
 
     def test_published_example(self):
         """9 CPUs, 18 GB; A asks for <1, 4>, B for <3, 1>: 3 and 2 of them.
@@ -66,7 +67,7 @@ class TestFairShare(unittest.TestCase):
 
     def test_what_a_project_has_counts(self):
         requests = [base.request('a'), base.request('b', project_id='p2')]
-        shares = queue_order.Shares({'p1': {'VCPU': 1}}, TOTAL)
+        shares = queue_order.ProjectUsage({'p1': {'VCPU': 1}}, TOTAL)
         self.assertEqual(['b', 'a'], uuids(self.rank(requests, shares)))
 
     def test_servers_that_run_are_not_asked_for(self):
@@ -81,12 +82,12 @@ class TestFairShare(unittest.TestCase):
     def test_nothing(self):
         self.assertEqual([], self.rank([]))
         self.assertEqual(['r1'], uuids(self.rank(
-            [base.request()], queue_order.Shares({}, {}))))
+            [base.request()], queue_order.ProjectUsage({}, {}))))
 
     def test_amounts_beyond_64_bits(self):
         big = base.alternative('big', VCPU=2 ** 62)
-        shares = queue_order.Shares({'p1': {'VCPU': 2 ** 70}},
-                                    {'VCPU': 2 ** 80})
+        shares = queue_order.ProjectUsage({'p1': {'VCPU': 2 ** 70}},
+                                          {'VCPU': 2 ** 80})
         requests = [base.request('a', big),
                     base.request('b', big, project_id='p2'),
                     base.request('c', project_id='p2')]
@@ -112,7 +113,7 @@ class TestFairShare(unittest.TestCase):
                 project_id=project, count=count, created_at=base.ago(age))
             for number, (project, vcpus, memory, count, age)
             in enumerate(rows)]
-        shares = queue_order.Shares(
+        shares = queue_order.ProjectUsage(
             {name: {'VCPU': amount} for name, amount in used.items()},
             dict(zip(('VCPU', 'MEMORY_MB'), totals, strict=True)))
         expected = uuids(one_by_one(requests, shares))
@@ -131,7 +132,7 @@ class TestMany(unittest.TestCase):
             for number in range(5000)]
         self.assertEqual(
             sorted(uuids(requests)),
-            sorted(uuids(fair_share.FairShare().rank(
+            sorted(uuids(dominant_fair_share.DominantFairShare().rank(
                 requests, base.NOW, NOBODY))))
 
 

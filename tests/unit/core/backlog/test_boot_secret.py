@@ -4,23 +4,24 @@
 import dataclasses
 import unittest
 
-from nova_preempt.core.backlog import host_choice
+from nova_preempt.core.backlog import boot_secret
 from tests.unit.core.backlog import base
 
-BOOT = host_choice.BootRequest('p', 'u', 'f', 2)
-CHOICE = host_choice.Choice('p', 'u', 'f', 2, 'r', 1, {'h': 2}, base.ago(-1))
+BOOT = boot_secret.BootParameters('p', 'u', 'f', 2)
+CHOICE = boot_secret.ChosenHosts('p', 'u', 'f', 2, 'r', 1, {'h': 2},
+                                 base.ago(-1))
 
 
 class TestRefusal(unittest.TestCase):
 
     def test_for_whom_it_is(self):
-        self.assertEqual('', host_choice.refusal(CHOICE, BOOT, base.NOW))
+        self.assertEqual('', boot_secret.refusal(CHOICE, BOOT, base.NOW))
 
     def test_for_nobody_else(self):
         for name, value in (('project_id', 'q'), ('user_id', 'v'),
                             ('flavor_id', 'g'), ('count', 1)):
             self.assertEqual(
-                f'it is for another {name}', host_choice.refusal(
+                f'it is for another {name}', boot_secret.refusal(
                     CHOICE, dataclasses.replace(BOOT, **{name: value}),
                     base.NOW))
 
@@ -30,13 +31,13 @@ class TestRefusal(unittest.TestCase):
                 (dataclasses.replace(CHOICE, used=True), 'used before'),
                 (dataclasses.replace(CHOICE, expires_at=base.NOW),
                  'it was to be used before 20')):
-            self.assertIn(text, host_choice.refusal(choice, BOOT, base.NOW))
+            self.assertIn(text, boot_secret.refusal(choice, BOOT, base.NOW))
 
 
 class TestLeft(unittest.TestCase):
 
     def test_one_after_another(self):
-        left = host_choice.RemainingServers({'a': 2, 'b': 0})
+        left = boot_secret.RemainingServers({'a': 2, 'b': 0})
         left.take('other')
         self.assertEqual([True, False, False], [
             left.is_next(name) for name in ('a', 'b', 'other')])

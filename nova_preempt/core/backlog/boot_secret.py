@@ -18,7 +18,7 @@ CREATE = "create"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class BootRequest:
+class BootParameters:
     """The project, user, flavor and number of servers of a request to Nova.
 
     :param flavor_id: as users see it
@@ -32,7 +32,7 @@ class BootRequest:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Choice(BootRequest):
+class ChosenHosts(BootParameters):
     """The hosts that are chosen for the servers of a boot.
 
     :param number: of the boot, of this request
@@ -48,7 +48,7 @@ class Choice(BootRequest):
     used: bool = False
 
 
-def refusal(choice: Choice | None, asked: BootRequest,
+def refusal(choice: ChosenHosts | None, asked: BootParameters,
         now: datetime.datetime) -> str:
     """Return why a request may not use the chosen hosts, '' if it may.
 
@@ -60,7 +60,7 @@ def refusal(choice: Choice | None, asked: BootRequest,
         return "it was used before"
     if choice.expires_at <= now:
         return f"it was to be used before {choice.expires_at}"
-    for field in dataclasses.fields(BootRequest):
+    for field in dataclasses.fields(BootParameters):
         if getattr(choice, field.name) != getattr(asked, field.name):
             return f"it is for another {field.name}"
     return ""

@@ -11,7 +11,7 @@ import datetime
 
 from nova_preempt.core.backlog import backlog_model
 from nova_preempt.core.backlog.queue_order import Options
-from nova_preempt.core.backlog.queue_order import Shares
+from nova_preempt.core.backlog.queue_order import ProjectUsage
 from nova_preempt.core.classes import promethee
 
 #: The four respects in which each request has a priority.
@@ -21,10 +21,10 @@ _SECOND = datetime.timedelta(seconds=1)
 _US = datetime.timedelta(microseconds=1)
 
 #: Default of requests without priorities: best effort.
-_NONE = backlog_model.Priorities()
+_NONE = backlog_model.SlaPriorities()
 
 
-class Promethee:
+class PrometheeOrder:
     """PROMETHEE II over time, reputation, cores, redundancy and waiting time.
 
     :param options: the weights of the four by name, and after how long a wait
@@ -54,7 +54,7 @@ class Promethee:
 
     def rank(
         self, requests: Iterable[backlog_model.Request],
-        now: datetime.datetime, shares: Shares,
+        now: datetime.datetime, shares: ProjectUsage,
     ) -> list[backlog_model.Request]:
         of = {request.uuid: request for request in requests}
         return [of[each.uuid] for each in promethee.ordered(

@@ -7,8 +7,8 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nova_preempt.core.backlog import batch_plans
 from nova_preempt.core.backlog import dispatch
-from nova_preempt.core.backlog import pass_plans
 from nova_preempt.core.backlog.capacity_tracker import CapacityTracker
 from tests.unit.core.backlog import base
 from tests.unit.core.backlog.base import host
@@ -26,7 +26,7 @@ class Fixed:
         self.asked.append(([request.uuid for request in requests],
                            {each.host: each.free for each in rooms}))
         found = self.plans.pop(0) if self.plans else {}
-        return {request.uuid: pass_plans.PlannedHosts(request.alternatives[0],
+        return {request.uuid: batch_plans.PlannedHosts(request.alternatives[0],
                                                found[request.uuid])
                 for request in requests if request.uuid in found}
 
@@ -46,7 +46,7 @@ class Careless:
             if hosts and self.chance.random() < 0.7:
                 name = self.chance.choice(hosts)
                 left[name] -= size
-                found[request.uuid] = pass_plans.PlannedHosts(
+                found[request.uuid] = batch_plans.PlannedHosts(
                     request.alternatives[0], {name: 1})
         return found
 

@@ -22,12 +22,12 @@ TRAITS = {
 #: The required and forbidden traits of hosts of a category.
 _Category = tuple[tuple[str, ...], tuple[str, ...]]
 
-_NONE = backlog_model.Priorities()
+_NONE = backlog_model.SlaPriorities()
 
 
 def rungs(
     flavors: Iterable[backlog_model.Alternative],
-    priorities: backlog_model.Priorities
+    priorities: backlog_model.SlaPriorities
 ) -> tuple[backlog_model.Alternative, ...]:
     """Return the flavors of a ladder for a request, the largest first.
 
@@ -44,13 +44,13 @@ def rungs(
         sorted(found, key=lambda item: (-_cores(item.resources), item.name)))
 
 
-def copies(priorities: backlog_model.Priorities) -> int:
+def copies(priorities: backlog_model.SlaPriorities) -> int:
     """Return the number of servers of a request."""
     return core_allocation.COPIES[
         core_allocation.Service(priorities.redundancy)]
 
 
-class Ladders:
+class LadderChoice:
     """Chooses the flavor of each ladder; starts count from then on.
 
     :param rooms: the capacity of all hosts
@@ -113,7 +113,7 @@ class Ladders:
         return self._idle[key]
 
 
-def _priorities(request: backlog_model.Request) -> backlog_model.Priorities:
+def _priorities(request: backlog_model.Request) -> backlog_model.SlaPriorities:
     return request.priorities or _NONE
 
 
